@@ -1,0 +1,29 @@
+/*
+ * compiler.h -- the compiler attributes that Hearth uses, each under one name.
+ *
+ * Nothing else in the tree spells __attribute__.
+ */
+#ifndef HEARTH_BASE_COMPILER_H
+#define HEARTH_BASE_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HEARTH_MUST_CHECK         __attribute__((warn_unused_result))
+#define HEARTH_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define HEARTH_NORETURN           __attribute__((noreturn))
+#define HEARTH_CLEANUP(fn)        __attribute__((cleanup(fn)))
+#define HEARTH_ALWAYS_INLINE      __attribute__((always_inline)) static inline
+#define HEARTH_UNUSED             __attribute__((unused))
+
+#define HEARTH_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define HEARTH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The struct of type `type` whose member `member` is at `ptr`. */
+#define HEARTH_CONTAINER_OF(ptr, type, member)                                                     \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+#endif

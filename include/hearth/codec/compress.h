@@ -1,0 +1,54 @@
+/*
+ * compress.h -- whole-buffer inflating under a cap (gzip, zlib, zstd, or plain) and deflating.
+ *
+ * Every size in a compressed stream is hostile: output grows in steps and never beyond max_bytes; a
+ * bomb costs at most max_bytes of memory. Concatenated gzip members are inflated as one.
+ *
+ * Ownership: output goes to a caller's hearth_buf (appended).
+ * Threads: pure; a struct hearth_inflater belongs to one thread (it keeps decompressor state warm).
+ * Source: RFC 1950-1952, RFC 8878.
+ */
+#ifndef HEARTH_CODEC_COMPRESS_H
+#define HEARTH_CODEC_COMPRESS_H
+
+#include "hearth/base/buf.h"
+
+enum hearth_compression {
+    HEARTH_COMPRESSION_NONE,
+    HEARTH_COMPRESSION_GZIP,
+    HEARTH_COMPRESSION_ZLIB, /* HTTP and gRPC call it "deflate" */
+    HEARTH_COMPRESSION_ZSTD,
+};
+
+/* By magic bytes: gzip 1f 8b, zstd 28 b5 2f fd; otherwise NONE (zlib is never guessed). */
+enum hearth_compression hearth_compression_detect(struct hearth_str bytes);
+
+struct hearth_inflater;
+struct hearth_inflater *hearth_inflater_new(void); /* NULL when memory was refused */
+void hearth_inflater_free(struct hearth_inflater *inflater);
+
+/*
+ * Append the inflated bytes to `out`. NONE copies.
+ * Returns OK; INVALID_ARGUMENT for a damaged or cut stream (the message says which format and roughly
+ * where); RESOURCE_EXHAUSTED when more than max_bytes would come out; NO_MEMORY. On failure `out` may
+ * hold a part; its length is restored.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
+                                  enum hearth_compression format,
+                                  struct hearth_str in,
+                                  size_t max_bytes,
+                                  struct hearth_buf *out,
+                                  struct hearth_err *err);
+
+/* Append a gzip member. level 1..9. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err);
+
+/* One zstd frame with content size and checksum; level 1..19. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err);
+
+#endif

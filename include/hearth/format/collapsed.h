@@ -1,0 +1,29 @@
+/*
+ * collapsed.h -- "root;child;leaf 123" lines, in and out.
+ *
+ * In: the value follows the last space (a fraction is rounded to the nearest integer); CRLF and UTF-16LE with BOM are accepted; a
+ * line without a value is counted, never fatal; no valid line at all is INVALID_ARGUMENT.
+ * Out: one line per distinct stack of names, root first, ';' in names replaced by ':'.
+ * Threads: pure.
+ */
+#ifndef HEARTH_FORMAT_COLLAPSED_H
+#define HEARTH_FORMAT_COLLAPSED_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/base/status.h"
+#include "hearth/model/profile.h"
+
+/* type and unit name the one sample type. *ret_skipped_lines counts what was not understood. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_collapsed_decode(struct hearth_str text,
+                                           struct hearth_str type,
+                                           struct hearth_str unit,
+                                           struct hearth_arena *arena,
+                                           struct hearth_profile *ret_profile,
+                                           uint64_t *ret_skipped_lines,
+                                           struct hearth_err *err);
+/* Sample type `type_idx` of the profile; stacks with value 0 are left out. */
+void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type_idx, struct hearth_buf *out);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * perf_script.h -- the text that `perf script` prints, as a profile.
+ *
+ * A record is a header line, indented frames (leaf first), a blank line. The command name becomes the root frame;
+ * each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address and dso. Lines that fit nothing are counted,
+ * never fatal; an input in which no record is found is INVALID_ARGUMENT.
+ * Types: one event only -> samples/count, and cpu/nanoseconds for cpu-clock and task-clock events (period in ns) or
+ * <event>/count with the period as value otherwise. Several events: each its own type, samples of others 0.
+ *
+ * Threads: pure. Source: perf-script(1) output of perf 6.1.
+ */
+#ifndef HEARTH_FORMAT_PERF_SCRIPT_H
+#define HEARTH_FORMAT_PERF_SCRIPT_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/status.h"
+#include "hearth/model/profile.h"
+
+struct hearth_perf_notes {
+    uint64_t records, skipped_lines;
+    double first_seconds, last_seconds; /* perf's own monotonic clock */
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_perf_script_decode(struct hearth_str text,
+                                             struct hearth_arena *arena,
+                                             struct hearth_profile *ret_profile,
+                                             struct hearth_perf_notes *ret_notes,
+                                             struct hearth_err *err);
+
+#endif

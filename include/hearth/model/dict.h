@@ -1,0 +1,118 @@
+/*
+ * dict.h -- dictionaries: dense ids for stack traces and everything they are made of.
+ *
+ * One dictionary per (service, day, writer). The writer side is append-only: it hands out dense
+ * ids without asking anybody, and cuts what is new into chunks that are stored in the same transaction as
+ * the first profile that needs them. The reader side applies chunks in order and answers by id.
+ *
+ * Identity of a stack trace is its list of locations, leaf first. A location is its mapping, its lines
+ * (function, line) and, only where it has no lines, its address. Of a mapping that says has_functions the memory
+ * range is dropped (addresses of symbolised code differ from process to process and mean nothing later).
+ *
+ * Chunk: see server/model/dict_chunk.c (offset, size, meaning). Chunks are hostile to the reader as any
+ * stored bytes: every index is checked.
+ *
+ * Threads: not thread-safe; the owner locks. A reader dictionary is safe for concurrent reads while nobody
+ * applies a chunk.
+ */
+#ifndef HEARTH_MODEL_DICT_H
+#define HEARTH_MODEL_DICT_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/base/hash.h"
+#include "hearth/model/profile.h"
+
+/* ---- writer ---- */
+
+struct hearth_dict_writer;
+
+/* Number of entries of each table: a position in the append-only stream. */
+struct hearth_dict_mark {
+    uint32_t n_strings, n_mappings, n_functions, n_locations, n_stacks;
+};
+
+struct hearth_dict_writer *hearth_dict_writer_new(void); /* NULL when memory was refused */
+void hearth_dict_writer_free(struct hearth_dict_writer *writer);
+
+/*
+ * The keys of a profile's stacks, made outside any lock. One key per sample, in sample order; a sample whose stack
+ * has a dangling location gets skip[s] = true. Arrays in arena.
+ */
+struct hearth_stack_keys {
+    struct hearth_hash128 *stack;    /* [n_samples] */
+    struct hearth_hash128 *location; /* [n_locations] */
+    struct hearth_hash128 *function; /* [n_functions] */
+    struct hearth_hash128 *mapping;  /* [n_mappings] */
+    bool *skip;                      /* [n_samples] */
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
+                                          struct hearth_arena *arena,
+                                          struct hearth_stack_keys *ret_keys,
+                                          struct hearth_err *err);
+
+/*
+ * Dense ids for all samples: ret_ids[s] (HEARTH_NO_INDEX where keys->skip). New stacks are added.
+ * NO_MEMORY leaves the writer usable (some new stacks may have been added; they are whole).
+ * RESOURCE_EXHAUSTED when the dictionary would exceed UINT32_MAX - 1 entries of a table.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
+                                              const struct hearth_profile *profile,
+                                              const struct hearth_stack_keys *keys,
+                                              uint32_t *ret_ids,
+                                              struct hearth_err *err);
+
+/* True when there is something that no committed chunk holds. */
+bool hearth_dict_writer_pending(const struct hearth_dict_writer *writer);
+/*
+ * Append everything from the committed mark to now as one chunk. *ret_upto is to be given to _commit after the
+ * transaction; on rollback nothing needs undoing: the next cut covers the same entries again.
+ */
+void hearth_dict_writer_cut(const struct hearth_dict_writer *writer,
+                            struct hearth_buf *out,
+                            struct hearth_dict_mark *ret_upto);
+/* The first stack id a cut made now would hold (key of the chunk row). */
+struct hearth_dict_mark hearth_dict_writer_committed(const struct hearth_dict_writer *writer);
+void hearth_dict_writer_commit(struct hearth_dict_writer *writer, struct hearth_dict_mark upto);
+size_t hearth_dict_writer_bytes(const struct hearth_dict_writer *writer);
+uint32_t hearth_dict_writer_stacks(const struct hearth_dict_writer *writer);
+
+/* ---- reader ---- */
+
+struct hearth_dict {
+    struct hearth_str *strings;
+    struct hearth_mapping *mappings;
+    struct hearth_function *functions;
+    struct hearth_line *lines;
+    struct hearth_location *locations;
+    uint32_t *stack_first; /* n_stacks + 1 */
+    uint32_t *stack_locs;
+    uint32_t n_strings, n_mappings, n_functions, n_lines, n_locations, n_stacks;
+    /*
+     * The name tree (hearth_dict_build_tree): node 0 is the root; node_parent[i] < i; a node is a function
+     * name below its parent; every line of a location is a node (inlined calls are frames of their own); a location
+     * without lines is named by its address. stack_node[s] is the leaf node of stack s.
+     */
+    uint32_t *node_parent, *node_name /* string index */, *stack_node;
+    uint32_t n_nodes, n_tree_stacks;
+    struct hearth_dict_impl *impl; /* capacities, owned memory, child map */
+};
+
+struct hearth_dict *hearth_dict_new(void);
+void hearth_dict_free(struct hearth_dict *dict);
+/*
+ * Apply the next chunk (uncompressed). CORRUPT for damaged bytes or a chunk that does not start where the
+ * dictionary ends; the dictionary is unchanged then. Pointers into the arrays may move.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err);
+/* Extend the name tree to all stacks applied so far. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err);
+size_t hearth_dict_bytes(const struct hearth_dict *dict);
+
+#endif

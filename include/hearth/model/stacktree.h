@@ -1,0 +1,108 @@
+/*
+ * stacktree.h -- a tree of function names with self and total, its truncation, and flame graph levels.
+ *
+ * Node 0 is the root (no name, self 0). node[i].parent < i. Children of a node are linked; order comes with
+ * the levels. Values are in the unit of the profile type; totals are computed by hearth_stacktree_seal.
+ *
+ * Truncation: with more than max_nodes nodes (the root not counted), the max_nodes-th largest total is the
+ * bound; nodes below it are folded into one child "other" of their parent. Ties stay. A frame really named "other"
+ * is always folded into it.
+ *
+ * Limits:  the arena's; sums beyond int64 are OUT_OF_RANGE.
+ * Threads: not thread-safe.
+ * Source:  flame graph encoding and truncation of querier.v1 (docs/api.md).
+ */
+#ifndef HEARTH_MODEL_STACKTREE_H
+#define HEARTH_MODEL_STACKTREE_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/status.h"
+
+struct hearth_tree_node {
+    uint32_t parent, first_child, next_sibling; /* HEARTH_NO_NODE ends a list */
+    uint32_t name;                              /* index into names */
+    int64_t self, total;
+};
+
+#define HEARTH_NO_NODE UINT32_MAX
+
+struct hearth_stacktree {
+    struct hearth_tree_node *nodes;
+    size_t n_nodes, cap_nodes;
+    struct hearth_str *names; /* names[0] is "" (the root's) */
+    size_t n_names, cap_names;
+    struct hearth_idmap name_ids;  /* hash of text -> name index */
+    struct hearth_idmap child_ids; /* (parent, name) -> node */
+    struct hearth_arena *arena;    /* texts of names, copied */
+    uint64_t seed;
+};
+
+/* `arena` is kept; the arrays are the tree's own (release it). */
+void hearth_stacktree_init(struct hearth_stacktree *tree, struct hearth_arena *arena);
+void hearth_stacktree_release(struct hearth_stacktree *tree);
+
+/* Index of a name, copying its text at first sight. HEARTH_IDMAP_NONE when memory was refused. */
+uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text);
+/* The child of `parent` with that name, made when absent. HEARTH_NO_NODE when memory was refused. */
+uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
+/* Compute totals bottom-up (parents come before children in the array). OUT_OF_RANGE on overflow. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err);
+
+/* Smallest total that stays under max_nodes; 0: everything (max_nodes < 1 or few nodes). Sealed trees. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tree,
+                                              int64_t max_nodes,
+                                              int64_t *ret_min_total,
+                                              struct hearth_err *err);
+
+/* The flame graph: level l has n values, four per node: x offset delta, total, self, name index. */
+struct hearth_flame_level {
+    int64_t *values;
+    size_t n, cap;
+};
+
+struct hearth_flamegraph {
+    struct hearth_str *names; /* names[0] is "total" */
+    size_t n_names;
+    struct hearth_flame_level *levels;
+    size_t n_levels;
+    int64_t total, max_self;
+    int64_t n_folded; /* nodes that truncation folded into "other" */
+};
+
+/*
+ * Levels of a sealed tree. An empty tree gives names ["total"], one level [0, 0, 0, 0]. Output in arena.
+ * max_nodes < 1: no truncation.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
+                                          int64_t max_nodes,
+                                          struct hearth_arena *arena,
+                                          struct hearth_flamegraph *ret,
+                                          struct hearth_err *err);
+
+/* The tree byte format of querier.v1 (pre-order; siblings last to first); an empty tree is zero bytes. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *tree,
+                                                int64_t max_nodes,
+                                                struct hearth_buf *out,
+                                                struct hearth_err *err);
+
+/* One row of the exact table of functions. A recursive function counts once in its total. */
+struct hearth_function_total {
+    uint32_t name;
+    int64_t self, total;
+};
+
+/* All names with self or total not 0, by self descending, then total, then name. In arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tree,
+                                              struct hearth_arena *arena,
+                                              struct hearth_function_total **ret,
+                                              size_t *ret_n,
+                                              struct hearth_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * label_index.h -- every series of one tenant in memory: which exist in a range, which a selector takes, which
+ * labels they have.
+ *
+ * A *series* here is what is stored: a service, its own labels, and a shape: the ordered list of profile types that
+ * its rows carry, one value column each. Clients see one API series per (series, profile type): its labels are
+ * the own labels plus service_name, __service_name__, and what the profile type says (__name__,
+ * __profile_type__, __type__, __unit__, and __period_type__, __period_unit__ unless both parts are empty).
+ *
+ * Activity is known by the hour: a series is in [from, to] when it has a profile in an hour that meets the range.
+ *
+ * Shapes:  ids are those of the database (int32 > 0), looked up in dense arrays.
+ * Threads: not thread-safe; the owner holds a read-write lock (adds are writes; the rest are reads).
+ * Cost:    a selector with one equality touches only the postings of that pair; regexes run over distinct values.
+ */
+#ifndef HEARTH_QUERY_LABEL_INDEX_H
+#define HEARTH_QUERY_LABEL_INDEX_H
+
+#include "hearth/model/labels.h"
+#include "hearth/model/profile_type.h"
+#include "hearth/query/selector.h"
+
+struct hearth_label_index;
+
+struct hearth_label_index *hearth_label_index_new(void); /* NULL when memory was refused */
+void hearth_label_index_free(struct hearth_label_index *index);
+size_t hearth_label_index_bytes(const struct hearth_label_index *index);
+size_t hearth_label_index_series(const struct hearth_label_index *index);
+
+/* ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY only. ---- */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_label_index_add_service(struct hearth_label_index *index, int32_t service_id, struct hearth_str name);
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
+                                                                 int32_t pair_id,
+                                                                 struct hearth_str name,
+                                                                 struct hearth_str value);
+/* Profile type ids in column order. */
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index,
+                                                                  int32_t shape_id,
+                                                                  const struct hearth_str *type_ids,
+                                                                  size_t n_types);
+/* The service, shape and pairs must have been added (else CORRUPT). */
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_series(struct hearth_label_index *index,
+                                                                   int32_t series_id,
+                                                                   int32_t service_id,
+                                                                   int32_t shape_id,
+                                                                   const int32_t *pair_ids,
+                                                                   size_t n_pairs);
+/* hour: hours since the epoch. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id, int32_t hour);
+/* Forget activity before `hour` and series that have none left (retention). */
+void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour);
+
+/* ---- asking ---- */
+
+/* One API series that a selector takes. */
+struct hearth_series_hit {
+    int32_t series_id, service_id, shape_id;
+    uint16_t column;  /* index of the value column, = index in the shape */
+    uint16_t n_types; /* of the shape */
+};
+
+/*
+ * All hits in [from_ns, to_ns] (by whole hours), ordered by (service_id, series_id, column). In arena.
+ * An empty selector takes everything.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
+                                             const struct hearth_selector *selector,
+                                             int64_t from_ns,
+                                             int64_t to_ns,
+                                             struct hearth_arena *arena,
+                                             struct hearth_series_hit **ret_hits,
+                                             size_t *ret_n,
+                                             struct hearth_err *err);
+
+/* All labels of a hit, sorted; texts borrow from the index. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_labels(const struct hearth_label_index *index,
+                                             const struct hearth_series_hit *hit,
+                                             struct hearth_arena *arena,
+                                             struct hearth_labels *ret_labels,
+                                             struct hearth_err *err);
+
+/* Sorted, distinct; texts copied to arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
+                                            const struct hearth_selector *selector,
+                                            int64_t from_ns,
+                                            int64_t to_ns,
+                                            struct hearth_arena *arena,
+                                            struct hearth_str **ret_names,
+                                            size_t *ret_n,
+                                            struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
+                                             const struct hearth_selector *selector,
+                                             struct hearth_str name,
+                                             int64_t from_ns,
+                                             int64_t to_ns,
+                                             struct hearth_arena *arena,
+                                             struct hearth_str **ret_values,
+                                             size_t *ret_n,
+                                             struct hearth_err *err);
+/*
+ * Distinct projections of the hits on `names` (all labels when n_names is 0), sorted; labels that a
+ * series lacks are left out; when it lacks all of them its projection is empty and is kept once, provided that some
+ * series of the tenant in the range has one of the names. Texts copied to arena.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
+                                              const struct hearth_selector *selector,
+                                              const struct hearth_str *names,
+                                              size_t n_names,
+                                              int64_t from_ns,
+                                              int64_t to_ns,
+                                              struct hearth_arena *arena,
+                                              struct hearth_labels **ret_sets,
+                                              size_t *ret_n,
+                                              struct hearth_err *err);
+
+#endif

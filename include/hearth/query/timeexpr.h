@@ -1,0 +1,24 @@
+/*
+ * timeexpr.h -- points in time and durations as people and clients write them.
+ *
+ * now, now-1h30m, now+5m (units ns us ms s m h d w; M = 30 d, y = 365 d); RFC 3339 and its prefixes (2026-11-20,
+ * 2026-11-20T08:00, ...Z or offset; no zone: UTC); digits: 8 = YYYYMMDD, 13 = ms, 16 = us, 19 = ns, else seconds
+ * (a fraction of seconds is accepted).
+ * Threads: pure. Source: docs/reference/cli.md; RFC 3339.
+ */
+#ifndef HEARTH_QUERY_TIMEEXPR_H
+#define HEARTH_QUERY_TIMEEXPR_H
+
+#include "hearth/base/status.h"
+
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struct hearth_err *err);
+/* "90s", "1h30m", "7d"; > 0. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_duration_parse(struct hearth_str text, int64_t *ret_ns, struct hearth_err *err);
+/* Shortest of that form: "1h30m"; `out` holds 48 bytes. */
+void hearth_duration_format(int64_t ns, char out[48]);
+
+#endif

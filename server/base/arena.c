@@ -1,0 +1,203 @@
+/*
+ * arena.c -- bump allocator: chunks double from 4 KB to 1 MB; a block larger than a quarter of the next
+ * chunk gets a chunk of its own.
+ */
+#include "hearth/base/arena.h"
+
+#include "hearth/base/mem.h"
+
+#include <stdio.h>
+
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#define RED_ZONE       16u
+#else
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#define RED_ZONE       0u
+#endif
+
+#define ALIGN             16u
+#define FIRST_CHUNK_BYTES 4096u
+#define MAX_CHUNK_BYTES   (1024u * 1024u)
+
+struct hearth_arena_chunk {
+    struct hearth_arena_chunk *next;
+    size_t n_bytes; /* of the payload behind this header */
+};
+
+_Static_assert(sizeof(struct hearth_arena_chunk) % ALIGN == 0, "payload stays aligned");
+
+static char *payload(struct hearth_arena_chunk *chunk)
+{
+    return (char *)(chunk + 1);
+}
+
+void hearth_arena_init(struct hearth_arena *arena, size_t limit_bytes)
+{
+    *arena = (struct hearth_arena){.limit_bytes = limit_bytes, .next_chunk_bytes = FIRST_CHUNK_BYTES};
+}
+
+static void free_chunks(struct hearth_arena_chunk *chunk)
+{
+    while (chunk != NULL) {
+        struct hearth_arena_chunk *next = chunk->next;
+        UNPOISON(payload(chunk), chunk->n_bytes);
+        hearth_mem_free(chunk);
+        chunk = next;
+    }
+}
+
+void hearth_arena_release(struct hearth_arena *arena)
+{
+    free_chunks(arena->chunks);
+    hearth_arena_init(arena, arena->limit_bytes);
+}
+
+void hearth_arena_reset(struct hearth_arena *arena)
+{
+    struct hearth_arena_chunk *keep = NULL;
+    for (struct hearth_arena_chunk *c = arena->chunks; c != NULL; c = c->next) {
+        if (c->n_bytes <= MAX_CHUNK_BYTES && (keep == NULL || c->n_bytes > keep->n_bytes)) {
+            keep = c;
+        }
+    }
+    for (struct hearth_arena_chunk *c = arena->chunks, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c != keep) {
+            c->next = NULL;
+            free_chunks(c);
+        }
+    }
+    size_t next_chunk_bytes = arena->next_chunk_bytes;
+    hearth_arena_init(arena, arena->limit_bytes);
+    if (keep != NULL) {
+        keep->next = NULL;
+        arena->chunks = keep;
+        arena->cur = payload(keep);
+        arena->end = arena->cur + keep->n_bytes;
+        arena->next_chunk_bytes = next_chunk_bytes;
+        POISON(arena->cur, keep->n_bytes);
+    }
+}
+
+/* Make room for `need` bytes: a block of its own in *ret_block, or a new chunk at arena->cur. */
+static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
+{
+    bool alone = need > arena->next_chunk_bytes / 4;
+    size_t n_bytes = alone ? need : arena->next_chunk_bytes;
+    if (n_bytes > SIZE_MAX - sizeof(struct hearth_arena_chunk)) {
+        return false;
+    }
+    struct hearth_arena_chunk *chunk = hearth_mem_alloc(sizeof *chunk + n_bytes);
+    if (chunk == NULL) {
+        return false;
+    }
+    chunk->n_bytes = n_bytes;
+    chunk->next = arena->chunks;
+    arena->chunks = chunk;
+    if (alone) {
+        *ret_block = payload(chunk);
+        return true;
+    }
+    if (arena->next_chunk_bytes < MAX_CHUNK_BYTES) {
+        arena->next_chunk_bytes *= 2;
+    }
+    arena->cur = payload(chunk);
+    arena->end = arena->cur + n_bytes;
+    POISON(arena->cur, n_bytes);
+    return true;
+}
+
+void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
+{
+    if (n_bytes > SIZE_MAX - ALIGN - RED_ZONE) {
+        arena->refused = true;
+        return NULL;
+    }
+    size_t need = (n_bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    need = need == 0 ? ALIGN : need;
+    if (arena->limit_bytes != 0 &&
+        (need > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - need)) {
+        arena->refused = true;
+        return NULL;
+    }
+    char *p = NULL;
+    if (arena->cur == NULL || (size_t)(arena->end - arena->cur) < need) {
+        if (!add_chunk(arena, need, &p)) {
+            arena->refused = true;
+            return NULL;
+        }
+    }
+    if (p == NULL) {
+        p = arena->cur;
+        arena->cur += need;
+    }
+    arena->used_bytes += need;
+    UNPOISON(p, n_bytes);
+    return p;
+}
+
+void *hearth_arena_zalloc(struct hearth_arena *arena, size_t n_bytes)
+{
+    void *p = hearth_arena_alloc(arena, n_bytes);
+    if (p != NULL) {
+        memset(p, 0, n_bytes);
+    }
+    return p;
+}
+
+void *hearth_arena_array(struct hearth_arena *arena, size_t n, size_t size)
+{
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, size, &n_bytes)) {
+        arena->refused = true;
+        return NULL;
+    }
+    return hearth_arena_alloc(arena, n_bytes);
+}
+
+void *hearth_arena_calloc(struct hearth_arena *arena, size_t n, size_t size)
+{
+    void *p = hearth_arena_array(arena, n, size);
+    if (p != NULL) {
+        memset(p, 0, n * size);
+    }
+    return p;
+}
+
+char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n)
+{
+    char *copy = n == SIZE_MAX ? NULL : hearth_arena_alloc(arena, n + 1);
+    if (copy != NULL) {
+        if (n > 0) {
+            memcpy(copy, p, n);
+        }
+        copy[n] = '\0';
+    }
+    return copy;
+}
+
+struct hearth_str hearth_arena_str(struct hearth_arena *arena, struct hearth_str s)
+{
+    char *copy = hearth_arena_strndup(arena, s.p, s.n);
+    return (struct hearth_str){copy, copy == NULL ? 0 : s.n};
+}
+
+char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *text = n < 0 ? NULL : hearth_arena_alloc(arena, (size_t)n + 1);
+    if (text != NULL) {
+        (void)vsnprintf(text, (size_t)n + 1, fmt, again);
+    }
+    va_end(again);
+    return text;
+}

@@ -1,0 +1,129 @@
+/* hash.c -- XXH3 and the 128-bit id map. */
+#include "hearth/base/hash.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+
+#include <stdatomic.h>
+#include <sys/random.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t hearth_hash64(const void *p, size_t n, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(p, n, seed);
+}
+
+struct hearth_hash128 hearth_hash128(const void *p, size_t n, uint64_t seed)
+{
+    XXH128_hash_t h = XXH3_128bits_withSeed(p, n, seed);
+    return (struct hearth_hash128){h.low64, h.high64};
+}
+
+uint64_t hearth_hash_process_seed(void)
+{
+    static _Atomic uint64_t g_seed; /* 0: not chosen yet; the first exchange wins */
+    uint64_t seed = atomic_load(&g_seed);
+    if (seed == 0) {
+        uint64_t fresh = 0;
+        if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) {
+            fresh = hearth_hash_mix((uint64_t)hearth_clock_wall_ns(), (uint64_t)hearth_clock_mono_ns());
+        }
+        fresh |= 1;
+        if (atomic_compare_exchange_strong(&g_seed, &seed, fresh)) {
+            seed = fresh;
+        }
+    }
+    return seed;
+}
+
+void hearth_idmap_init(struct hearth_idmap *map)
+{
+    *map = (struct hearth_idmap){0};
+}
+
+void hearth_idmap_release(struct hearth_idmap *map)
+{
+    hearth_mem_free(map->keys);
+    hearth_mem_free(map->ids);
+    hearth_idmap_init(map);
+}
+
+void hearth_idmap_reset(struct hearth_idmap *map)
+{
+    if (map->cap > 0) {
+        memset(map->ids, 0, map->cap * sizeof map->ids[0]);
+    }
+    map->n = 0;
+}
+
+/* The slot of `key`, or the empty slot where it belongs. cap > n, so the walk ends. */
+static size_t slot_of(const struct hearth_hash128 *keys,
+                      const uint32_t *ids,
+                      size_t cap,
+                      struct hearth_hash128 key)
+{
+    size_t mask = cap - 1;
+    size_t i = (size_t)key.lo & mask;
+    while (ids[i] != 0 && !hearth_hash128_eq(keys[i], key)) {
+        i = (i + 1) & mask;
+    }
+    return i;
+}
+
+uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128 key)
+{
+    if (map->cap == 0) {
+        return HEARTH_IDMAP_NONE;
+    }
+    return map->ids[slot_of(map->keys, map->ids, map->cap, key)] - 1;
+}
+
+static bool grow(struct hearth_idmap *map)
+{
+    size_t cap = map->cap == 0 ? 64 : map->cap * 2;
+    struct hearth_hash128 *keys = hearth_mem_reallocarray(NULL, cap, sizeof keys[0]);
+    uint32_t *ids = hearth_mem_calloc(cap, sizeof ids[0]);
+    if (keys == NULL || ids == NULL) {
+        hearth_mem_free(keys);
+        hearth_mem_free(ids);
+        return false;
+    }
+    for (size_t i = 0; i < map->cap; i++) {
+        if (map->ids[i] != 0) {
+            size_t to = slot_of(keys, ids, cap, map->keys[i]);
+            keys[to] = map->keys[i];
+            ids[to] = map->ids[i];
+        }
+    }
+    hearth_mem_free(map->keys);
+    hearth_mem_free(map->ids);
+    map->keys = keys;
+    map->ids = ids;
+    map->cap = cap;
+    return true;
+}
+
+uint32_t hearth_idmap_intern(struct hearth_idmap *map,
+                             struct hearth_hash128 key,
+                             uint32_t new_id,
+                             bool *ret_inserted)
+{
+    if (map->n * 2 >= map->cap && !grow(map)) {
+        return HEARTH_IDMAP_NONE;
+    }
+    size_t i = slot_of(map->keys, map->ids, map->cap, key);
+    *ret_inserted = map->ids[i] == 0;
+    if (*ret_inserted) {
+        map->keys[i] = key;
+        map->ids[i] = new_id + 1;
+        map->n++;
+    }
+    return map->ids[i] - 1;
+}
+
+size_t hearth_idmap_bytes(const struct hearth_idmap *map)
+{
+    return map->cap * (sizeof map->keys[0] + sizeof map->ids[0]);
+}
