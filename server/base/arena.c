@@ -1,6 +1,6 @@
 /*
- * arena.c -- bump allocator: chunks double from 4 KB to 1 MB; a block larger than a quarter of the next
- * chunk gets a chunk of its own.
+ * arena.c -- bump allocator: chunks double from 4 KB to 1 MB; a block larger than a quarter of the
+ * next chunk gets a chunk of its own.
  */
 #include "hearth/base/arena.h"
 
@@ -8,15 +8,23 @@
 
 #include <stdio.h>
 
-#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
-#include <sanitizer/asan_interface.h>
-#define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
-#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
-#define RED_ZONE       16u
+#if defined(__SANITIZE_ADDRESS__)
+#    define ASAN_IS_ON 1
+#elif defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define ASAN_IS_ON 1
+#    endif
+#endif
+
+#ifdef ASAN_IS_ON
+#    include <sanitizer/asan_interface.h>
+#    define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
+#    define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#    define RED_ZONE       16u
 #else
-#define POISON(p, n)   ((void)(p), (void)(n))
-#define UNPOISON(p, n) ((void)(p), (void)(n))
-#define RED_ZONE       0u
+#    define POISON(p, n)   ((void)(p), (void)(n))
+#    define UNPOISON(p, n) ((void)(p), (void)(n))
+#    define RED_ZONE       0u
 #endif
 
 #define ALIGN             16u
@@ -37,7 +45,8 @@ static char *payload(struct hearth_arena_chunk *chunk)
 
 void hearth_arena_init(struct hearth_arena *arena, size_t limit_bytes)
 {
-    *arena = (struct hearth_arena){.limit_bytes = limit_bytes, .next_chunk_bytes = FIRST_CHUNK_BYTES};
+    *arena =
+        (struct hearth_arena){.limit_bytes = limit_bytes, .next_chunk_bytes = FIRST_CHUNK_BYTES};
 }
 
 static void free_chunks(struct hearth_arena_chunk *chunk)
@@ -98,6 +107,7 @@ static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
     chunk->n_bytes = n_bytes;
     chunk->next = arena->chunks;
     arena->chunks = chunk;
+    POISON(payload(chunk), n_bytes);
     if (alone) {
         *ret_block = payload(chunk);
         return true;
@@ -107,7 +117,6 @@ static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
     }
     arena->cur = payload(chunk);
     arena->end = arena->cur + n_bytes;
-    POISON(arena->cur, n_bytes);
     return true;
 }
 
@@ -170,7 +179,11 @@ void *hearth_arena_calloc(struct hearth_arena *arena, size_t n, size_t size)
 
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n)
 {
-    char *copy = n == SIZE_MAX ? NULL : hearth_arena_alloc(arena, n + 1);
+    if (n == SIZE_MAX) {
+        arena->refused = true;
+        return NULL;
+    }
+    char *copy = hearth_arena_alloc(arena, n + 1);
     if (copy != NULL) {
         if (n > 0) {
             memcpy(copy, p, n);
@@ -194,6 +207,7 @@ char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
+    arena->refused = arena->refused || n < 0;
     char *text = n < 0 ? NULL : hearth_arena_alloc(arena, (size_t)n + 1);
     if (text != NULL) {
         (void)vsnprintf(text, (size_t)n + 1, fmt, again);

@@ -1,7 +1,13 @@
-/* buf.c -- growable byte buffer with a sticky error. */
+/*
+ * buf.c -- growable byte buffer with a sticky error.
+ *
+ * cap never exceeds the limit, so that the fast path needs one comparison; one byte more than cap
+ * is allocated, which takes the NUL that vsnprintf writes.
+ */
 #include "hearth/base/buf.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/base/varint.h"
 
 #include <stdio.h>
 
@@ -22,18 +28,32 @@ void hearth_buf_reset(struct hearth_buf *buf)
     buf->failed = false;
 }
 
+/* Doubles, but not beyond the limit; a large wish is met exactly. */
+static bool grow(struct hearth_buf *buf, size_t more)
+{
+    size_t want;
+    if (__builtin_add_overflow(buf->n, more, &want) || want == SIZE_MAX ||
+        (buf->limit_bytes != 0 && want > buf->limit_bytes)) {
+        return false;
+    }
+    size_t cap = buf->cap < 32 ? 32 : buf->cap > SIZE_MAX / 2 - 1 ? want : buf->cap * 2;
+    cap = cap < want ? want : cap;
+    cap = buf->limit_bytes != 0 && cap > buf->limit_bytes ? buf->limit_bytes : cap;
+    char *p = hearth_mem_realloc(buf->p, cap + 1);
+    if (p == NULL) {
+        return false;
+    }
+    buf->p = p;
+    buf->cap = cap;
+    return true;
+}
+
 char *hearth_buf_reserve(struct hearth_buf *buf, size_t more)
 {
     if (HEARTH_UNLIKELY(buf->failed)) {
         return NULL;
     }
-    if (HEARTH_LIKELY(buf->cap - buf->n >= more)) {
-        return buf->p + buf->n;
-    }
-    size_t want;
-    if (__builtin_add_overflow(buf->n, more, &want) ||
-        (buf->limit_bytes != 0 && want > buf->limit_bytes) ||
-        !hearth_mem_grow(&buf->p, &buf->cap, want, 1)) {
+    if (HEARTH_UNLIKELY(buf->p == NULL || buf->cap - buf->n < more) && !grow(buf, more)) {
         buf->failed = true;
         return NULL;
     }
@@ -42,8 +62,8 @@ char *hearth_buf_reserve(struct hearth_buf *buf, size_t more)
 
 void hearth_buf_append(struct hearth_buf *buf, const void *p, size_t n)
 {
-    char *at = hearth_buf_reserve(buf, n);
-    if (at != NULL && n > 0) {
+    char *at = n == 0 ? NULL : hearth_buf_reserve(buf, n);
+    if (at != NULL) {
         memcpy(at, p, n);
         buf->n += n;
     }
@@ -76,8 +96,9 @@ void hearth_buf_printf(struct hearth_buf *buf, const char *fmt, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    char *at = n < 0 ? NULL : hearth_buf_reserve(buf, (size_t)n + 1);
-    if (at != NULL) {
+    buf->failed = buf->failed || n < 0;
+    char *at = hearth_buf_reserve(buf, n < 0 ? 0 : (size_t)n);
+    if (at != NULL) { /* the NUL goes into the byte behind cap, at worst */
         (void)vsnprintf(at, (size_t)n + 1, fmt, again);
         buf->n += (size_t)n;
     }
@@ -86,17 +107,8 @@ void hearth_buf_printf(struct hearth_buf *buf, const char *fmt, ...)
 
 void hearth_buf_varint(struct hearth_buf *buf, uint64_t value)
 {
-    char *at = hearth_buf_reserve(buf, 10);
-    if (at == NULL) {
-        return;
-    }
-    size_t n = 0;
-    while (value >= 0x80) {
-        at[n++] = (char)(unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    at[n++] = (char)(unsigned char)value;
-    buf->n += n;
+    uint8_t bytes[10];
+    hearth_buf_append(buf, bytes, hearth_varint_write(bytes, value));
 }
 
 char *hearth_buf_take(struct hearth_buf *buf, size_t *ret_n)

@@ -49,14 +49,7 @@ void hearth_clock_format(int64_t wall_ns, char out[32])
         (void)snprintf(out, 32, "%lld", (long long)wall_ns);
         return;
     }
-    (void)snprintf(out,
-                   32,
-                   "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                   (tm.tm_year + 1900) % 10000,
-                   tm.tm_mon + 1,
-                   tm.tm_mday,
-                   tm.tm_hour,
-                   tm.tm_min,
-                   tm.tm_sec,
-                   (int)(rest / HEARTH_NS_PER_MS));
+    size_t n =
+        strftime(out, 27, "%Y-%m-%dT%H:%M:%S", &tm); /* int64 nanoseconds: years of 4 digits */
+    (void)snprintf(out + n, 6, ".%03uZ", (unsigned)(rest / HEARTH_NS_PER_MS) % 1000u);
 }

@@ -28,7 +28,8 @@ uint64_t hearth_hash_process_seed(void)
     if (seed == 0) {
         uint64_t fresh = 0;
         if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) {
-            fresh = hearth_hash_mix((uint64_t)hearth_clock_wall_ns(), (uint64_t)hearth_clock_mono_ns());
+            fresh =
+                hearth_hash_mix((uint64_t)hearth_clock_wall_ns(), (uint64_t)hearth_clock_mono_ns());
         }
         fresh |= 1;
         if (atomic_compare_exchange_strong(&g_seed, &seed, fresh)) {
@@ -110,8 +111,12 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map,
                              uint32_t new_id,
                              bool *ret_inserted)
 {
-    if (map->n * 2 >= map->cap && !grow(map)) {
-        return HEARTH_IDMAP_NONE;
+    *ret_inserted = false;
+    if (map->n * 2 >= map->cap) {
+        uint32_t id = hearth_idmap_find(map, key);
+        if (id != HEARTH_IDMAP_NONE || !grow(map)) {
+            return id;
+        }
     }
     size_t i = slot_of(map->keys, map->ids, map->cap, key);
     *ret_inserted = map->ids[i] == 0;

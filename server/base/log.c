@@ -2,7 +2,9 @@
 #include "hearth/base/log.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/base/str.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES 4096u
+#define TAIL_BYTES 24u
 
 static _Atomic int g_level = HEARTH_LOG_INFO;
 static _Atomic bool g_json;
@@ -48,10 +51,10 @@ bool hearth_log_enabled(enum hearth_log_level level)
     return (int)level >= atomic_load_explicit(&g_level, memory_order_relaxed);
 }
 
-/* Keeps 16 bytes free for the mark of a cut and the end of the line. */
+/* Keeps room for the quote that closes a cut value, the mark of a cut and the end of the line. */
 static void put(struct line *line, const char *p, size_t n)
 {
-    if (line->cut || n > LINE_BYTES - 16 - line->n) {
+    if (line->cut || n > LINE_BYTES - TAIL_BYTES - line->n) {
         line->cut = true;
         return;
     }
@@ -66,56 +69,79 @@ static void put_c(struct line *line, const char *s)
 
 static bool needs_quotes(const char *s)
 {
-    if (*s == '\0') {
-        return true;
-    }
-    for (; *s != '\0'; s++) {
-        if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == '\\' || *s == 0x7f) {
+    size_t n = 0;
+    for (; s[n] != '\0'; n++) {
+        unsigned char c = (unsigned char)s[n];
+        if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c >= 0x7f) {
             return true;
         }
     }
-    return false;
+    return n == 0 || n > 128; /* long values may be cut, which only the quoted form shows */
+}
+
+/* Length of the well-formed multi-byte character at s, 0 when there is none. */
+static size_t character_bytes(const char *s)
+{
+    for (size_t n = 2; n <= 4 && s[n - 1] != '\0'; n++) {
+        if (hearth_str_utf8_valid(hearth_str_n(s, n))) {
+            return n;
+        }
+    }
+    return 0;
 }
 
 static void put_quoted(struct line *line, const char *s)
 {
     put_c(line, "\"");
-    for (; *s != '\0'; s++) {
-        char esc[8];
-        if (*s == '"' || *s == '\\') {
-            esc[0] = '\\';
-            esc[1] = *s;
+    bool opened = !line->cut;
+    while (*s != '\0' && !line->cut) {
+        unsigned char c = (unsigned char)*s;
+        size_t n = c < 0x80 ? 1 : character_bytes(s);
+        char esc[8] = {'\\', *s};
+        if (c == '"' || c == '\\') {
             put(line, esc, 2);
-        } else if (*s == '\n') {
-            put(line, "\\n", 2);
-        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-            (void)snprintf(esc, sizeof esc, "\\u%04x", (unsigned)(unsigned char)*s);
-            put(line, esc, 6);
+        } else if (c == '\n') {
+            put_c(line, "\\n");
+        } else if (c < 0x20 || c == 0x7f) {
+            (void)snprintf(esc, sizeof esc, "\\u%04x", (unsigned)c);
+            put_c(line, esc);
+        } else if (n == 0) {
+            put_c(line, "?");
         } else {
-            put(line, s, 1);
+            put(line, s, n);
         }
+        s += n == 0 ? 1 : n;
     }
-    put_c(line, "\"");
+    if (opened) {
+        line->text[line->n++] = '"';
+    }
 }
 
-static void put_pair(struct line *line, bool json, bool first, const char *key, const char *value)
+/* Writes the pair, the pair with its value cut, or nothing: a line is always well-formed. */
+static void put_pair(struct line *line, bool json, const char *key, const char *value)
 {
+    size_t before = line->n;
+    if (line->cut) {
+        return;
+    }
     if (json) {
-        put_c(line, first ? "{" : ",");
+        put_c(line, before == 0 ? "{" : ",");
         put_quoted(line, key);
         put_c(line, ":");
+    } else {
+        put_c(line, before == 0 ? "" : " ");
+        put_c(line, key);
+        put_c(line, "=");
+    }
+    bool key_fits = !line->cut && line->n < LINE_BYTES - TAIL_BYTES;
+    if (key_fits && (json || needs_quotes(value))) {
         put_quoted(line, value);
         return;
     }
-    if (!first) {
-        put_c(line, " ");
-    }
-    put_c(line, key);
-    put_c(line, "=");
-    if (needs_quotes(value)) {
-        put_quoted(line, value);
-    } else {
-        put_c(line, value);
+    put_c(line, value);
+    if (line->cut || !key_fits) {
+        line->cut = true;
+        line->n = before;
     }
 }
 
@@ -127,27 +153,25 @@ void hearth_log_write(enum hearth_log_level level, const char *component, const 
     bool json = atomic_load_explicit(&g_json, memory_order_relaxed);
     char when[32];
     hearth_clock_format(hearth_clock_wall_ns(), when);
-    put_pair(&line, json, true, "ts", when);
-    put_pair(&line, json, false, "level", g_names[level]);
-    put_pair(&line, json, false, "component", component);
-    put_pair(&line, json, false, "msg", msg);
+    put_pair(&line, json, "ts", when);
+    put_pair(&line, json, "level", g_names[level]);
+    put_pair(&line, json, "component", component);
+    put_pair(&line, json, "msg", msg);
     va_list args;
     va_start(args, msg);
-    for (const char *key = va_arg(args, const char *); key != NULL; key = va_arg(args, const char *)) {
+    for (const char *key = va_arg(args, const char *); key != NULL;
+         key = va_arg(args, const char *)) {
         const char *value = va_arg(args, const char *);
-        size_t before = line.n;
-        put_pair(&line, json, false, key, value == NULL ? "" : value);
-        if (line.cut) { /* a half-written pair would break the line's syntax */
-            line.n = before;
-            break;
-        }
+        put_pair(&line, json, key, value == NULL ? "" : value);
     }
     va_end(args);
     const char *tail = line.cut ? (json ? ",\"cut\":1}\n" : " cut=1\n") : (json ? "}\n" : "\n");
     memcpy(line.text + line.n, tail, strlen(tail));
     line.n += strlen(tail);
+    int saved_errno = errno; /* callers log between a failure and its report */
     ssize_t written = write(STDERR_FILENO, line.text, line.n);
     (void)written; /* nowhere to report that the log itself is gone */
+    errno = saved_errno;
 }
 
 const char *hearth_log_i64(int64_t value)

@@ -50,7 +50,7 @@ void *hearth_mem_reallocarray(void *ptr, size_t n, size_t size)
 
 char *hearth_mem_strndup(const char *p, size_t n)
 {
-    char *copy = hearth_mem_alloc(n + 1);
+    char *copy = n == SIZE_MAX ? NULL : hearth_mem_alloc(n + 1);
     if (copy != NULL) {
         if (n > 0) {
             memcpy(copy, p, n);

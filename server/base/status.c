@@ -41,7 +41,8 @@ enum hearth_status hearth_status_from_grpc(int code)
     return HEARTH_INTERNAL;
 }
 
-/* Messages go to clients and into logs: no control bytes, no broken UTF-8 (a cut may split a character). */
+/* Messages go to clients and into logs: no control bytes, no broken UTF-8 (a cut may split a
+ * character). */
 static void make_printable(char *msg)
 {
     size_t n = strlen(msg);
@@ -102,7 +103,8 @@ void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...)
     va_end(args);
     if (n >= 0 && (size_t)n < sizeof err->msg) {
         size_t room = sizeof err->msg - (size_t)n;
-        (void)snprintf(err->msg + n, room, ": %s", old);
+        int cut = (int)(room < 3 ? 0 : room - 3); /* ": " and the NUL */
+        (void)snprintf(err->msg + n, room, ": %.*s", cut, old);
     }
     make_printable(err->msg);
 }

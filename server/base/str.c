@@ -1,7 +1,7 @@
 /* str.c -- comparisons and whole-string number parsing over counted text. */
 #include "hearth/base/str.h"
 
-#include <errno.h>
+#include <float.h>
 #include <stdlib.h>
 
 int hearth_str_cmp(struct hearth_str a, struct hearth_str b)
@@ -21,7 +21,8 @@ bool hearth_str_starts(struct hearth_str s, struct hearth_str prefix)
 
 bool hearth_str_ends(struct hearth_str s, struct hearth_str suffix)
 {
-    return s.n >= suffix.n && (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
+    return s.n >= suffix.n &&
+           (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
 static unsigned char lower(char c)
@@ -70,10 +71,14 @@ struct hearth_str hearth_str_trim(struct hearth_str s)
 
 bool hearth_str_utf8_valid(struct hearth_str s)
 {
+    if (s.n == 0) {
+        return true;
+    }
     const unsigned char *p = (const unsigned char *)s.p;
     const unsigned char *end = p + s.n;
     while (p < end) {
-        if (end - p >= 8) { /* eight ASCII bytes at a time; NUL bytes fall through to the slow path */
+        if (end - p >=
+            8) { /* eight ASCII bytes at a time; NUL bytes fall through to the slow path */
             uint64_t w;
             memcpy(&w, p, 8);
             bool ascii = (w & 0x8080808080808080ull) == 0;
@@ -153,15 +158,19 @@ bool hearth_str_to_i64(struct hearth_str s, int64_t *ret)
 bool hearth_str_to_double(struct hearth_str s, double *ret)
 {
     char text[64];
-    if (s.n == 0 || s.n >= sizeof text || is_space(s.p[0])) {
+    if (s.n == 0 || s.n >= sizeof text) {
         return false;
+    }
+    for (size_t i = 0; i < s.n; i++) { /* strtod also takes white space, hex, "inf" and "nan" */
+        if (!(s.p[i] >= '0' && s.p[i] <= '9') && strchr("+-.eE", s.p[i]) == NULL) {
+            return false;
+        }
     }
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';
     char *end;
-    errno = 0;
     double value = strtod(text, &end);
-    if (end != text + s.n || errno == ERANGE) {
+    if (end != text + s.n || value > DBL_MAX || value < -DBL_MAX) {
         return false;
     }
     *ret = value;

@@ -48,6 +48,9 @@ enum hearth_status hearth_workers_start(const char *name,
                                         struct hearth_workers **ret_workers,
                                         struct hearth_err *err)
 {
+    if (n_threads == 0) { /* what is queued would never run, not even at stop */
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "worker pool \"%s\" has no threads", name);
+    }
     struct hearth_workers *workers =
         hearth_mem_zalloc(sizeof *workers + n_threads * sizeof workers->threads[0]);
     if (workers == NULL) {
@@ -66,13 +69,14 @@ enum hearth_status hearth_workers_start(const char *name,
         }
         workers->n_threads++;
         char thread_name[16];
-        (void)snprintf(thread_name, sizeof thread_name, "%.11s-%u", name, i);
+        (void)snprintf(thread_name, sizeof thread_name, "%.11s-%u", name, i % 1000);
         (void)pthread_setname_np(workers->threads[i], thread_name);
     }
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (workers->n_threads < n_threads) {
         hearth_workers_stop(workers);
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u threads for \"%s\"", n_threads, name);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u threads for \"%s\"", n_threads,
+                           name);
     }
     *ret_workers = workers;
     return HEARTH_OK;

@@ -12,6 +12,7 @@
 
 #define HEARTH_MUST_CHECK         __attribute__((warn_unused_result))
 #define HEARTH_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define HEARTH_SENTINEL           __attribute__((sentinel)) /* variadic, ends with NULL */
 #define HEARTH_NORETURN           __attribute__((noreturn))
 #define HEARTH_CLEANUP(fn)        __attribute__((cleanup(fn)))
 #define HEARTH_ALWAYS_INLINE      __attribute__((always_inline)) static inline

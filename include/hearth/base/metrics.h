@@ -5,7 +5,9 @@
  * first HEARTH_METRIC_MAX_VALUES distinct values get a line of their own, later ones are counted under "other".
  * Tenant names appear as label values only where metrics.def says so.
  *
- * Threads: safe; updates are relaxed atomics (label look-up takes a short read lock).
+ * Values longer than 256 bytes or not UTF-8 count under "other" too. A counter ignores negative amounts.
+ *
+ * Threads: safe; updates are relaxed atomics, a known label value is found without a lock.
  * Source: Prometheus text exposition format 0.0.4.
  */
 #ifndef HEARTH_BASE_METRICS_H

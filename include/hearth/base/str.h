@@ -55,6 +55,7 @@ bool hearth_str_utf8_valid(struct hearth_str s);
 /* Whole-string decimal parsing; false on empty text, other bytes, or overflow. */
 bool hearth_str_to_i64(struct hearth_str s, int64_t *ret);
 bool hearth_str_to_u64(struct hearth_str s, uint64_t *ret);
+/* Finite decimals of at most 63 bytes; tiny ones may round to 0. */
 bool hearth_str_to_double(struct hearth_str s, double *ret);
 /* Hex digits only (either case), 1 to 16 of them. */
 bool hearth_str_hex_to_u64(struct hearth_str s, uint64_t *ret);

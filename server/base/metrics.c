@@ -1,0 +1,291 @@
+/*
+ * metrics.c -- the metric table, its cells, and the Prometheus text.
+ *
+ * Every metric has one cell, or one per label value. Cells of label values are found without a lock
+ * in an open-addressed table of pointers that only grows; g_insert serialises additions. Updates
+ * are relaxed: a scrape sees each number as of some moment, not all of the same one.
+ */
+#include "hearth/base/metrics.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/mem.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define N_SLOTS         512u /* power of two, more than twice HEARTH_METRIC_MAX_VALUES */
+#define MAX_VALUE_BYTES 256u
+
+enum kind {
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+};
+
+static const struct {
+    enum kind kind;
+    const char *name, *label, *help;
+} g_table[] = {
+#define X(id, kind, name, label, help) {kind, name, label, help},
+#include "hearth/base/metrics.def"
+#undef X
+};
+
+static const struct {
+    int64_t upper_ns;
+    const char *text;
+} g_buckets[] = {
+    {INT64_C(500000), "0.0005"},  {INT64_C(1000000), "0.001"},  {INT64_C(2000000), "0.002"},
+    {INT64_C(4000000), "0.004"},  {INT64_C(8000000), "0.008"},  {INT64_C(16000000), "0.016"},
+    {INT64_C(32000000), "0.032"}, {INT64_C(64000000), "0.064"}, {INT64_C(125000000), "0.125"},
+    {INT64_C(250000000), "0.25"}, {INT64_C(500000000), "0.5"},  {INT64_C(1000000000), "1"},
+    {INT64_C(2000000000), "2"},   {INT64_C(4000000000), "4"},   {INT64_C(8000000000), "8"},
+    {INT64_C(15000000000), "15"}, {INT64_C(30000000000), "30"}, {INT64_C(60000000000), "60"},
+};
+#define N_BUCKETS HEARTH_ARRAY_LEN(g_buckets)
+
+struct cell {
+    struct hearth_str value; /* of the label; immutable */
+    _Atomic int64_t number;  /* counter, gauge; of a histogram: sum in nanoseconds */
+    _Atomic int64_t
+        n_in[N_BUCKETS + 1]; /* histogram: observations of each bucket alone, last: above all */
+};
+
+struct family {
+    struct cell plain; /* without label value, and {NULL,0} */
+    struct cell other; /* values beyond the limit, too long, not UTF-8, or refused memory */
+    _Atomic bool plain_used, other_used;
+    struct cell *_Atomic slots[N_SLOTS];                  /* released by insert, acquired by find */
+    struct cell *_Atomic cells[HEARTH_METRIC_MAX_VALUES]; /* the same, in order of arrival */
+    _Atomic size_t n_cells; /* written under g_insert; released after cells[n] */
+};
+
+static struct family g_families[HEARTH_N_METRICS];
+static pthread_mutex_t g_insert = PTHREAD_MUTEX_INITIALIZER;
+
+_Static_assert(HEARTH_ARRAY_LEN(g_table) == HEARTH_N_METRICS, "one row per metric");
+_Static_assert(N_SLOTS > 2 * HEARTH_METRIC_MAX_VALUES, "a probe always finds an empty slot");
+
+/* The cell of `value`, or NULL; *ret_slot is then the empty slot where the walk ended. */
+static struct cell *find(struct family *family, struct hearth_str value, size_t *ret_slot)
+{
+    size_t i = (size_t)hearth_hash64(value.p, value.n, hearth_hash_process_seed()) % N_SLOTS;
+    for (;; i = (i + 1) % N_SLOTS) {
+        struct cell *cell = atomic_load_explicit(&family->slots[i], memory_order_acquire);
+        if (cell == NULL || hearth_str_eq(cell->value, value)) {
+            *ret_slot = i;
+            return cell;
+        }
+    }
+}
+
+static struct cell *other_cell(struct family *family)
+{
+    atomic_store_explicit(&family->other_used, true, memory_order_relaxed);
+    return &family->other;
+}
+
+static struct cell *insert(struct family *family, struct hearth_str value)
+{
+    size_t n = atomic_load_explicit(&family->n_cells, memory_order_relaxed);
+    if (n == HEARTH_METRIC_MAX_VALUES) {
+        return NULL;
+    }
+    struct cell *cell = hearth_mem_zalloc(sizeof *cell + value.n);
+    if (cell == NULL) {
+        return NULL;
+    }
+    char *text = (char *)(cell + 1);
+    memcpy(text, value.p, value.n);
+    cell->value = hearth_str_n(text, value.n);
+    size_t slot;
+    (void)find(family, value, &slot);
+    atomic_store_explicit(&family->slots[slot], cell, memory_order_release);
+    atomic_store_explicit(&family->cells[n], cell, memory_order_relaxed);
+    atomic_store_explicit(&family->n_cells, n + 1, memory_order_release);
+    return cell;
+}
+
+static struct cell *cell_of(enum hearth_metric metric, struct hearth_str value)
+{
+    struct family *family = &g_families[metric];
+    if (value.n == 0 || g_table[metric].label[0] == '\0') {
+        atomic_store_explicit(&family->plain_used, true, memory_order_relaxed);
+        return &family->plain;
+    }
+    size_t slot;
+    struct cell *cell = find(family, value, &slot);
+    if (cell != NULL) {
+        return cell;
+    }
+    if (value.n > MAX_VALUE_BYTES || !hearth_str_utf8_valid(value) ||
+        atomic_load_explicit(&family->n_cells, memory_order_relaxed) == HEARTH_METRIC_MAX_VALUES) {
+        return other_cell(family);
+    }
+    if (hearth_str_eq_c(value, "other")) { /* one line of that name only */
+        return other_cell(family);
+    }
+    (void)pthread_mutex_lock(&g_insert);
+    cell = find(family, value, &slot);
+    cell = cell == NULL ? insert(family, value) : cell;
+    (void)pthread_mutex_unlock(&g_insert);
+    return cell == NULL ? other_cell(family) : cell;
+}
+
+void hearth_metric_add_label(enum hearth_metric metric,
+                             struct hearth_str label_value,
+                             int64_t value)
+{
+    HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
+    if (g_table[metric].kind == COUNTER && value < 0) {
+        return; /* a counter never falls: a clock that stepped back must not look like a restart */
+    }
+    struct cell *cell = cell_of(metric, label_value);
+    (void)atomic_fetch_add_explicit(&cell->number, value, memory_order_relaxed);
+}
+
+void hearth_metric_add(enum hearth_metric metric, int64_t value)
+{
+    hearth_metric_add_label(metric, hearth_str_n(NULL, 0), value);
+}
+
+void hearth_metric_set(enum hearth_metric metric, int64_t value)
+{
+    HEARTH_ASSERT(g_table[metric].kind == GAUGE);
+    struct cell *cell = cell_of(metric, hearth_str_n(NULL, 0));
+    atomic_store_explicit(&cell->number, value, memory_order_relaxed);
+}
+
+void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns)
+{
+    HEARTH_ASSERT(g_table[metric].kind == HISTOGRAM);
+    ns = ns < 0 ? 0 : ns;
+    size_t bucket = 0;
+    while (bucket < N_BUCKETS && ns > g_buckets[bucket].upper_ns) {
+        bucket++;
+    }
+    struct cell *cell = cell_of(metric, label_value);
+    (void)atomic_fetch_add_explicit(&cell->n_in[bucket], 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&cell->number, ns, memory_order_relaxed);
+}
+
+static int64_t cell_value(enum hearth_metric metric, struct cell *cell)
+{
+    if (g_table[metric].kind != HISTOGRAM) {
+        return atomic_load_explicit(&cell->number, memory_order_relaxed);
+    }
+    int64_t n = 0;
+    for (size_t i = 0; i <= N_BUCKETS; i++) {
+        n += atomic_load_explicit(&cell->n_in[i], memory_order_relaxed);
+    }
+    return n;
+}
+
+int64_t hearth_metric_value(enum hearth_metric metric)
+{
+    struct family *family = &g_families[metric];
+    int64_t sum = cell_value(metric, &family->plain) + cell_value(metric, &family->other);
+    size_t n = atomic_load_explicit(&family->n_cells, memory_order_acquire);
+    for (size_t i = 0; i < n; i++) {
+        sum += cell_value(metric, atomic_load_explicit(&family->cells[i], memory_order_relaxed));
+    }
+    return sum;
+}
+
+/* HELP text escapes backslash and line feed; a label value the double quote as well. */
+static void write_escaped(struct hearth_buf *out, struct hearth_str text, bool quoted)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (c == '\n') {
+            hearth_buf_cstr(out, "\\n");
+        } else {
+            if (c == '\\' || (quoted && c == '"')) {
+                hearth_buf_byte(out, '\\');
+            }
+            hearth_buf_byte(out, (unsigned char)c);
+        }
+    }
+}
+
+/* name_suffix{label="value",le="..."} and the blank behind it. */
+static void write_name(struct hearth_buf *out,
+                       enum hearth_metric metric,
+                       const char *suffix,
+                       struct hearth_str value,
+                       const char *le)
+{
+    bool labelled = g_table[metric].label[0] != '\0';
+    hearth_buf_cstr(out, g_table[metric].name);
+    hearth_buf_cstr(out, suffix);
+    if (labelled) {
+        hearth_buf_printf(out, "{%s=\"", g_table[metric].label);
+        write_escaped(out, value, true);
+        hearth_buf_byte(out, '"');
+    }
+    if (le != NULL) {
+        hearth_buf_printf(out, "%sle=\"%s\"", labelled ? "," : "{", le);
+    }
+    hearth_buf_cstr(out, labelled || le != NULL ? "} " : " ");
+}
+
+static void write_histogram(struct hearth_buf *out,
+                            enum hearth_metric metric,
+                            struct cell *cell,
+                            struct hearth_str value)
+{
+    int64_t n = 0; /* cumulated, so that _count equals the last bucket whatever happens meanwhile */
+    for (size_t i = 0; i <= N_BUCKETS; i++) {
+        n += atomic_load_explicit(&cell->n_in[i], memory_order_relaxed);
+        write_name(out, metric, "_bucket", value, i == N_BUCKETS ? "+Inf" : g_buckets[i].text);
+        hearth_buf_printf(out, "%lld\n", (long long)n);
+    }
+    int64_t sum_ns = atomic_load_explicit(&cell->number, memory_order_relaxed);
+    write_name(out, metric, "_sum", value, NULL);
+    hearth_buf_printf(out, "%lld.%09lld\n", (long long)(sum_ns / HEARTH_NS_PER_SEC),
+                      (long long)(sum_ns % HEARTH_NS_PER_SEC));
+    write_name(out, metric, "_count", value, NULL);
+    hearth_buf_printf(out, "%lld\n", (long long)n);
+}
+
+static void write_cell(struct hearth_buf *out,
+                       enum hearth_metric metric,
+                       struct cell *cell,
+                       struct hearth_str value)
+{
+    if (g_table[metric].kind == HISTOGRAM) {
+        write_histogram(out, metric, cell, value);
+        return;
+    }
+    write_name(out, metric, "", value, NULL);
+    hearth_buf_printf(out, "%lld\n", (long long)cell_value(metric, cell));
+}
+
+static void write_family(struct hearth_buf *out, enum hearth_metric metric)
+{
+    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+    struct family *family = &g_families[metric];
+    hearth_buf_printf(out, "# HELP %s ", g_table[metric].name);
+    write_escaped(out, hearth_str_c(g_table[metric].help), false);
+    hearth_buf_printf(out, "\n# TYPE %s %s\n", g_table[metric].name, kinds[g_table[metric].kind]);
+    if (g_table[metric].label[0] == '\0' ||
+        atomic_load_explicit(&family->plain_used, memory_order_relaxed)) {
+        write_cell(out, metric, &family->plain, hearth_str_n(NULL, 0));
+    }
+    size_t n = atomic_load_explicit(&family->n_cells, memory_order_acquire);
+    for (size_t i = 0; i < n; i++) {
+        struct cell *cell = atomic_load_explicit(&family->cells[i], memory_order_relaxed);
+        write_cell(out, metric, cell, cell->value);
+    }
+    if (atomic_load_explicit(&family->other_used, memory_order_relaxed)) {
+        write_cell(out, metric, &family->other, HEARTH_STR("other"));
+    }
+}
+
+void hearth_metrics_write(struct hearth_buf *out)
+{
+    for (unsigned i = 0; i < HEARTH_N_METRICS; i++) {
+        write_family(out, (enum hearth_metric)i);
+    }
+}
