@@ -1,0 +1,77 @@
+/*
+ * ingest.h -- from pushed bytes to committed rows.
+ *
+ * For every profile of a request: inflate, decode, validate, normalise, split by sample labels, resolve stacks, encode,
+ * submit. Profiles are independent: one that fails does not stop the others; the request's status is that of the first
+ * failure, its message names the profile. The request is done when every profile is committed or failed.
+ *
+ * Normalisation: negative and all-zero samples are dropped; samples with a dangling location are dropped; equal stacks with
+ * equal labels are merged; numeric sample labels are dropped; string sample labels split series (series labels win); span, trace, thread,
+ * endpoint and time labels stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
+ * reason: in the request's notes and in hearth_discarded_total.
+ *
+ * Ownership: a request is the caller's until its `done` ran; all of its inputs stay alive until then.
+ * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this call or from a committer.
+ * Source:    push.v1 semantics as in docs/api.md, "Push".
+ */
+#ifndef HEARTH_ENGINE_INGEST_H
+#define HEARTH_ENGINE_INGEST_H
+
+#include "hearth/engine/limits.h"
+#include "hearth/model/labels.h"
+#include "hearth/store/store.h"
+
+/* Reasons of loss or change that do not refuse a profile; the unit is in the name. */
+enum hearth_discard {
+#define X(id, name, meaning) HEARTH_DISCARD_##id,
+#include "hearth/engine/discards.def"
+#undef X
+    HEARTH_N_DISCARDS
+};
+
+const char *hearth_discard_name(enum hearth_discard discard);
+
+struct hearth_ingest_options {
+    struct hearth_limits limits;
+    /* Labels that name the service, first match wins; NULL-terminated. */
+    const char *const *service_labels;
+};
+
+struct hearth_ingest;
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options,
+                                     struct hearth_store *store, /* kept */
+                                     struct hearth_ingest **ret_ingest,
+                                     struct hearth_err *err);
+void hearth_ingest_free(struct hearth_ingest *ingest);
+
+struct hearth_push_sample {
+    struct hearth_str profile; /* pprof: gzip, zstd or plain */
+    struct hearth_str id;      /* idempotency key; may be empty */
+};
+
+struct hearth_push_series {
+    struct hearth_label *labels; /* as sent: any order */
+    size_t n_labels;
+    struct hearth_push_sample *samples;
+    size_t n_samples;
+};
+
+struct hearth_push_request {
+    struct hearth_str tenant;
+    struct hearth_push_series *series;
+    size_t n_series;
+    struct hearth_str app_name; /* application name where the protocol has one; may be empty */
+    void (*done)(struct hearth_push_request *request);
+    /* Filled when done. */
+    enum hearth_status status;
+    struct hearth_err err;
+    uint64_t discards[HEARTH_N_DISCARDS];
+    uint32_t n_profiles, n_failed, n_repeated;
+    struct hearth_push_state *state; /* the engine's own */
+};
+
+void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request);
+
+#endif
