@@ -1,0 +1,393 @@
+/*
+ * pb_json_read.c -- proto3 JSON into a protobuf-c message in an arena.
+ *
+ * The text becomes a jansson tree first (json_tree.h bounds it), which is walked along the
+ * descriptor. Strings and bytes are copied into the arena; the tree is gone when the function
+ * returns.
+ */
+#include "hearth/codec/base64.h"
+#include "hearth/codec/pb.h"
+
+#include "json_tree.h"
+#include "pb_field.h"
+#include "pb_json_scalar.h"
+#include "pb_time.h"
+
+#include <stdio.h>
+
+#define MAX_FIELDS 256u /* of one message type; ours have 14 */
+
+/* Where we are, for messages: a list on the stack, innermost first. */
+struct path {
+    const struct path *up;
+    const char *name; /* field name or map key; NULL: an element */
+    size_t index;
+};
+
+struct reader {
+    struct hearth_arena *arena;
+    struct hearth_err *err;
+};
+
+static enum hearth_status read_message(struct reader *reader,
+                                       const ProtobufCMessageDescriptor *descriptor,
+                                       json_t *json,
+                                       const struct path *path,
+                                       unsigned depth,
+                                       ProtobufCMessage **ret_message);
+
+static void put_path(struct hearth_buf *out, const struct path *path)
+{
+    if (path == NULL) {
+        return;
+    }
+    put_path(out, path->up);
+    if (path->name == NULL) {
+        hearth_buf_printf(out, "[%zu]", path->index);
+    } else {
+        hearth_buf_printf(out, "%s%.64s", out->n == 0 ? "" : ".", path->name);
+    }
+}
+
+static enum hearth_status
+fail_value(struct reader *reader, const struct path *path, const char *expected)
+{
+    struct hearth_buf where;
+    hearth_buf_init(&where, 0);
+    put_path(&where, path);
+    enum hearth_status status = HEARTH_FAIL(reader->err, HEARTH_INVALID_ARGUMENT,
+                                            "invalid JSON: " HEARTH_STR_FMT ": expected %s",
+                                            HEARTH_STR_ARG(hearth_buf_view(&where)), expected);
+    hearth_buf_release(&where);
+    return status;
+}
+
+static enum hearth_status read_string(struct reader *reader, struct hearth_str text, void *to)
+{
+    char *copy = hearth_arena_strndup(reader->arena, text.p, text.n);
+    memcpy(to, &copy, sizeof copy);
+    return copy == NULL ? HEARTH_FAIL_ARENA(reader->err, reader->arena) : HEARTH_OK;
+}
+
+static enum hearth_status
+read_bytes(struct reader *reader, const json_t *json, const struct path *path, void *to)
+{
+    struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
+    struct hearth_str bytes;
+    bool refused_before = reader->arena->refused;
+    reader->arena->refused = false;
+    bool ok = json_is_string(json) && hearth_base64_decode(text, reader->arena, &bytes);
+    bool refused = reader->arena->refused;
+    reader->arena->refused = refused || refused_before;
+    if (refused) {
+        return HEARTH_FAIL_ARENA(reader->err, reader->arena);
+    }
+    if (!ok) {
+        return fail_value(reader, path, "bytes in base64");
+    }
+    ProtobufCBinaryData data = {bytes.n, (uint8_t *)(uintptr_t)bytes.p};
+    memcpy(to, &data, sizeof data);
+    return HEARTH_OK;
+}
+
+/* *ret_known is false for a name that this server does not know: such a value counts as not there.
+ */
+static enum hearth_status read_enum(struct reader *reader,
+                                    const ProtobufCEnumDescriptor *descriptor,
+                                    const json_t *json,
+                                    const struct path *path,
+                                    void *to,
+                                    bool *ret_known)
+{
+    if (!json_is_string(json)) {
+        const char *wrong = pb_scalar_from_json(PROTOBUF_C_TYPE_INT32, json, to);
+        return wrong == NULL ? HEARTH_OK
+                             : fail_value(reader, path, "the name or number of an enum");
+    }
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value_by_name(descriptor, json_string_value(json));
+    *ret_known = value != NULL;
+    if (value != NULL) {
+        memcpy(to, &value->value, sizeof value->value);
+    }
+    return HEARTH_OK;
+}
+
+/* One value into the bytes at `to`. *ret_known stays true except as said at read_enum. */
+static enum hearth_status read_value(struct reader *reader,
+                                     const ProtobufCFieldDescriptor *field,
+                                     json_t *json,
+                                     const struct path *path,
+                                     unsigned depth,
+                                     void *to,
+                                     bool *ret_known)
+{
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+        if (!json_is_string(json)) {
+            return fail_value(reader, path, "a string");
+        }
+        return read_string(reader, hearth_str_n(json_string_value(json), json_string_length(json)),
+                           to);
+    }
+    if (field->type == PROTOBUF_C_TYPE_BYTES) {
+        return read_bytes(reader, json, path, to);
+    }
+    if (field->type == PROTOBUF_C_TYPE_ENUM) {
+        return read_enum(reader, field->descriptor, json, path, to, ret_known);
+    }
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        ProtobufCMessage *message = NULL;
+        HEARTH_TRY(read_message(reader, field->descriptor, json, path, depth + 1, &message));
+        memcpy(to, &message, sizeof message);
+        return HEARTH_OK;
+    }
+    const char *wrong = pb_scalar_from_json(field->type, json, to);
+    return wrong == NULL ? HEARTH_OK : fail_value(reader, path, wrong);
+}
+
+static void
+store_array(char *message, const ProtobufCFieldDescriptor *field, const void *values, size_t n)
+{
+    memcpy(message + field->quantifier_offset, &n, sizeof n);
+    memcpy(message + field->offset, &values, sizeof values);
+}
+
+static enum hearth_status read_repeated(struct reader *reader,
+                                        const ProtobufCFieldDescriptor *field,
+                                        json_t *json,
+                                        const struct path *path,
+                                        unsigned depth,
+                                        char *message)
+{
+    if (!json_is_array(json)) {
+        return fail_value(reader, path, "an array");
+    }
+    size_t n = json_array_size(json), n_known = 0, size = pb_value_bytes(field->type);
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    char *values = hearth_arena_array(reader->arena, n, size);
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(reader->err, reader->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct path element = {path, NULL, i};
+        bool known = true;
+        HEARTH_TRY(read_value(reader, field, json_array_get(json, i), &element, depth,
+                              values + n_known * size, &known));
+        n_known += known;
+    }
+    store_array(message, field, values, n_known);
+    return HEARTH_OK;
+}
+
+static ProtobufCMessage *new_message(struct reader *reader,
+                                     const ProtobufCMessageDescriptor *descriptor)
+{
+    ProtobufCMessage *message = hearth_arena_zalloc(reader->arena, descriptor->sizeof_message);
+    if (message != NULL) {
+        protobuf_c_message_init(descriptor, message);
+    }
+    return message;
+}
+
+static enum hearth_status read_map_entry(struct reader *reader,
+                                         const ProtobufCMessageDescriptor *descriptor,
+                                         const char *key,
+                                         json_t *json,
+                                         const struct path *path,
+                                         unsigned depth,
+                                         ProtobufCMessage *entry,
+                                         bool *ret_known)
+{
+    const ProtobufCFieldDescriptor *key_field = &descriptor->fields[0];
+    const ProtobufCFieldDescriptor *value_field = &descriptor->fields[1];
+    char *base = (char *)entry;
+    struct hearth_str text = hearth_str_c(key);
+    if (key_field->type == PROTOBUF_C_TYPE_STRING) {
+        HEARTH_TRY(read_string(reader, text, base + key_field->offset));
+    } else {
+        const char *wrong = pb_scalar_from_key(key_field->type, text, base + key_field->offset);
+        if (wrong != NULL) {
+            return fail_value(reader, path, wrong);
+        }
+    }
+    return read_value(reader, value_field, json, path, depth + 1, base + value_field->offset,
+                      ret_known);
+}
+
+static enum hearth_status read_map(struct reader *reader,
+                                   const ProtobufCFieldDescriptor *field,
+                                   json_t *json,
+                                   const struct path *path,
+                                   unsigned depth,
+                                   char *message)
+{
+    if (!json_is_object(json)) {
+        return fail_value(reader, path, "an object");
+    }
+    size_t n = json_object_size(json), n_known = 0;
+    ProtobufCMessage **entries = hearth_arena_array(reader->arena, n, sizeof entries[0]);
+    if (entries == NULL) {
+        return HEARTH_FAIL_ARENA(reader->err, reader->arena);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value)
+    {
+        struct path member = {path, key, 0};
+        bool known = true;
+        ProtobufCMessage *entry = new_message(reader, field->descriptor);
+        if (entry == NULL) {
+            return HEARTH_FAIL_ARENA(reader->err, reader->arena);
+        }
+        HEARTH_TRY(
+            read_map_entry(reader, field->descriptor, key, value, &member, depth, entry, &known));
+        entries[n_known] = entry;
+        n_known += known;
+    }
+    if (n_known > 0) {
+        store_array(message, field, entries, n_known);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_singular(struct reader *reader,
+                                        const ProtobufCFieldDescriptor *field,
+                                        json_t *json,
+                                        const struct path *path,
+                                        unsigned depth,
+                                        char *message)
+{
+    uint32_t chosen;
+    if (pb_is_oneof(field)) {
+        memcpy(&chosen, message + field->quantifier_offset, sizeof chosen);
+        if (chosen != 0) {
+            return fail_value(reader, path, "one member of the oneof only");
+        }
+    }
+    bool known = true;
+    HEARTH_TRY(read_value(reader, field, json, path, depth, message + field->offset, &known));
+    if (pb_is_oneof(field) && known) {
+        chosen = field->id;
+        memcpy(message + field->quantifier_offset, &chosen, sizeof chosen);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_well_known(struct reader *reader,
+                                          ProtobufCMessage *message,
+                                          const json_t *json,
+                                          const struct path *path,
+                                          bool duration)
+{
+    struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
+    struct pb_time time;
+    if (!json_is_string(json) ||
+        !(duration ? pb_duration_parse(text, &time) : pb_timestamp_parse(text, &time))) {
+        return fail_value(reader, path,
+                          duration ? "a duration such as \"1.5s\"" : "an RFC 3339 time");
+    }
+    char *base = (char *)message;
+    memcpy(base + message->descriptor->fields[0].offset, &time.seconds, sizeof time.seconds);
+    memcpy(base + message->descriptor->fields[1].offset, &time.nanos, sizeof time.nanos);
+    return HEARTH_OK;
+}
+
+/* Both spellings name a field; n_fields when there is none. */
+static unsigned find_field(const ProtobufCMessageDescriptor *descriptor, const char *key)
+{
+    unsigned i = 0;
+    struct hearth_str text = hearth_str_c(key);
+    while (i < descriptor->n_fields && strcmp(descriptor->fields[i].name, key) != 0 &&
+           !pb_json_name_is(descriptor->fields[i].name, text)) {
+        i++;
+    }
+    return i;
+}
+
+static enum hearth_status read_members(struct reader *reader,
+                                       ProtobufCMessage *message,
+                                       json_t *json,
+                                       const struct path *path,
+                                       unsigned depth)
+{
+    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+    bool seen[MAX_FIELDS] = {false};
+    HEARTH_ASSERT(descriptor->n_fields <= MAX_FIELDS);
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value)
+    {
+        unsigned i = find_field(descriptor, key);
+        if (i == descriptor->n_fields) {
+            continue;
+        }
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        struct path member = {path, key, 0};
+        if (seen[i]) {
+            return fail_value(reader, &member, "one spelling of the field only");
+        }
+        seen[i] = true;
+        if (json_is_null(value)) {
+            continue;
+        }
+        char *base = (char *)message;
+        if (pb_is_map(field)) {
+            HEARTH_TRY(read_map(reader, field, value, &member, depth, base));
+        } else if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+            HEARTH_TRY(read_repeated(reader, field, value, &member, depth, base));
+        } else {
+            HEARTH_TRY(read_singular(reader, field, value, &member, depth, base));
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_message(struct reader *reader,
+                                       const ProtobufCMessageDescriptor *descriptor,
+                                       json_t *json,
+                                       const struct path *path,
+                                       unsigned depth,
+                                       ProtobufCMessage **ret_message)
+{
+    if (depth > HEARTH_PB_MAX_DEPTH) {
+        return HEARTH_FAIL(reader->err, HEARTH_INVALID_ARGUMENT,
+                           "invalid JSON: messages are nested deeper than %d", HEARTH_PB_MAX_DEPTH);
+    }
+    ProtobufCMessage *message = new_message(reader, descriptor);
+    if (message == NULL) {
+        return HEARTH_FAIL_ARENA(reader->err, reader->arena);
+    }
+    enum pb_well_known known = pb_well_known(descriptor);
+    if (known != PB_ORDINARY) {
+        HEARTH_TRY(read_well_known(reader, message, json, path, known == PB_DURATION));
+    } else if (!json_is_object(json)) {
+        return fail_value(reader, path, "an object");
+    } else {
+        HEARTH_TRY(read_members(reader, message, json, path, depth));
+    }
+    *ret_message = message;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *descriptor,
+                                       struct hearth_str json,
+                                       struct hearth_arena *arena,
+                                       struct ProtobufCMessage **ret_message,
+                                       struct hearth_err *err)
+{
+    json_t *tree = NULL;
+    /* The tree counts against the request's memory as the message does, but not at the same time.
+     */
+    size_t left = arena->limit_bytes == 0 ? 0 : arena->limit_bytes - arena->used_bytes;
+    if (arena->limit_bytes != 0 && left == 0) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    /* A level of messages is an object, and an array or a map around it. */
+    HEARTH_TRY(json_tree_parse(json, 2 * HEARTH_PB_MAX_DEPTH, left, &tree, err));
+    struct reader reader = {arena, err};
+    enum hearth_status status = read_message(&reader, descriptor, tree, NULL, 1, ret_message);
+    json_tree_free(tree);
+    return status;
+}
