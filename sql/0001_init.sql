@@ -140,4 +140,7 @@ CREATE TABLE hearth_data.profile (
 ) PARTITION BY RANGE (ts);
 ALTER TABLE hearth_data.profile ALTER ids SET STORAGE EXTERNAL;
 ALTER TABLE hearth_data.profile ALTER vals SET STORAGE EXTERNAL;
-CREATE INDEX profile_series_ts ON hearth_data.profile (series_id, ts) INCLUDE (totals);
+-- service_id is included because every read names it: without it, reading totals would have to visit the heap (8 bytes a
+-- row; 200 series x 1 h: 10 instead of 19 ms). series_id leads so that the plan does not depend on statistics: a leaf is
+-- new every day, and with service_id in front an unanalysed one was read for the whole service.
+CREATE INDEX profile_series_ts ON hearth_data.profile (series_id, ts) INCLUDE (service_id, totals);
