@@ -36,10 +36,19 @@ void hearth_labels_sort(struct hearth_labels *labels);
 struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct hearth_str name);
 /* <0, 0, >0 by (name, value) pairs in order; a prefix is smaller. */
 int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels *b);
-/* Stable (stored): XXH3-128 with seed 0 over length-prefixed names and values in order. */
+/*
+ * Stable (stored): XXH3-128 with seed 0 over names and values in order, each after its length as a
+ * varint (a set longer than 4 KB: over blocks that start with the digest of the one before). Never
+ * fails.
+ */
 struct hearth_hash128 hearth_labels_fingerprint(const struct hearth_labels *labels);
-/* {a="b", c="d"} with quoting as in selectors; for messages, at most max_bytes ("..." marks a cut; 0: no limit). */
-void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes, struct hearth_buf *out);
+/*
+ * {a="b", c="d"} with quoting as in selectors; for messages, at most max_bytes ("..." marks a cut;
+ * 0: no limit).
+ */
+void hearth_labels_format(const struct hearth_labels *labels,
+                          size_t max_bytes,
+                          struct hearth_buf *out);
 /* [a-zA-Z_][a-zA-Z0-9_]*: the names every client can show. */
 bool hearth_label_name_is_legacy(struct hearth_str name);
 

@@ -1,14 +1,17 @@
 /*
- * stacktree.h -- a tree of function names with self and total, its truncation, and flame graph levels.
+ * stacktree.h -- a tree of function names with self and total, its truncation, and flame graph
+ * levels.
  *
- * Node 0 is the root (no name, self 0). node[i].parent < i. Children of a node are linked; order comes with
- * the levels. Values are in the unit of the profile type; totals are computed by hearth_stacktree_seal.
+ * Node 0 is the root (no name, self 0). node[i].parent < i. Children of a node are linked; order
+ * comes with the levels. Values are in the unit of the profile type; totals are computed by
+ * hearth_stacktree_seal.
  *
- * Truncation: with more than max_nodes nodes (the root not counted), the max_nodes-th largest total is the
- * bound; nodes below it are folded into one child "other" of their parent. Ties stay. A frame really named "other"
- * is always folded into it.
+ * Truncation: with more than max_nodes nodes (the root not counted), the max_nodes-th largest total
+ * is the bound; nodes below it are folded into one child "other" of their parent. Ties stay. A
+ * frame really named "other" is always folded into it.
  *
- * Limits:  the arena's; sums beyond int64 are OUT_OF_RANGE.
+ * Limits:  the arena's limit holds for its texts and, by itself, for the tree's arrays; sums
+ *          beyond int64 and negative values are OUT_OF_RANGE.
  * Threads: not thread-safe.
  * Source:  flame graph encoding and truncation of querier.v1 (docs/api.md).
  */
@@ -45,13 +48,19 @@ void hearth_stacktree_release(struct hearth_stacktree *tree);
 
 /* Index of a name, copying its text at first sight. HEARTH_IDMAP_NONE when memory was refused. */
 uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text);
-/* The child of `parent` with that name, made when absent. HEARTH_NO_NODE when memory was refused. */
+/* The child of `parent` with that name, made when absent. HEARTH_NO_NODE: memory was refused. */
 uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
-/* Compute totals bottom-up (parents come before children in the array). OUT_OF_RANGE on overflow. */
+/*
+ * Compute totals bottom-up (parents come before children in the array); to be called again after
+ * values changed. OUT_OF_RANGE on overflow and for a negative self.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err);
 
-/* Smallest total that stays under max_nodes; 0: everything (max_nodes < 1 or few nodes). Sealed trees. */
+/*
+ * Smallest total that stays under max_nodes; 0: everything (max_nodes < 1 or few nodes). Sealed
+ * trees only. Returns OK or NO_MEMORY.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tree,
                                               int64_t max_nodes,
@@ -65,17 +74,17 @@ struct hearth_flame_level {
 };
 
 struct hearth_flamegraph {
-    struct hearth_str *names; /* names[0] is "total" */
+    struct hearth_str *names; /* names[0] is "total"; texts are the tree's */
     size_t n_names;
     struct hearth_flame_level *levels;
     size_t n_levels;
     int64_t total, max_self;
-    int64_t n_folded; /* nodes that truncation folded into "other" */
+    int64_t n_folded; /* nodes without a box of their own: folded into an "other" */
 };
 
 /*
- * Levels of a sealed tree. An empty tree gives names ["total"], one level [0, 0, 0, 0]. Output in arena.
- * max_nodes < 1: no truncation.
+ * Levels of a sealed tree. An empty tree gives names ["total"], one level [0, 0, 0, 0]. Output in
+ * arena. max_nodes < 1: no truncation.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
@@ -84,7 +93,8 @@ enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
                                           struct hearth_flamegraph *ret,
                                           struct hearth_err *err);
 
-/* The tree byte format of querier.v1 (pre-order; siblings last to first); an empty tree is zero bytes. */
+/* The tree byte format of querier.v1 (pre-order; siblings last to first); an empty tree is zero
+ * bytes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *tree,
                                                 int64_t max_nodes,

@@ -1,0 +1,248 @@
+/*
+ * stacktree.c -- build a tree of names, sum it, list its functions.
+ *
+ * Children are found through one map of (parent, name) for the whole tree, so that a node with
+ * thousands of children costs no more than one with two. Nothing here recurses: stacks may be
+ * thousands deep. Truncation and the forms that are sent to clients are in flamegraph.c.
+ */
+#include "hearth/model/stacktree.h"
+
+#include "hearth/base/mem.h"
+
+#include <stdlib.h>
+
+void hearth_stacktree_init(struct hearth_stacktree *tree, struct hearth_arena *arena)
+{
+    *tree = (struct hearth_stacktree){.arena = arena, .seed = hearth_hash_process_seed()};
+    hearth_idmap_init(&tree->name_ids);
+    hearth_idmap_init(&tree->child_ids);
+}
+
+void hearth_stacktree_release(struct hearth_stacktree *tree)
+{
+    hearth_mem_free(tree->nodes);
+    hearth_mem_free(tree->names);
+    hearth_idmap_release(&tree->name_ids);
+    hearth_idmap_release(&tree->child_ids);
+    hearth_stacktree_init(tree, tree->arena);
+}
+
+/* The arrays are not the arena's, but its limit holds for them too: the tree as a whole stays below
+ * it. */
+static bool within_limit(const struct hearth_stacktree *tree, size_t more_bytes)
+{
+    size_t limit = tree->arena->limit_bytes;
+    size_t held = tree->cap_nodes * sizeof tree->nodes[0] +
+                  tree->cap_names * sizeof tree->names[0] + hearth_idmap_bytes(&tree->name_ids) +
+                  hearth_idmap_bytes(&tree->child_ids);
+    return limit == 0 || (held < limit && more_bytes < limit - held);
+}
+
+static bool reserve_name(struct hearth_stacktree *tree)
+{
+    if (HEARTH_LIKELY(tree->n_names < tree->cap_names)) {
+        return true;
+    }
+    return tree->n_names < UINT32_MAX - 1 &&
+           within_limit(tree, tree->cap_names * sizeof tree->names[0]) &&
+           hearth_mem_grow(&tree->names, &tree->cap_names, tree->n_names + 1,
+                           sizeof tree->names[0]);
+}
+
+static bool reserve_node(struct hearth_stacktree *tree)
+{
+    if (HEARTH_LIKELY(tree->n_nodes < tree->cap_nodes)) {
+        return true;
+    }
+    return tree->n_nodes < UINT32_MAX - 1 &&
+           within_limit(tree, tree->cap_nodes * sizeof tree->nodes[0]) &&
+           hearth_mem_grow(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1,
+                           sizeof tree->nodes[0]);
+}
+
+/* The root and its name; init itself must not allocate, as it cannot fail. */
+static bool ensure_root(struct hearth_stacktree *tree)
+{
+    if (HEARTH_LIKELY(tree->n_nodes > 0)) {
+        return true;
+    }
+    if (!reserve_name(tree) || !reserve_node(tree)) {
+        return false;
+    }
+    tree->names[0] = hearth_str_n("", 0);
+    tree->n_names = 1;
+    tree->nodes[0] = (struct hearth_tree_node){
+        .parent = HEARTH_NO_NODE, .first_child = HEARTH_NO_NODE, .next_sibling = HEARTH_NO_NODE};
+    tree->n_nodes = 1;
+    return true;
+}
+
+uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text)
+{
+    if (!ensure_root(tree)) {
+        return HEARTH_IDMAP_NONE;
+    }
+    if (text.n == 0) {
+        return 0;
+    }
+    struct hearth_hash128 key = hearth_hash128(text.p, text.n, tree->seed);
+    uint32_t name = hearth_idmap_find(&tree->name_ids, key);
+    if (name != HEARTH_IDMAP_NONE) {
+        return name;
+    }
+    if (!reserve_name(tree)) {
+        return HEARTH_IDMAP_NONE;
+    }
+    struct hearth_str copy = hearth_arena_str(tree->arena, text);
+    if (copy.p == NULL) {
+        return HEARTH_IDMAP_NONE;
+    }
+    bool inserted;
+    name = hearth_idmap_intern(&tree->name_ids, key, (uint32_t)tree->n_names, &inserted);
+    if (name != HEARTH_IDMAP_NONE) {
+        tree->names[tree->n_names++] = copy;
+    }
+    return name;
+}
+
+uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+{
+    if (!ensure_root(tree)) {
+        return HEARTH_NO_NODE;
+    }
+    HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
+    uint64_t pair = (uint64_t)parent << 32 | name;
+    struct hearth_hash128 key = {hearth_hash_mix(pair, tree->seed), pair};
+    if (HEARTH_UNLIKELY(tree->n_nodes == tree->cap_nodes)) {
+        uint32_t node = hearth_idmap_find(&tree->child_ids, key);
+        if (node != HEARTH_IDMAP_NONE) {
+            return node; /* a full tree still answers for what it has */
+        }
+        if (!reserve_node(tree)) {
+            return HEARTH_NO_NODE;
+        }
+    }
+    bool inserted;
+    uint32_t fresh = (uint32_t)tree->n_nodes;
+    uint32_t node = hearth_idmap_intern(&tree->child_ids, key, fresh, &inserted);
+    if (node == HEARTH_IDMAP_NONE || !inserted) {
+        return node;
+    }
+    tree->nodes[fresh] = (struct hearth_tree_node){.parent = parent,
+                                                   .first_child = HEARTH_NO_NODE,
+                                                   .next_sibling = tree->nodes[parent].first_child,
+                                                   .name = name};
+    tree->nodes[parent].first_child = fresh;
+    tree->n_nodes++;
+    return fresh;
+}
+
+enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err)
+{
+    if (!ensure_root(tree)) {
+        return HEARTH_FAIL_ARENA(err, tree->arena);
+    }
+    struct hearth_tree_node *nodes = tree->nodes;
+    for (size_t i = 0; i < tree->n_nodes; i++) {
+        if (nodes[i].self < 0) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                               "frame \"" HEARTH_STR_FMT "\" has a negative value",
+                               HEARTH_STR_ARG(tree->names[nodes[i].name]));
+        }
+        nodes[i].total = nodes[i].self;
+    }
+    for (size_t i = tree->n_nodes; i-- > 1;) {
+        int64_t *above = &nodes[nodes[i].parent].total;
+        if (__builtin_add_overflow(*above, nodes[i].total, above)) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                               "the sum of values exceeds 64 bits below frame \"" HEARTH_STR_FMT
+                               "\"",
+                               HEARTH_STR_ARG(tree->names[nodes[nodes[i].parent].name]));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- functions ---- */
+
+/*
+ * Sums per name. Depth first along the links, with a counter of how often each name is on the path
+ * from the root: only its outermost node counts, so recursion is not counted twice. Totals of one
+ * name are those of disjoint subtrees, below the root's total, and cannot overflow in a sealed
+ * tree.
+ */
+static void sum_by_name(const struct hearth_stacktree *tree,
+                        struct hearth_function_total *sums,
+                        uint32_t *on_path)
+{
+    const struct hearth_tree_node *nodes = tree->nodes;
+    uint32_t at = nodes[0].first_child;
+    while (at != HEARTH_NO_NODE && at != 0) {
+        const struct hearth_tree_node *node = &nodes[at];
+        struct hearth_function_total *sum = &sums[node->name];
+        sum->self += node->self;
+        if (on_path[node->name]++ == 0) {
+            sum->total += node->total;
+        }
+        if (node->first_child != HEARTH_NO_NODE) {
+            at = node->first_child;
+            continue;
+        }
+        for (;;) {
+            on_path[nodes[at].name]--;
+            if (nodes[at].next_sibling != HEARTH_NO_NODE) {
+                at = nodes[at].next_sibling;
+                break;
+            }
+            at = nodes[at].parent;
+            if (at == 0) {
+                break;
+            }
+        }
+    }
+}
+
+static int by_self_total_name(const void *a_ptr, const void *b_ptr, void *names_ptr)
+{
+    const struct hearth_function_total *a = a_ptr, *b = b_ptr;
+    const struct hearth_str *names = names_ptr;
+    if (a->self != b->self) {
+        return a->self > b->self ? -1 : 1;
+    }
+    if (a->total != b->total) {
+        return a->total > b->total ? -1 : 1;
+    }
+    return hearth_str_cmp(names[a->name], names[b->name]);
+}
+
+enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tree,
+                                              struct hearth_arena *arena,
+                                              struct hearth_function_total **ret,
+                                              size_t *ret_n,
+                                              struct hearth_err *err)
+{
+    struct hearth_function_total *sums =
+        hearth_arena_calloc(arena, tree->n_names + 1, sizeof *sums);
+    HEARTH_CLEANUP(hearth_mem_freep)
+    uint32_t *on_path = hearth_mem_calloc(tree->n_names + 1, sizeof *on_path);
+    if (sums == NULL || on_path == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (tree->n_nodes > 0) {
+        sum_by_name(tree, sums, on_path);
+    }
+    size_t n = 0;
+    for (size_t name = 0; name < tree->n_names; name++) {
+        if (sums[name].self != 0 || sums[name].total != 0) {
+            sums[n] =
+                (struct hearth_function_total){(uint32_t)name, sums[name].self, sums[name].total};
+            n++;
+        }
+    }
+    if (n > 0) {
+        qsort_r(sums, n, sizeof *sums, by_self_total_name, tree->names);
+    }
+    *ret = sums;
+    *ret_n = n;
+    return HEARTH_OK;
+}
