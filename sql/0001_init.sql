@@ -88,7 +88,8 @@ CREATE INDEX series_hour_version ON hearth_data.series_hour (version);
 CREATE TABLE hearth_data.writer (
     writer_id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     host text NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT now()
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now() -- refreshed each minute by the server whose batches carry it
 );
 
 -- Exactly once: a batch whose commit went unanswered is sent again under the same key; 23505 says it was committed.
@@ -120,6 +121,7 @@ CREATE TABLE hearth_data.dict_chunk (
     payload bytea NOT NULL,
     PRIMARY KEY (service_id, day, writer_id, first_stack, first_string)
 ) PARTITION BY RANGE (day);
+ALTER TABLE hearth_data.dict_chunk ALTER payload SET STORAGE EXTERNAL;
 
 -- One row per profile and label set. (writer_id, profile_no) is the identity of the pushed profile, shared by its rows.
 -- writer_id with the day of ts names the dictionary. Columns ids, vals: include/hearth/model/columns.h;

@@ -2,7 +2,8 @@
  * pg.h -- one PostgreSQL connection: statements, COPY, errors by SQLSTATE (private to the store).
  *
  * Only unnamed statements and no session state, so that PgBouncer in transaction mode works. Values travel in binary.
- * Waiting is poll(2) in steps of at most 50 ms, so that cancellation and deadlines reach PostgreSQL (PQcancel).
+ * Waiting is poll(2) in steps of at most 50 ms, so that cancellation and deadlines reach PostgreSQL (PQcancel). A statement
+ * given up that way, or by its visitor, ends the connection too (fault CANCELLED, conn NULL).
  *
  * Threads: a connection belongs to one thread at a time.
  */
@@ -19,12 +20,14 @@
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: hearth_pg_connect again */
     const char *url;
+    struct hearth_cancel *cancel; /* of statements that are given none; may be NULL */
+    int64_t timeout_ms;           /* of statements without a deadline of their own; 0: none */
 };
 
 /* What an error means for the caller. */
 enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
-    HEARTH_PG_FAULT_CONNECTION, /* 08, 57P, or the socket died: outcome of a COMMIT unknown */
+    HEARTH_PG_FAULT_CONNECTION, /* 08, 57P, 25006, or the socket died: outcome of a COMMIT unknown; conn NULL */
     HEARTH_PG_FAULT_RETRY,      /* 40 (serialization, deadlock), 53 (resources) but 53100, 55P03 */
     HEARTH_PG_FAULT_UNIQUE,     /* 23505 */
     HEARTH_PG_FAULT_DISK_FULL,  /* 53100 */
@@ -33,11 +36,17 @@ enum hearth_pg_fault {
     HEARTH_PG_FAULT_OTHER,
 };
 
+enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
+
+/* True when libpq can parse it. (Its complaint may quote a password, so nobody gets to see it.) */
+bool hearth_pg_url_valid(const char *url);
 /* Connect (or reset); returns UNAVAILABLE with libpq's reason in one line, password never shown. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms, struct hearth_err *err);
 void hearth_pg_close(struct hearth_pg *pg);
 bool hearth_pg_usable(const struct hearth_pg *pg);
+/* Usable, and the server has not hung up while nobody looked (one poll(2)). */
+bool hearth_pg_alive(struct hearth_pg *pg);
 
 /* Parameters of one statement, big-endian binary, in an arena. At most 16. */
 struct hearth_pg_params {
@@ -71,6 +80,37 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
                                                     PGresult **ret_result,
                                                     enum hearth_pg_fault *ret_fault,
                                                     struct hearth_err *err);
+
+/*
+ * A script is several statements in one message (PostgreSQL's simple protocol: no parameters, text results), so that they cost
+ * one round trip. It has its own transaction statements; a failed one leaves its transaction open (ROLLBACK).
+ *   _send    send it
+ *   _next    the next result (PQclear); NULL at the end. PGRES_COPY_IN asks for the three _copy_ calls below.
+ *   script   all of it, when results do not matter
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_send(struct hearth_pg *pg,
+                                                           const char *sql,
+                                                           enum hearth_pg_fault *ret_fault,
+                                                           struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
+                                                           PGresult **ret_result,
+                                                           enum hearth_pg_fault *ret_fault,
+                                                           struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg,
+                                                      const char *sql,
+                                                      enum hearth_pg_fault *ret_fault,
+                                                      struct hearth_err *err);
+/* ROLLBACK; closes the connection when even that fails. Does nothing outside a transaction. */
+void hearth_pg_rollback(struct hearth_pg *pg);
+/* Header; any number of whole or partial rows; trailer and end (its outcome is the next result). */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_copy_start(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg,
+                                                        struct hearth_str bytes,
+                                                        enum hearth_pg_fault *ret_fault,
+                                                        struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 /* Run one query in single-row mode; `visit` gets a PGresult with one row each time (do not clear). */
 typedef enum hearth_status

@@ -2,14 +2,15 @@
  * store_internal.h -- the parts of a store and how they meet (private to the store).
  *
  * A store is five parts, each with its own file, state and lock:
- *   boot       store.c, migrate.c    connect, migrate, register the writer, load the catalogue; readiness
+ *   boot       store.c, migrate.c    connect, migrate, register the writer, load the catalogue; readiness;
+ *                                  then housekeeping.c: partitions, trimming
  *   pool       pool.c                connections for readers and the catalogue, bounded
  *   catalog    catalog_*.c           tenants, services, pairs, shapes, series, hours: writes and the in-memory index
  *   commit     committer.c, partitions.c, ingest_dict.c   dictionaries of ingest; group commit
  *   read       scan.c, read_dict.c   streams of rows; dictionaries of queries
  *
  * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers, dicts.lock, dict.lock, committer.lock,
- * pool.lock, cache.lock. No lock is held while a statement runs, but for the leader of a catalogue write (catalog.writers) and
+ * pool.lock, cache.lock; partitions.lock and reason_lock are leaves. No lock is held while a statement runs, but for the leader of a catalogue write (catalog.writers) and
  * the loading of one read dictionary (its own lock).
  */
 #ifndef HEARTH_STORE_INTERNAL_H
@@ -26,6 +27,11 @@ struct hearth_catalog;
 struct hearth_committers;
 struct hearth_ingest_dicts;
 struct hearth_read_cache;
+struct hearth_partitions;
+
+/* Keys of transaction-level advisory locks: random, so that no other program of the database has them. */
+#define HEARTH_LOCK_MIGRATE    "4721170935208671301"
+#define HEARTH_LOCK_PARTITIONS "4721170935208671302"
 
 struct hearth_store {
     struct hearth_store_options options;
@@ -43,7 +49,25 @@ struct hearth_store {
     char reason[256];
     pthread_t boot_thread;
     bool boot_started;
+    struct hearth_partitions *partitions;
+    _Atomic bool away; /* ready once, but the database cannot be reached now: reason says why */
+    struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
+    pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
+    int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
 };
+
+/* ---- store.c ---- */
+/* OK, or UNAVAILABLE with the reason: not migrated and loaded yet, or closing. */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_check_open(struct hearth_store *store,
+                                                             struct hearth_err *err);
+/* A connection of the committers was lost or is back: what /ready and the log say. */
+void hearth_store_note_away(struct hearth_store *store, const char *reason);
+void hearth_store_note_back(struct hearth_store *store);
+/* A fresh row of hearth_data.writer. */
+HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg,
+                                                            struct hearth_cancel *cancel,
+                                                            int32_t *ret_writer_id,
+                                                            struct hearth_err *err);
 
 /* ---- pool.c ---- */
 HEARTH_MUST_CHECK enum hearth_status
@@ -54,7 +78,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
                                                       struct hearth_cancel *cancel,
                                                       struct hearth_pg **ret_pg,
                                                       struct hearth_err *err);
-/* Give it back; a broken one is closed. */
+/* Of statements whose request has no deadline; before the first take. */
+void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
+/* Give it back; one that is broken or in a transaction is closed. */
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
 
 /* ---- migrate.c ---- */
@@ -74,6 +100,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalo
                                                             struct hearth_err *err);
 
 /* ---- partitions.c ---- */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_partitions_new(struct hearth_partitions **ret_partitions, struct hearth_err *err);
+void hearth_partitions_free(struct hearth_partitions *partitions);
+/* Forget that the day is known to be there (a statement just missed its table). */
+void hearth_partitions_forget(struct hearth_store *store, int32_t day);
+/* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
+void hearth_partition_name(const char *parent, int32_t day, char out[64]);
 /* Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour. Memory first. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg,
@@ -93,7 +126,28 @@ HEARTH_MUST_CHECK enum hearth_status
 hearth_ingest_dicts_new(struct hearth_store *store, struct hearth_ingest_dicts **ret_dicts, struct hearth_err *err);
 void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts);
 
+/* Called by a committer: cut what is pending (uncompressed), and mark it committed after COMMIT. */
+HEARTH_MUST_CHECK bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict,
+                                              struct hearth_buf *out,
+                                              struct hearth_dict_mark *ret_from,
+                                              struct hearth_dict_mark *ret_upto);
+void hearth_ingest_dict_commit(struct hearth_store *store,
+                               struct hearth_ingest_dict *dict,
+                               struct hearth_dict_mark upto);
+
+/* ---- housekeeping.c ---- */
+/* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */
+struct hearth_housekeeping {
+    int64_t next_partitions_ns, next_trim_ns; /* monotonic */
+};
+HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
+                                                             struct hearth_pg *pg,
+                                                             struct hearth_housekeeping *times,
+                                                             struct hearth_err *err);
+
 /* ---- committer.c ---- */
+/* No batch with a lower seq will be sent again. */
+int64_t hearth_committers_settled_below(struct hearth_committers *committers);
 HEARTH_MUST_CHECK enum hearth_status hearth_committers_start(struct hearth_store *store,
                                                              struct hearth_committers **ret_committers,
                                                              struct hearth_err *err);

@@ -1,0 +1,163 @@
+/*
+ * migrate.c -- apply what is missing of sql/NNNN_*.sql; refuse a history that is newer or was
+ * altered.
+ *
+ * Servers that start together queue at one advisory lock, taken in every transaction here
+ * (transaction-level, because PgBouncer does not keep sessions). The history is read again under
+ * the lock each time, so the last one in finds nothing to do.
+ */
+#include "hearth/base/embedded.h"
+#include "hearth/base/hash.h"
+
+#include "store_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char LOCK_SQL[] = "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_MIGRATE ")";
+
+static const char HISTORY_SQL[] =
+    "CREATE TABLE hearth_data.migration (number int4 PRIMARY KEY, name text NOT NULL,"
+    " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())";
+
+static void checksum_of(const struct hearth_embedded *file, char out[33])
+{
+    struct hearth_hash128 h = hearth_hash128(file->bytes, file->n_bytes, 0);
+    (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, h.hi, h.lo);
+}
+
+static const struct hearth_embedded *find_file(int32_t number)
+{
+    for (const struct hearth_embedded *file = hearth_embedded_migrations; file->name != NULL;
+         file++) {
+        if (strtol(file->name, NULL, 10) == number) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "SELECT to_regnamespace('hearth_data') IS NOT NULL,"
+                              " to_regclass('hearth_data.migration') IS NOT NULL",
+                              NULL, NULL, &result, NULL, err));
+    bool has_schema = PQgetvalue(result, 0, 0)[0] != 0;
+    bool has_table = PQgetvalue(result, 0, 1)[0] != 0;
+    PQclear(result);
+    /* Asked first, so that a role that may not create schemas can use one made for it. */
+    if (!has_schema) {
+        HEARTH_TRY(hearth_pg_script(pg, "CREATE SCHEMA IF NOT EXISTS hearth_data", NULL, err));
+    }
+    return has_table ? HEARTH_OK : hearth_pg_script(pg, HISTORY_SQL, NULL, err);
+}
+
+/* One row of the history against the file of its number. */
+static enum hearth_status check_applied(const PGresult *history, int row, struct hearth_err *err)
+{
+    int32_t number = hearth_pg_i32(history, row, 0);
+    struct hearth_str name = hearth_pg_str(history, row, 1);
+    struct hearth_str checksum = hearth_pg_str(history, row, 2);
+    const struct hearth_embedded *file = find_file(number);
+    if (file == NULL) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "the database has migration \"" HEARTH_STR_FMT
+                           "\", which this hearthd does not know: a newer one wrote it",
+                           HEARTH_STR_ARG(name));
+    }
+    char want[33];
+    checksum_of(file, want);
+    if (!hearth_str_eq_c(checksum, want) || !hearth_str_eq_c(name, file->name)) {
+        return HEARTH_FAIL(
+            err, HEARTH_FAILED_PRECONDITION,
+            "the database was migrated with another text of \"%s\" (applied: \"" HEARTH_STR_FMT
+            "\", checksum " HEARTH_STR_FMT "; here: %s)",
+            file->name, HEARTH_STR_ARG(name), HEARTH_STR_ARG(checksum), want);
+    }
+    return HEARTH_OK;
+}
+
+/* Check the whole history; *ret_next is the first file that is not in it, or NULL. */
+static enum hearth_status
+find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next, struct hearth_err *err)
+{
+    PGresult *history = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        pg, "SELECT number, name, checksum FROM hearth_data.migration ORDER BY number", NULL, NULL,
+        &history, NULL, err));
+    enum hearth_status status = HEARTH_OK;
+    int n = PQntuples(history);
+    for (int row = 0; status == HEARTH_OK && row < n; row++) {
+        status = check_applied(history, row, err);
+    }
+    const struct hearth_embedded *next = hearth_embedded_migrations;
+    for (; status == HEARTH_OK && next->name != NULL; next++) {
+        bool applied = false;
+        for (int row = 0; row < n; row++) {
+            applied = applied || hearth_pg_i32(history, row, 0) == strtol(next->name, NULL, 10);
+        }
+        if (!applied) {
+            break;
+        }
+    }
+    PQclear(history);
+    HEARTH_TRY(status);
+    *ret_next = next->name == NULL ? NULL : next;
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+apply_file(struct hearth_pg *pg, const struct hearth_embedded *file, struct hearth_err *err)
+{
+    /* The table of files ends each with a NUL, so it is a C string. */
+    enum hearth_status status = hearth_pg_script(pg, (const char *)file->bytes, NULL, err);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "migration %s", file->name);
+        return status;
+    }
+    char checksum[33];
+    checksum_of(file, checksum);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_i32(&params, (int32_t)strtol(file->name, NULL, 10));
+    hearth_pg_param_text(&params, hearth_str_c(file->name));
+    hearth_pg_param_text(&params, hearth_str_c(checksum));
+    status = hearth_pg_exec(
+        pg, "INSERT INTO hearth_data.migration (number, name, checksum) VALUES ($1, $2, $3)",
+        &params, NULL, NULL, NULL, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/* One transaction: make the history, or apply one file. *ret_done: nothing is left. */
+static enum hearth_status step(struct hearth_pg *pg, bool *ret_done, struct hearth_err *err)
+{
+    const struct hearth_embedded *next = NULL;
+    HEARTH_TRY(hearth_pg_script(pg, LOCK_SQL, NULL, err));
+    HEARTH_TRY(ensure_history_table(pg, err));
+    HEARTH_TRY(find_next(pg, &next, err));
+    if (next != NULL) {
+        HEARTH_TRY(apply_file(pg, next, err));
+    }
+    HEARTH_TRY(hearth_pg_script(pg, "COMMIT", NULL, err));
+    *ret_done = next == NULL;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err)
+{
+    bool done = false;
+    while (!done) {
+        enum hearth_status status = step(pg, &done, err);
+        if (status != HEARTH_OK) {
+            hearth_pg_rollback(pg);
+            return status;
+        }
+    }
+    return HEARTH_OK;
+}

@@ -1,0 +1,150 @@
+/* pool.c -- a bounded set of connections; waiting for one is fair enough (condition variable) and
+ * bounded in time. */
+#include "hearth/base/mem.h"
+
+#include "store_internal.h"
+
+#define TAKE_LIMIT_NS      (10 * HEARTH_NS_PER_SEC)
+#define WAIT_STEP_NS       (50 * HEARTH_NS_PER_MS)
+#define CONNECT_TIMEOUT_MS 5000
+
+struct slot {
+    struct hearth_pg pg;
+    bool taken;
+};
+
+struct hearth_pool {
+    pthread_mutex_t lock; /* guards slots[].taken; a taken slot's pg belongs to its taker */
+    pthread_cond_t given;
+    char *url;
+    unsigned n_slots;
+    struct slot slots[];
+};
+
+enum hearth_status hearth_pool_new(const char *url,
+                                   unsigned max_connections,
+                                   struct hearth_pool **ret_pool,
+                                   struct hearth_err *err)
+{
+    struct hearth_pool *pool =
+        hearth_mem_zalloc(sizeof *pool + max_connections * sizeof pool->slots[0]);
+    char *copy = hearth_mem_strndup(url, strlen(url));
+    if (pool == NULL || copy == NULL) {
+        hearth_mem_free(pool);
+        hearth_mem_free(copy);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the connection pool");
+    }
+    pool->url = copy;
+    pool->n_slots = max_connections;
+    for (unsigned i = 0; i < max_connections; i++) {
+        pool->slots[i].pg.url = copy;
+    }
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&pool->given, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    *ret_pool = pool;
+    return HEARTH_OK;
+}
+
+void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms)
+{
+    for (unsigned i = 0; i < pool->n_slots; i++) {
+        pool->slots[i].pg.timeout_ms = timeout_ms;
+    }
+}
+
+void hearth_pool_free(struct hearth_pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < pool->n_slots; i++) {
+        HEARTH_ASSERT(!pool->slots[i].taken);
+        hearth_pg_close(&pool->slots[i].pg);
+    }
+    (void)pthread_cond_destroy(&pool->given);
+    (void)pthread_mutex_destroy(&pool->lock);
+    hearth_mem_free(pool->url);
+    hearth_mem_free(pool);
+}
+
+/* A free slot, preferring one that is connected; NULL when all are taken. */
+static struct slot *find_slot(struct hearth_pool *pool)
+{
+    struct slot *found = NULL;
+    for (unsigned i = 0; i < pool->n_slots; i++) {
+        struct slot *slot = &pool->slots[i];
+        if (!slot->taken && (found == NULL || (found->pg.conn == NULL && slot->pg.conn != NULL))) {
+            found = slot;
+        }
+    }
+    return found;
+}
+
+static enum hearth_status take_slot(struct hearth_pool *pool,
+                                    struct hearth_cancel *cancel,
+                                    struct slot **ret_slot,
+                                    struct hearth_err *err)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + TAKE_LIMIT_NS;
+    enum hearth_status status = HEARTH_OK;
+    struct slot *slot = NULL;
+    (void)pthread_mutex_lock(&pool->lock);
+    while ((slot = find_slot(pool)) == NULL) {
+        status = hearth_cancel_check(cancel, err);
+        int64_t now_ns = hearth_clock_mono_ns();
+        if (status == HEARTH_OK && now_ns >= until_ns) {
+            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                                 "all %u database connections were busy for 10 s (max-readers)",
+                                 pool->n_slots);
+        }
+        if (status != HEARTH_OK) {
+            break;
+        }
+        int64_t wake_ns = now_ns + WAIT_STEP_NS;
+        struct timespec ts = {.tv_sec = wake_ns / HEARTH_NS_PER_SEC,
+                              .tv_nsec = (long)(wake_ns % HEARTH_NS_PER_SEC)};
+        (void)pthread_cond_timedwait(&pool->given, &pool->lock, &ts);
+    }
+    if (slot != NULL) {
+        slot->taken = true;
+        *ret_slot = slot;
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+enum hearth_status hearth_pool_take(struct hearth_pool *pool,
+                                    struct hearth_cancel *cancel,
+                                    struct hearth_pg **ret_pg,
+                                    struct hearth_err *err)
+{
+    struct slot *slot = NULL;
+    HEARTH_TRY(take_slot(pool, cancel, &slot, err));
+    slot->pg.cancel = cancel;
+    if (!hearth_pg_alive(&slot->pg)) {
+        enum hearth_status status = hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
+        if (status != HEARTH_OK) {
+            hearth_pool_give(pool, &slot->pg);
+            return status;
+        }
+    }
+    *ret_pg = &slot->pg;
+    return HEARTH_OK;
+}
+
+void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
+{
+    struct slot *slot = HEARTH_CONTAINER_OF(pg, struct slot, pg);
+    pg->cancel = NULL;
+    if (!hearth_pg_usable(pg)) { /* broken, or in the middle of a transaction */
+        hearth_pg_close(pg);
+    }
+    (void)pthread_mutex_lock(&pool->lock);
+    slot->taken = false;
+    (void)pthread_cond_signal(&pool->given);
+    (void)pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,349 @@
+/*
+ * store.c -- the life of a store: opening, the boot thread, readiness, closing.
+ *
+ * The boot thread connects (backoff 10 ms doubling to 640 ms), checks the server, migrates,
+ * registers the writer, loads the catalogue and starts the committers; then it stays as
+ * housekeeper. A database that must not be written (altered history, wrong settings) is asked again
+ * every 5 s, so that repairing it needs no restart.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+
+#include "store_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CONNECT_TIMEOUT_MS 5000
+#define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
+#define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
+#define RECHECK_NS         (5 * HEARTH_NS_PER_SEC)
+#define TICK_NS            HEARTH_NS_PER_SEC
+#define MIN_SERVER_VERSION 130000 /* autovacuum of insert-only tables */
+
+void hearth_store_options_init(struct hearth_store_options *options)
+{
+    *options = (struct hearth_store_options){
+        .n_committers = 2,
+        .max_readers = 8,
+        .linger_ns = 3 * HEARTH_NS_PER_MS,
+        .max_batch_rows = 1000,
+        .max_queue_rows = 20000,
+        .max_queue_bytes = (size_t)256 << 20,
+        .ingest_dict_bytes = (size_t)512 << 20,
+        .read_dict_bytes = (size_t)256 << 20,
+        .statement_timeout_ms = 60000,
+    };
+}
+
+/* ---- readiness ---- */
+
+/* True when the reason is a new one. */
+static bool set_reason(struct hearth_store *store, const char *reason)
+{
+    (void)pthread_mutex_lock(&store->reason_lock);
+    bool changed = strncmp(store->reason, reason, sizeof store->reason - 1) != 0;
+    (void)snprintf(store->reason, sizeof store->reason, "%s", reason);
+    (void)pthread_mutex_unlock(&store->reason_lock);
+    return changed;
+}
+
+bool hearth_store_ready(struct hearth_store *store, char reason[256])
+{
+    bool ready =
+        atomic_load(&store->ready) && !atomic_load(&store->away) && !atomic_load(&store->closing);
+    if (!ready) {
+        (void)pthread_mutex_lock(&store->reason_lock);
+        (void)snprintf(reason, 256, "%s", store->reason);
+        (void)pthread_mutex_unlock(&store->reason_lock);
+    }
+    return ready;
+}
+
+enum hearth_status hearth_store_check_open(struct hearth_store *store, struct hearth_err *err)
+{
+    if (atomic_load(&store->closing)) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (!atomic_load(&store->ready)) {
+        char reason[256];
+        bool ready = hearth_store_ready(store, reason); /* may have become so just now */
+        return ready ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not ready: %s", reason);
+    }
+    return HEARTH_OK;
+}
+
+void hearth_store_note_away(struct hearth_store *store, const char *reason)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "waiting for the database: %.220s", reason);
+    bool changed = set_reason(store, text);
+    if (!atomic_exchange(&store->away, true) || changed) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "database is away", "reason", reason, NULL);
+    }
+}
+
+void hearth_store_note_back(struct hearth_store *store)
+{
+    if (atomic_exchange(&store->away, false)) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "database is back", NULL);
+    }
+}
+
+/* ---- boot ---- */
+
+enum hearth_status hearth_writer_register(struct hearth_pg *pg,
+                                          struct hearth_cancel *cancel,
+                                          int32_t *ret_writer_id,
+                                          struct hearth_err *err)
+{
+    char host[128] = "";
+    (void)gethostname(host, sizeof host - 1);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text(&params, hearth_str_c(host));
+    PGresult *result = NULL;
+    enum hearth_status status =
+        hearth_pg_exec(pg, "INSERT INTO hearth_data.writer (host) VALUES ($1) RETURNING writer_id",
+                       &params, cancel, &result, NULL, err);
+    hearth_arena_release(&arena);
+    HEARTH_TRY(status);
+    *ret_writer_id = hearth_pg_i32(result, 0, 0);
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+/* What a server must be for acknowledged profiles to be safe in it. */
+static enum hearth_status check_server(struct hearth_pg *pg, struct hearth_err *err)
+{
+    int version = PQserverVersion(pg->conn);
+    if (version < MIN_SERVER_VERSION) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "PostgreSQL %d is too old: 13 or newer is needed", version / 10000);
+    }
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "SELECT current_setting('server_encoding'),"
+                              " current_setting('synchronous_commit')",
+                              NULL, NULL, &result, NULL, err));
+    enum hearth_status status = HEARTH_OK;
+    if (!hearth_str_eq_c(hearth_pg_str(result, 0, 0), "UTF8")) {
+        status =
+            HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                        "the database's encoding is %s: UTF8 is needed", PQgetvalue(result, 0, 0));
+    } else if (hearth_str_eq_c(hearth_pg_str(result, 0, 1), "off")) {
+        status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                             "synchronous_commit is off in the database: an acknowledged profile "
+                             "would not be durable; set it to on or local");
+    }
+    PQclear(result);
+    return status;
+}
+
+/* Get as far as possible; safe to call again after a failure. */
+static enum hearth_status
+boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+{
+    if (!hearth_pg_alive(pg)) {
+        HEARTH_TRY(hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err));
+    }
+    HEARTH_TRY(check_server(pg, err));
+    HEARTH_TRY(hearth_migrate(pg, err));
+    if (store->batch_writer_id == 0) {
+        int32_t writer_id = 0;
+        HEARTH_TRY(hearth_writer_register(pg, NULL, &writer_id, err));
+        store->batch_writer_id = writer_id;
+        atomic_store(&store->writer_id, writer_id);
+    }
+    int32_t today = hearth_day_of(hearth_clock_wall_ns());
+    HEARTH_TRY(hearth_partitions_ensure(store, pg, today, err));
+    HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
+    HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
+    if (store->committers == NULL) {
+        HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
+    }
+    return HEARTH_OK;
+}
+
+/* Until the time has passed or the store closes. */
+static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
+    struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
+                          .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
+    (void)pthread_mutex_lock(&store->reason_lock);
+    int rc = 0;
+    while (rc != ETIMEDOUT && !atomic_load(&store->closing)) {
+        rc = pthread_cond_timedwait(&store->boot_wake, &store->reason_lock, &ts);
+    }
+    (void)pthread_mutex_unlock(&store->reason_lock);
+}
+
+static void boot(struct hearth_store *store, struct hearth_pg *pg)
+{
+    int64_t backoff_ns = BACKOFF_FIRST_NS;
+    while (!atomic_load(&store->closing)) {
+        struct hearth_err err = HEARTH_ERR_INIT;
+        enum hearth_status status = boot_once(store, pg, &err);
+        if (status == HEARTH_OK) {
+            HEARTH_LOG(HEARTH_LOG_INFO, "store", "database is ready", "writer",
+                       hearth_log_i64(store->batch_writer_id), NULL);
+            atomic_store(&store->ready, true);
+            return;
+        }
+        bool waiting = status == HEARTH_UNAVAILABLE || status == HEARTH_DEADLINE_EXCEEDED;
+        char text[256];
+        (void)snprintf(text, sizeof text, "%s%.220s", waiting ? "waiting for the database: " : "",
+                       err.msg);
+        if (set_reason(store, text) && !atomic_load(&store->closing)) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "store", "not ready", "reason", text, NULL);
+        }
+        sleep_ns(store, waiting ? backoff_ns : RECHECK_NS);
+        backoff_ns = waiting ? backoff_ns * 2 : BACKOFF_FIRST_NS;
+        backoff_ns = backoff_ns > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : backoff_ns;
+    }
+}
+
+static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
+{
+    struct hearth_housekeeping times = {0, 0};
+    while (!atomic_load(&store->closing)) {
+        struct hearth_err err = HEARTH_ERR_INIT;
+        enum hearth_status status = HEARTH_OK;
+        if (!hearth_pg_alive(pg)) {
+            status = hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, &err);
+            if (status == HEARTH_OK) {
+                hearth_store_note_back(store);
+            } else if (!atomic_load(&store->closing)) {
+                hearth_store_note_away(store, err.msg);
+            }
+        } else if (atomic_load(&store->away) &&
+                   hearth_pg_script(pg, "SELECT 1", NULL, &err) == HEARTH_OK) {
+            hearth_store_note_back(store); /* only a committer's connection was cut */
+        }
+        if (status == HEARTH_OK && hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
+            HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
+        }
+        sleep_ns(store, TICK_NS);
+    }
+}
+
+static void *run_boot(void *arg)
+{
+    struct hearth_store *store = arg;
+    struct hearth_pg pg = {.url = store->url, .cancel = &store->boot_cancel};
+    boot(store, &pg);
+    pg.timeout_ms = store->options.statement_timeout_ms; /* not of migrations: they may take long */
+    keep_house(store, &pg);
+    hearth_pg_close(&pg);
+    return NULL;
+}
+
+/* ---- opening and closing ---- */
+
+static enum hearth_status check_options(const struct hearth_store_options *options,
+                                        struct hearth_err *err)
+{
+    if (options->url == NULL || !hearth_pg_url_valid(options->url)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the database URL cannot be parsed; it looks like "
+                           "postgresql://user@host:5432/database");
+    }
+    if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
+        options->max_readers > 1000 || options->max_batch_rows == 0 || options->linger_ns < 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "store options out of range: committers 1 to 64, readers 1 to 1000, "
+                           "batch rows above 0, linger not negative");
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status start_boot(struct hearth_store *store, struct hearth_err *err)
+{
+    sigset_t all, old; /* signals are for the main thread */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    int rc = pthread_create(&store->boot_thread, NULL, run_boot, store);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the store's thread");
+    }
+    (void)pthread_setname_np(store->boot_thread, "store");
+    store->boot_started = true;
+    return HEARTH_OK;
+}
+
+static enum hearth_status make_parts(struct hearth_store *store, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pool_new(store->url, store->options.max_readers, &store->pool, err));
+    hearth_pool_set_timeout(store->pool, store->options.statement_timeout_ms);
+    HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
+    HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
+    HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
+    HEARTH_TRY(hearth_read_cache_new(store, &store->cache, err));
+    return start_boot(store, err);
+}
+
+enum hearth_status hearth_store_open(const struct hearth_store_options *options,
+                                     struct hearth_store **ret_store,
+                                     struct hearth_err *err)
+{
+    HEARTH_TRY(check_options(options, err));
+    struct hearth_store *store = hearth_mem_zalloc(sizeof *store);
+    char *url = hearth_mem_strndup(options->url, strlen(options->url));
+    if (store == NULL || url == NULL) {
+        hearth_mem_free(store);
+        hearth_mem_free(url);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the store");
+    }
+    store->options = *options;
+    store->options.url = url;
+    store->url = url;
+    atomic_init(&store->next_profile_no, 1);
+    hearth_cancel_init(&store->boot_cancel, INT64_MAX);
+    (void)pthread_mutex_init(&store->reason_lock, NULL);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&store->boot_wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)snprintf(store->reason, sizeof store->reason, "starting");
+    enum hearth_status status = make_parts(store, err);
+    if (status != HEARTH_OK) {
+        hearth_store_close(store, 0);
+        return status;
+    }
+    *ret_store = store;
+    return HEARTH_OK;
+}
+
+void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
+{
+    if (store == NULL) {
+        return;
+    }
+    (void)set_reason(store, "the server is stopping");
+    atomic_store(&store->closing, true);
+    atomic_store(&store->boot_cancel.cancelled, true);
+    if (store->boot_started) {
+        (void)pthread_mutex_lock(&store->reason_lock);
+        (void)pthread_cond_broadcast(&store->boot_wake);
+        (void)pthread_mutex_unlock(&store->reason_lock);
+        (void)pthread_join(store->boot_thread, NULL);
+    }
+    hearth_committers_stop(store->committers, deadline_mono_ns);
+    hearth_read_cache_free(store->cache);
+    hearth_ingest_dicts_free(store->dicts);
+    hearth_catalog_free(store->catalog);
+    hearth_partitions_free(store->partitions);
+    hearth_pool_free(store->pool);
+    (void)pthread_cond_destroy(&store->boot_wake);
+    (void)pthread_mutex_destroy(&store->reason_lock);
+    hearth_mem_free(store->url);
+    hearth_mem_free(store);
+}
