@@ -1,18 +1,20 @@
 /*
  * ingest.h -- from pushed bytes to committed rows.
  *
- * For every profile of a request: inflate, decode, validate, normalise, split by sample labels, resolve stacks, encode,
- * submit. Profiles are independent: one that fails does not stop the others; the request's status is that of the first
- * failure, its message names the profile. The request is done when every profile is committed or failed.
+ * For every profile of a request: inflate, decode, validate, normalise, split by sample labels,
+ * resolve stacks, encode, submit. Profiles are independent: one that fails does not stop the
+ * others; the request's status is that of the first failure, its message names the profile. The
+ * request is done when every profile is committed or failed.
  *
- * Normalisation: negative and all-zero samples are dropped; samples with a dangling location are dropped; equal stacks with
- * equal labels are merged; numeric sample labels are dropped; string sample labels split series (series labels win); span, trace, thread,
- * endpoint and time labels stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
+ * Normalisation: negative and all-zero samples are dropped; samples with a dangling location are
+ * dropped; equal stacks with equal labels are merged; numeric sample labels are dropped; string
+ * sample labels split series (series labels win); span, trace, thread, endpoint and time labels
+ * stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
  * reason: in the request's notes and in hearth_discarded_total.
  *
- * Ownership: a request is the caller's until its `done` ran; all of its inputs stay alive until then.
- * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this call or from a committer.
- * Source:    push.v1 semantics as in docs/api.md, "Push".
+ * Ownership: a request is the caller's until its `done` ran; all of its inputs stay alive until
+ * then. Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from
+ * this call or from a committer. Source:    push.v1 semantics as in docs/api.md, "Push".
  */
 #ifndef HEARTH_ENGINE_INGEST_H
 #define HEARTH_ENGINE_INGEST_H

@@ -1,5 +1,6 @@
 /*
- * limits.h -- every limit of ingest and query, with its default; set by options, reported by name when hit.
+ * limits.h -- every limit of ingest and query, with its default; set by options, reported by name
+ * when hit.
  *
  * 0 means "no limit" unless said otherwise. Immutable after start.
  * Source: the limits of Pyroscope (docs/reference/limits.md compares the defaults).

@@ -1,14 +1,15 @@
 /*
  * query.h -- the questions: which types, labels and series exist; merged stacks; totals over time.
  *
- * Ranges are milliseconds, inclusive at both ends, validated the same way for every question: both ends must be set, start <= end, the
- * range within max_query_range; a start before max_query_lookback is moved, an end before it answers empty.
- * Selectors are texts (query/selector.h); several are ANDed.
+ * Ranges are milliseconds, inclusive at both ends, validated the same way for every question: both
+ * ends must be set, start <= end, the range within max_query_range; a start before
+ * max_query_lookback is moved, an end before it answers empty. Selectors are texts
+ * (query/selector.h); several are ANDed.
  *
  * Ownership: answers live in the request's arena.
  * Threads:   safe; one request is one thread.
- * Errors:    INVALID_ARGUMENT for what the caller can mend; NO_MEMORY, DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE.
- * Source:    querier.v1 semantics as in docs/api.md.
+ * Errors:    INVALID_ARGUMENT for what the caller can mend; NO_MEMORY, DEADLINE_EXCEEDED,
+ * CANCELLED, UNAVAILABLE. Source:    querier.v1 semantics as in docs/api.md.
  */
 #ifndef HEARTH_ENGINE_QUERY_H
 #define HEARTH_ENGINE_QUERY_H
@@ -71,8 +72,8 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
 
 /* What to merge. */
 struct hearth_merge_spec {
-    struct hearth_str profile_type; /* id of five or six parts */
-    struct hearth_str selector;     /* must not be empty; "{}" is everything */
+    struct hearth_str profile_type;     /* id of five or six parts */
+    struct hearth_str selector;         /* must not be empty; "{}" is everything */
     const struct hearth_str *call_site; /* root-first function names that a stack must begin with */
     size_t n_call_site;
     bool has_max_nodes;
@@ -114,8 +115,8 @@ struct hearth_timeseries_spec {
     const struct hearth_str *group_by;
     size_t n_group_by;
     double step_seconds;
-    bool average; /* mean of the profiles of a bucket instead of their sum */
-    int64_t limit; /* 0: all */
+    bool average;                       /* mean of the profiles of a bucket instead of their sum */
+    int64_t limit;                      /* 0: all */
     const struct hearth_str *call_site; /* not empty: the total of the stacks that begin with it */
     size_t n_call_site;
 };

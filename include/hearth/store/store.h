@@ -151,6 +151,7 @@ void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_l
 /* One value column of one stored profile. */
 struct hearth_read_row {
     int32_t service_id, series_id, writer_id;
+    uint16_t column; /* of the hit it belongs to */
     int64_t ts_ns;
     bool is_column0;
     struct hearth_str ids, val, val0; /* val0: column 0, when val is a multiple of it */

@@ -1,0 +1,261 @@
+/*
+ * identity.c -- whose a pushed profile is: labels, service, profile types, time.
+ *
+ * Clients send any labels in any order. What comes out is canonical: sorted, distinct, without
+ * empty values and without the labels that Hearth derives, so that equal series have equal
+ * fingerprints.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/model/profile_type.h"
+
+#include "ingest_internal.h"
+
+#define GODELTA "godeltaprof_"
+
+static const char *const g_reserved[] = {
+    HEARTH_LABEL_NAME,
+    HEARTH_LABEL_PROFILE_TYPE,
+    HEARTH_LABEL_TYPE,
+    HEARTH_LABEL_UNIT,
+    HEARTH_LABEL_PERIOD_TYPE,
+    HEARTH_LABEL_PERIOD_UNIT,
+    HEARTH_LABEL_SERVICE_DUP,
+    HEARTH_LABEL_SERVICE,
+    "__delta__",
+    "__order__",
+    "__session_id__",
+};
+
+bool hearth_label_is_reserved(struct hearth_str name)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_reserved); i++) {
+        if (hearth_str_eq_c(name, g_reserved[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The labels as text for messages; short. */
+static const char *labels_text(const struct hearth_push_series *series, struct hearth_arena *arena)
+{
+    struct hearth_labels labels = {series->labels, series->n_labels};
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    hearth_labels_format(&labels, 256, &text);
+    char *copy = hearth_arena_strndup(arena, text.p, text.n);
+    hearth_buf_release(&text);
+    return copy == NULL ? "{...}" : copy;
+}
+
+static enum hearth_status check_label(const struct hearth_limits *limits,
+                                      const struct hearth_push_series *series,
+                                      const struct hearth_label *label,
+                                      struct hearth_arena *arena,
+                                      struct hearth_err *err)
+{
+    if (label->name.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "invalid labels '%s' with error: invalid label name ''",
+                           labels_text(series, arena));
+    }
+    if (limits->max_label_name_bytes > 0 &&
+        label->name.n > (uint64_t)limits->max_label_name_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile with labels '%s' has label name too long: '" HEARTH_STR_FMT
+                           "' (%zu bytes, limit max-label-name-bytes %lld)",
+                           labels_text(series, arena), HEARTH_STR_ARG(label->name), label->name.n,
+                           (long long)limits->max_label_name_bytes);
+    }
+    if (limits->max_label_value_bytes > 0 &&
+        label->value.n > (uint64_t)limits->max_label_value_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile with labels '%s' has label value too long: '" HEARTH_STR_FMT
+                           "' (%zu bytes, limit max-label-value-bytes %lld)",
+                           labels_text(series, arena), HEARTH_STR_ARG(label->name), label->value.n,
+                           (long long)limits->max_label_value_bytes);
+    }
+    return HEARTH_OK;
+}
+
+/* service_name, the configured aliases, the application name, unknown_service: first that says
+ * something. */
+static struct hearth_str find_service(const struct hearth_ingest_options *options,
+                                      const struct hearth_labels *sorted,
+                                      struct hearth_str app_name,
+                                      bool *ret_is_app_name)
+{
+    *ret_is_app_name = false;
+    struct hearth_str value = hearth_labels_get(sorted, HEARTH_STR(HEARTH_LABEL_SERVICE));
+    for (size_t i = 0; value.n == 0 && options->service_labels[i] != NULL; i++) {
+        value = hearth_labels_get(sorted, hearth_str_c(options->service_labels[i]));
+    }
+    if (value.n == 0 && app_name.n > 0) {
+        value = app_name;
+        *ret_is_app_name = true;
+    }
+    return value.n > 0 ? value : HEARTH_STR("unknown_service");
+}
+
+/* Sorted copy with room for two more labels; duplicates are refused. */
+static enum hearth_status sort_labels(const struct hearth_push_series *series,
+                                      struct hearth_arena *arena,
+                                      struct hearth_labels *ret_sorted,
+                                      struct hearth_err *err)
+{
+    struct hearth_labels sorted = {
+        hearth_arena_array(arena, series->n_labels + 2, sizeof sorted.v[0]), series->n_labels};
+    if (sorted.v == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (sorted.n > 0) {
+        memcpy(sorted.v, series->labels, sorted.n * sizeof sorted.v[0]);
+    }
+    hearth_labels_sort(&sorted);
+    for (size_t i = 1; i < sorted.n; i++) {
+        if (hearth_str_eq(sorted.v[i - 1].name, sorted.v[i].name)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "profile with labels '%s' has duplicate label name: '" HEARTH_STR_FMT
+                               "'",
+                               labels_text(series, arena), HEARTH_STR_ARG(sorted.v[i].name));
+        }
+    }
+    *ret_sorted = sorted;
+    return HEARTH_OK;
+}
+
+/* Keep the series' own labels, in place. */
+static void keep_own_labels(struct hearth_labels *labels, uint64_t *discards)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < labels->n; i++) {
+        const struct hearth_label *label = &labels->v[i];
+        if (label->value.n == 0) {
+            discards[HEARTH_DISCARD_EMPTY_LABELS]++;
+        } else if (hearth_str_eq_c(label->name, HEARTH_LABEL_NAME) ||
+                   hearth_str_eq_c(label->name, HEARTH_LABEL_SERVICE)) {
+            continue; /* kept, as name and service */
+        } else if (hearth_label_is_reserved(label->name)) {
+            discards[HEARTH_DISCARD_RESERVED_LABELS]++;
+        } else {
+            labels->v[n++] = *label;
+        }
+    }
+    labels->n = n;
+}
+
+enum hearth_status hearth_identity_make(const struct hearth_ingest_options *options,
+                                        const struct hearth_push_series *series,
+                                        struct hearth_str app_name,
+                                        struct hearth_arena *arena,
+                                        uint64_t *discards,
+                                        struct hearth_identity *ret,
+                                        struct hearth_err *err)
+{
+    const struct hearth_limits *limits = &options->limits;
+    if (series->n_labels == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "error at least one label pair is required per profile");
+    }
+    for (size_t i = 0; i < series->n_labels; i++) {
+        HEARTH_TRY(check_label(limits, series, &series->labels[i], arena, err));
+    }
+    struct hearth_labels labels;
+    HEARTH_TRY(sort_labels(series, arena, &labels, err));
+    struct hearth_str name = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_NAME));
+    if (name.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "invalid labels '%s' with error: invalid metric name: label __name__ is "
+                           "required",
+                           labels_text(series, arena));
+    }
+    bool is_app_name;
+    bool has_service = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_SERVICE)).n > 0;
+    struct hearth_str service = find_service(options, &labels, app_name, &is_app_name);
+    size_t n_names = labels.n + (has_service ? 0 : 1);
+    if (limits->max_label_names > 0 && n_names > (uint64_t)limits->max_label_names) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile series '%s' has %zu label names; limit %lld (max-label-names)",
+                           labels_text(series, arena), n_names, (long long)limits->max_label_names);
+    }
+    keep_own_labels(&labels, discards);
+    /* Go's delta profiler names its profiles after itself; clients ask for the plain name. */
+    if (hearth_str_starts(name, HEARTH_STR(GODELTA))) {
+        labels.v[labels.n++] = (struct hearth_label){HEARTH_STR("__name_replaced__"), name};
+        name.p += sizeof GODELTA - 1;
+        name.n -= sizeof GODELTA - 1;
+    }
+    if (app_name.n > 0 && !is_app_name &&
+        hearth_labels_get(&labels, HEARTH_STR("app_name")).n == 0) {
+        labels.v[labels.n++] = (struct hearth_label){HEARTH_STR("app_name"), app_name};
+    }
+    hearth_labels_sort(&labels);
+    *ret = (struct hearth_identity){.name = name, .service_name = service, .labels = labels};
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
+                                         const struct hearth_profile *profile,
+                                         struct hearth_arena *arena,
+                                         struct hearth_str **ret_type_ids,
+                                         struct hearth_err *err)
+{
+    struct hearth_str *ids = hearth_arena_array(arena, profile->n_types, sizeof ids[0]);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint32_t i = 0; i < profile->n_types; i++) {
+        struct hearth_profile_type type = {
+            .name = identity->name,
+            .sample_type = profile->strings[profile->types[i].type],
+            .sample_unit = profile->strings[profile->types[i].unit],
+            .period_type = profile->strings[profile->period_type.type],
+            .period_unit = profile->strings[profile->period_type.unit],
+        };
+        /* A wall-clock profile that carries CPU time too: that column is CPU like any other. */
+        if (hearth_str_eq_c(type.name, "wall") && hearth_str_eq_c(type.sample_type, "cpu")) {
+            type.name = HEARTH_STR("process_cpu");
+        }
+        struct hearth_buf text;
+        hearth_buf_init(&text, 0);
+        hearth_profile_type_format(&type, &text);
+        ids[i] = hearth_arena_str(arena, hearth_buf_view(&text));
+        bool failed = hearth_buf_failed(&text) || ids[i].p == NULL;
+        hearth_buf_release(&text);
+        if (failed) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    *ret_type_ids = ids;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
+                                        const struct hearth_identity *identity,
+                                        int64_t time_ns,
+                                        int64_t now_ns,
+                                        int64_t *ret_ts_ns,
+                                        struct hearth_err *err)
+{
+    if (time_ns <= 0) {
+        *ret_ts_ns = now_ns;
+        return HEARTH_OK;
+    }
+    int64_t oldest = limits->reject_older_than_ns > 0 ? now_ns - limits->reject_older_than_ns : 0;
+    int64_t newest =
+        limits->reject_newer_than_ns > 0 ? now_ns + limits->reject_newer_than_ns : INT64_MAX;
+    if (time_ns < oldest || time_ns > newest) {
+        char at[32], from[32], to[32];
+        hearth_clock_format(time_ns, at);
+        hearth_clock_format(oldest, from);
+        hearth_clock_format(newest, to);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile of service '" HEARTH_STR_FMT
+                           "' is outside of ingestion window (profile timestamp: %s, the ingestion "
+                           "window starts at %s and ends at %s; limits reject-older-than, "
+                           "reject-newer-than)",
+                           HEARTH_STR_ARG(identity->service_name), at, from, to);
+    }
+    *ret_ts_ns = time_ns;
+    return HEARTH_OK;
+}

@@ -1,0 +1,586 @@
+/*
+ * ingest.c -- requests: each profile runs inflate, decode, identity, split, resolve, encode, submit
+ * on the calling thread; the committer's callback ends it. A request is answered when its last
+ * profile ended.
+ *
+ * Memory: what decoding needs (several times the profile) is scratch and goes back to a free list
+ * before the call returns; only the encoded rows, about a kilobyte a profile, wait for the commit.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/codec/compress.h"
+
+#include "ingest_internal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define MAX_SCRATCH_KEPT       32
+#define MAX_SCRATCH_KEPT_BYTES (8u * 1024 * 1024) /* larger inflate buffers are not kept */
+#define RATE_SLOTS             1024
+
+/* Warm memory of one profile's decoding. */
+struct scratch {
+    struct scratch *next;
+    struct hearth_inflater *inflater;
+    struct hearth_buf raw;
+    struct hearth_arena arena;
+};
+
+/* Token bucket of one tenant; tenants share a slot when their hashes collide (then they share the
+ * rate). */
+struct rate {
+    int64_t tokens, at_mono_ns;
+};
+
+struct hearth_ingest {
+    struct hearth_ingest_options options;
+    struct hearth_store *store;
+    pthread_mutex_t lock; /* guards free_scratch, n_free, rates */
+    struct scratch *free_scratch;
+    unsigned n_free;
+    struct rate rates[RATE_SLOTS];
+};
+
+/* One profile of a request. */
+struct push_job {
+    struct hearth_push_item item; /* first: the committer gives it back */
+    struct hearth_push_state *state;
+    struct hearth_arena keep; /* rows until the commit */
+    uint32_t series_idx, n_samples;
+    struct hearth_str id;
+};
+
+struct hearth_push_state {
+    struct hearth_push_request *request;
+    struct hearth_ingest *ingest;
+    _Atomic uint32_t pending;
+    pthread_mutex_t lock; /* guards the request's outcome while profiles end on several threads */
+    int64_t now_ns;
+    struct hearth_arena arena; /* identities */
+    uint64_t raw_bytes;
+    struct push_job jobs[];
+};
+
+static const char *const g_discard_names[] = {
+#define X(id, name, meaning) name,
+#include "hearth/engine/discards.def"
+#undef X
+};
+
+const char *hearth_discard_name(enum hearth_discard discard)
+{
+    return g_discard_names[discard];
+}
+
+/* ---- scratch ---- */
+
+static void scratch_free(struct scratch *scratch)
+{
+    hearth_inflater_free(scratch->inflater);
+    hearth_buf_release(&scratch->raw);
+    hearth_arena_release(&scratch->arena);
+    hearth_mem_free(scratch);
+}
+
+static struct scratch *scratch_take(struct hearth_ingest *ingest)
+{
+    (void)pthread_mutex_lock(&ingest->lock);
+    struct scratch *scratch = ingest->free_scratch;
+    if (scratch != NULL) {
+        ingest->free_scratch = scratch->next;
+        ingest->n_free--;
+    }
+    (void)pthread_mutex_unlock(&ingest->lock);
+    if (scratch != NULL) {
+        return scratch;
+    }
+    scratch = hearth_mem_zalloc(sizeof *scratch);
+    if (scratch == NULL) {
+        return NULL;
+    }
+    hearth_buf_init(&scratch->raw, 0);
+    /* Decoded arrays are up to about eight times the inflated bytes. */
+    int64_t raw = ingest->options.limits.max_profile_bytes;
+    hearth_arena_init(&scratch->arena, raw > 0 ? (size_t)raw * 12 + (1u << 20) : 0);
+    scratch->inflater = hearth_inflater_new();
+    if (scratch->inflater == NULL) {
+        scratch_free(scratch);
+        return NULL;
+    }
+    return scratch;
+}
+
+static void scratch_give(struct hearth_ingest *ingest, struct scratch *scratch)
+{
+    hearth_arena_reset(&scratch->arena);
+    hearth_buf_reset(&scratch->raw);
+    if (scratch->raw.cap > MAX_SCRATCH_KEPT_BYTES) {
+        hearth_buf_release(&scratch->raw);
+    }
+    (void)pthread_mutex_lock(&ingest->lock);
+    bool keep = ingest->n_free < MAX_SCRATCH_KEPT;
+    if (keep) {
+        scratch->next = ingest->free_scratch;
+        ingest->free_scratch = scratch;
+        ingest->n_free++;
+    }
+    (void)pthread_mutex_unlock(&ingest->lock);
+    if (!keep) {
+        scratch_free(scratch);
+    }
+}
+
+/* ---- engine ---- */
+
+enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options,
+                                     struct hearth_store *store,
+                                     struct hearth_ingest **ret_ingest,
+                                     struct hearth_err *err)
+{
+    struct hearth_ingest *ingest = hearth_mem_zalloc(sizeof *ingest);
+    if (ingest == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the ingest engine");
+    }
+    ingest->options = *options;
+    ingest->store = store;
+    (void)pthread_mutex_init(&ingest->lock, NULL);
+    *ret_ingest = ingest;
+    return HEARTH_OK;
+}
+
+void hearth_ingest_free(struct hearth_ingest *ingest)
+{
+    if (ingest == NULL) {
+        return;
+    }
+    while (ingest->free_scratch != NULL) {
+        struct scratch *next = ingest->free_scratch->next;
+        scratch_free(ingest->free_scratch);
+        ingest->free_scratch = next;
+    }
+    (void)pthread_mutex_destroy(&ingest->lock);
+    hearth_mem_free(ingest);
+}
+
+/* ---- ends of profiles and requests ---- */
+
+static void finish_request(struct hearth_push_state *state)
+{
+    struct hearth_push_request *request = state->request;
+    if (request->n_failed > 1) {
+        size_t n = strlen(request->err.msg);
+        (void)snprintf(request->err.msg + n, sizeof request->err.msg - n,
+                       "; and %u more of %u profiles failed", request->n_failed - 1,
+                       request->n_profiles);
+    }
+    for (size_t i = 0; i < HEARTH_N_DISCARDS; i++) {
+        if (request->discards[i] > 0) {
+            hearth_metric_add_label(HEARTH_M_DISCARDED, hearth_str_c(g_discard_names[i]),
+                                    (int64_t)request->discards[i]);
+        }
+    }
+    hearth_arena_release(&state->arena);
+    (void)pthread_mutex_destroy(&state->lock);
+    hearth_mem_free(state);
+    request->state = NULL;
+    request->done(request);
+}
+
+static void release_pending(struct hearth_push_state *state)
+{
+    if (atomic_fetch_sub(&state->pending, 1) == 1) {
+        finish_request(state);
+    }
+}
+
+static void record_failure(struct hearth_push_state *state,
+                           const struct push_job *job,
+                           enum hearth_status status,
+                           const struct hearth_err *err)
+{
+    struct hearth_push_request *request = state->request;
+    hearth_metric_add_label(HEARTH_M_REJECTED, hearth_str_c(hearth_status_name(status)), 1);
+    (void)pthread_mutex_lock(&state->lock);
+    if (request->n_failed++ == 0) {
+        request->status = status;
+        request->err = *err;
+        hearth_err_prefix(&request->err,
+                          "push series with index %u and id " HEARTH_STR_FMT " failed",
+                          job->series_idx, HEARTH_STR_ARG(job->id));
+    }
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+static void
+job_done(struct hearth_push_item *item, enum hearth_status status, const struct hearth_err *err)
+{
+    struct push_job *job = HEARTH_CONTAINER_OF(item, struct push_job, item);
+    struct hearth_push_state *state = job->state;
+    if (status != HEARTH_OK) {
+        record_failure(state, job, status, err);
+    } else if (item->repeated) {
+        hearth_metric_add(HEARTH_M_PROFILES_REPEATED, 1);
+        (void)pthread_mutex_lock(&state->lock);
+        state->request->n_repeated++;
+        (void)pthread_mutex_unlock(&state->lock);
+    } else {
+        hearth_metric_add(HEARTH_M_PROFILES_STORED, 1);
+        hearth_metric_add(HEARTH_M_SAMPLES_STORED, job->n_samples);
+        hearth_metric_add(HEARTH_M_ROWS_STORED, (int64_t)item->n_rows);
+    }
+    hearth_arena_release(&job->keep);
+    release_pending(state);
+}
+
+/* ---- one profile ---- */
+
+/* CPU of a stage since *mark; moves the mark. */
+static void count_stage(const char *stage, int64_t *mark)
+{
+    int64_t now = hearth_clock_thread_cpu_ns();
+    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(stage), now - *mark);
+    *mark = now;
+}
+
+static enum hearth_status inflate_profile(struct push_job *job,
+                                          struct hearth_str profile,
+                                          struct scratch *scratch,
+                                          struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    const struct hearth_limits *limits = &state->ingest->options.limits;
+    size_t cap = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : SIZE_MAX / 16;
+    const char *limit_name = "max-profile-bytes";
+    if (limits->max_request_bytes > 0) {
+        uint64_t left = (uint64_t)limits->max_request_bytes > state->raw_bytes
+                            ? (uint64_t)limits->max_request_bytes - state->raw_bytes
+                            : 0;
+        if (left < cap) {
+            cap = (size_t)left;
+            limit_name = "max-request-bytes";
+        }
+    }
+    hearth_metric_add(HEARTH_M_PROFILE_BYTES, (int64_t)profile.n);
+    enum hearth_status status = hearth_inflate(
+        scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "uncompressed profile payload size exceeds limit of %zu bytes (%s)", cap,
+                           limit_name);
+    }
+    state->raw_bytes += scratch->raw.n;
+    hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);
+    return status;
+}
+
+static uint32_t clamp_u32(int64_t limit)
+{
+    return limit <= 0 ? 0 : limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+}
+
+static enum hearth_status decode_profile(struct push_job *job,
+                                         struct scratch *scratch,
+                                         struct hearth_profile *ret_profile,
+                                         struct hearth_err *err)
+{
+    const struct hearth_limits *limits = &job->state->ingest->options.limits;
+    struct hearth_pprof_limits decode_limits = {
+        .max_samples = clamp_u32(limits->max_samples),
+        .max_sample_labels = clamp_u32(limits->max_sample_labels),
+        .max_types = clamp_u32(limits->max_sample_types),
+        .max_depth = clamp_u32(limits->max_stack_depth),
+        .max_string_bytes = clamp_u32(limits->max_symbol_bytes),
+    };
+    struct hearth_pprof_notes notes = {0};
+    enum hearth_status status = hearth_pprof_decode(hearth_buf_view(&scratch->raw), &decode_limits,
+                                                    &scratch->arena, ret_profile, &notes, err);
+    if (status != HEARTH_OK) {
+        return status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+    }
+    uint64_t *discards = job->state->request->discards;
+    discards[HEARTH_DISCARD_CUT_STACKS] += notes.stacks_cut;
+    discards[HEARTH_DISCARD_CUT_FRAMES] += notes.frames_cut;
+    discards[HEARTH_DISCARD_CUT_STRINGS] += notes.strings_cut;
+    discards[HEARTH_DISCARD_REPAIRED_STRINGS] += notes.strings_repaired;
+    return HEARTH_OK;
+}
+
+/* Series ids of all groups: one catalogue call for the profile. */
+static enum hearth_status resolve_groups(struct push_job *job,
+                                         const struct hearth_identity *identity,
+                                         const struct hearth_profile *profile,
+                                         const struct hearth_split *split,
+                                         struct hearth_arena *arena,
+                                         struct hearth_series_ref **ret_refs,
+                                         struct hearth_err *err)
+{
+    struct hearth_str *type_ids;
+    HEARTH_TRY(hearth_identity_types(identity, profile, arena, &type_ids, err));
+    struct hearth_series_key *keys = hearth_arena_array(arena, split->n_groups, sizeof keys[0]);
+    struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
+    if (keys == NULL || refs == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t g = 0; g < split->n_groups; g++) {
+        keys[g] = (struct hearth_series_key){
+            .service_name = identity->service_name,
+            .type_ids = type_ids,
+            .n_types = profile->n_types,
+            .labels = split->groups[g].labels,
+        };
+    }
+    *ret_refs = refs;
+    return hearth_store_resolve_series(job->state->ingest->store, job->state->request->tenant, keys,
+                                       split->n_groups, job->item.ts_ns, refs, err);
+}
+
+/* Rows of all groups into job->item; stack ids come from the service's dictionary of the day. */
+static enum hearth_status encode_groups(struct push_job *job,
+                                        const struct hearth_profile *profile,
+                                        const struct hearth_split *split,
+                                        const struct hearth_series_ref *refs,
+                                        const uint32_t *stack_ids,
+                                        struct hearth_arena *arena,
+                                        struct hearth_err *err)
+{
+    struct hearth_push_item *item = &job->item;
+    item->rows = hearth_arena_array(&job->keep, split->n_groups, sizeof item->rows[0]);
+    if (item->rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, &job->keep);
+    }
+    item->n_rows = split->n_groups;
+    for (size_t g = 0; g < split->n_groups; g++) {
+        HEARTH_TRY(hearth_group_encode(profile, &split->groups[g], stack_ids, split->has_attrs,
+                                       arena, &job->keep, job->state->request->discards,
+                                       &item->rows[g], err));
+        item->rows[g].series_id = refs[g].series_id;
+        job->n_samples += item->rows[g].columns.n;
+    }
+    return HEARTH_OK;
+}
+
+/* Everything between inflated bytes and a row in the commit queue. *ret_submitted: `job_done` will
+ * come. */
+static enum hearth_status run_profile(struct push_job *job,
+                                      const struct hearth_identity *identity,
+                                      struct hearth_str bytes,
+                                      struct scratch *scratch,
+                                      bool *ret_submitted,
+                                      struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_ingest *ingest = state->ingest;
+    const struct hearth_limits *limits = &ingest->options.limits;
+    struct hearth_arena *arena = &scratch->arena;
+    int64_t mark = hearth_clock_thread_cpu_ns();
+    HEARTH_TRY(inflate_profile(job, bytes, scratch, err));
+    count_stage("inflate", &mark);
+    struct hearth_profile profile;
+    HEARTH_TRY(decode_profile(job, scratch, &profile, err));
+    count_stage("scan", &mark);
+    HEARTH_TRY(hearth_identity_time(limits, identity, profile.time_ns, state->now_ns,
+                                    &job->item.ts_ns, err));
+    struct hearth_stack_keys keys;
+    HEARTH_TRY(hearth_stack_keys_make(&profile, arena, &keys, err));
+    struct hearth_split split;
+    HEARTH_TRY(hearth_split_samples(limits, &profile, &identity->labels, keys.skip, arena,
+                                    state->request->discards, &split, err));
+    if (split.n_groups == 0) {
+        state->request->discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
+        return HEARTH_OK;
+    }
+    struct hearth_series_ref *refs;
+    HEARTH_TRY(resolve_groups(job, identity, &profile, &split, arena, &refs, err));
+    job->item.service_id = refs[0].service_id;
+    uint32_t *stack_ids = hearth_arena_array(arena, profile.n_samples, sizeof stack_ids[0]);
+    if (stack_ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_store_dict_acquire(ingest->store, job->item.service_id, job->item.ts_ns,
+                                         &job->item.dict, err));
+    enum hearth_status status =
+        hearth_store_dict_resolve(job->item.dict, &profile, &keys, stack_ids, err);
+    count_stage("resolve", &mark);
+    if (status == HEARTH_OK) {
+        status = encode_groups(job, &profile, &split, refs, stack_ids, arena, err);
+        count_stage("encode", &mark);
+    }
+    if (status == HEARTH_OK) {
+        job->item.done = job_done;
+        status = hearth_store_submit(ingest->store, &job->item, err);
+        *ret_submitted = status == HEARTH_OK;
+    }
+    if (status != HEARTH_OK) {
+        hearth_store_dict_release(ingest->store, job->item.dict);
+    }
+    return status;
+}
+
+static void push_profile(struct push_job *job,
+                         const struct hearth_identity *identity,
+                         const struct hearth_push_sample *sample)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    bool submitted = false;
+    enum hearth_status status;
+    struct scratch *scratch = scratch_take(state->ingest);
+    if (scratch == NULL) {
+        status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
+    } else {
+        status = run_profile(job, identity, sample->profile, scratch, &submitted, &err);
+        scratch_give(state->ingest, scratch);
+    }
+    if (submitted) {
+        return;
+    }
+    if (status != HEARTH_OK) {
+        record_failure(state, job, status, &err);
+    }
+    hearth_arena_release(&job->keep);
+    release_pending(state);
+}
+
+/* ---- requests ---- */
+
+/* One bucket per tenant; charged with the compressed size before, since the rest is known only
+ * after the work. */
+static enum hearth_status check_rate(struct hearth_ingest *ingest,
+                                     struct hearth_str tenant,
+                                     int64_t n_bytes,
+                                     struct hearth_err *err)
+{
+    int64_t rate = ingest->options.limits.ingest_rate_bytes;
+    if (rate <= 0) {
+        return HEARTH_OK;
+    }
+    int64_t burst = ingest->options.limits.ingest_burst_bytes;
+    burst = burst > 0 ? burst : rate;
+    struct rate *slot =
+        &ingest->rates[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % RATE_SLOTS];
+    int64_t now = hearth_clock_mono_ns();
+    (void)pthread_mutex_lock(&ingest->lock);
+    if (slot->at_mono_ns == 0) {
+        slot->tokens = burst;
+    } else {
+        double earned = (double)(now - slot->at_mono_ns) * (double)rate / 1e9;
+        slot->tokens =
+            earned > (double)(burst - slot->tokens) ? burst : slot->tokens + (int64_t)earned;
+    }
+    slot->at_mono_ns = now;
+    bool allowed = n_bytes <= slot->tokens;
+    if (allowed) {
+        slot->tokens -= n_bytes;
+    }
+    (void)pthread_mutex_unlock(&ingest->lock);
+    if (allowed) {
+        return HEARTH_OK;
+    }
+    return HEARTH_FAIL(
+        err, HEARTH_RESOURCE_EXHAUSTED,
+        "push rate limit (%lld bytes per second, burst %lld; limits ingest-rate-bytes, "
+        "ingest-burst-bytes) exceeded while adding %lld bytes",
+        (long long)rate, (long long)burst, (long long)n_bytes);
+}
+
+/* The idempotency key of a profile: the client's id, bound to the series it was sent for. */
+static void
+bind_id(struct push_job *job, const struct hearth_identity *identity, struct hearth_str id)
+{
+    if (id.n == 0) {
+        return;
+    }
+    struct {
+        struct hearth_hash128 id, labels, name;
+    } parts = {
+        .id = hearth_hash128(id.p, id.n, 0),
+        .labels = hearth_labels_fingerprint(&identity->labels),
+        .name = hearth_hash128(identity->name.p, identity->name.n, 0),
+    };
+    job->item.has_id = true;
+    job->item.id_hash = hearth_hash128(&parts, sizeof parts, 0);
+}
+
+static void push_series(struct hearth_push_state *state, uint32_t series_idx, struct push_job *jobs)
+{
+    struct hearth_push_request *request = state->request;
+    const struct hearth_push_series *series = &request->series[series_idx];
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_identity identity;
+    enum hearth_status status =
+        hearth_identity_make(&state->ingest->options, series, request->app_name, &state->arena,
+                             request->discards, &identity, &err);
+    for (size_t i = 0; i < series->n_samples; i++) {
+        struct push_job *job = &jobs[i];
+        job->state = state;
+        job->series_idx = series_idx;
+        job->id = series->samples[i].id;
+        hearth_arena_init(&job->keep, 0);
+        hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, 1);
+        if (status != HEARTH_OK) {
+            record_failure(state, job, status, &err);
+            release_pending(state);
+            continue;
+        }
+        bind_id(job, &identity, job->id);
+        push_profile(job, &identity, &series->samples[i]);
+    }
+}
+
+static enum hearth_status make_state(struct hearth_ingest *ingest,
+                                     struct hearth_push_request *request,
+                                     struct hearth_err *err)
+{
+    size_t n_jobs = 0, n_bytes = 0;
+    for (size_t i = 0; i < request->n_series; i++) {
+        n_jobs += request->series[i].n_samples;
+        for (size_t j = 0; j < request->series[i].n_samples; j++) {
+            n_bytes += request->series[i].samples[j].profile.n;
+        }
+    }
+    if (n_jobs == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no profiles received");
+    }
+    HEARTH_TRY(check_rate(ingest, request->tenant, (int64_t)n_bytes, err));
+    struct hearth_push_state *state = NULL;
+    if (n_jobs < UINT32_MAX) {
+        state = hearth_mem_zalloc(sizeof *state + n_jobs * sizeof state->jobs[0]);
+    }
+    if (state == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a request of %zu profiles",
+                           n_jobs);
+    }
+    state->request = request;
+    state->ingest = ingest;
+    state->now_ns = hearth_clock_wall_ns();
+    atomic_init(&state->pending, (uint32_t)n_jobs + 1);
+    (void)pthread_mutex_init(&state->lock, NULL);
+    hearth_arena_init(&state->arena, 64u << 20);
+    request->n_profiles = (uint32_t)n_jobs;
+    request->state = state;
+    return HEARTH_OK;
+}
+
+void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request)
+{
+    request->status = HEARTH_OK;
+    request->n_profiles = request->n_failed = request->n_repeated = 0;
+    memset(request->discards, 0, sizeof request->discards);
+    request->status = make_state(ingest, request, &request->err);
+    if (request->status != HEARTH_OK) {
+        hearth_metric_add_label(HEARTH_M_REJECTED,
+                                hearth_str_c(hearth_status_name(request->status)), 1);
+        request->done(request);
+        return;
+    }
+    struct hearth_push_state *state = request->state;
+    struct push_job *jobs = state->jobs;
+    for (size_t i = 0; i < request->n_series; i++) {
+        push_series(state, (uint32_t)i, jobs);
+        jobs += request->series[i].n_samples;
+    }
+    release_pending(
+        state); /* the one that kept the request open while its profiles were submitted */
+}

@@ -1,0 +1,160 @@
+/*
+ * merge.c -- the rows of a selection, summed per dictionary into dense arrays: no hashing per
+ * sample.
+ *
+ * A row says which dictionary its stack ids belong to: (service, day of its time, writer). The
+ * dictionaries themselves are needed only after the scan, so the stream never waits for a second
+ * statement.
+ */
+#include "hearth/base/mem.h"
+
+#include "query_internal.h"
+
+void hearth_sums_release(struct hearth_sums *sums)
+{
+    for (size_t i = 0; i < sums->n_dicts; i++) {
+        hearth_mem_free(sums->dicts[i].acc);
+    }
+    hearth_mem_free(sums->dicts);
+    hearth_idmap_release(&sums->by_key);
+    *sums = (struct hearth_sums){0};
+}
+
+static struct hearth_dict_sums *
+dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct hearth_err *err)
+{
+    int32_t day = hearth_query_day(row->ts_ns);
+    if (sums->last < sums->n_dicts) {
+        struct hearth_dict_sums *last = &sums->dicts[sums->last];
+        if (last->service_id == row->service_id && last->day == day &&
+            last->writer_id == row->writer_id) {
+            return last;
+        }
+    }
+    int32_t parts[3] = {row->service_id, day, row->writer_id};
+    struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
+    bool inserted;
+    uint32_t i = hearth_idmap_intern(&sums->by_key, key, (uint32_t)sums->n_dicts, &inserted);
+    if (i == HEARTH_IDMAP_NONE ||
+        (inserted && !hearth_mem_grow(&sums->dicts, &sums->cap_dicts, sums->n_dicts + 1,
+                                      sizeof sums->dicts[0]))) {
+        (void)HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate sums for a dictionary");
+        return NULL;
+    }
+    if (inserted) {
+        sums->dicts[sums->n_dicts++] = (struct hearth_dict_sums){
+            .service_id = row->service_id, .day = day, .writer_id = row->writer_id};
+    }
+    sums->last = i;
+    return &sums->dicts[i];
+}
+
+static bool make_room(struct hearth_sums *sums, struct hearth_dict_sums *dict, uint32_t bound)
+{
+    if (bound <= dict->bound) {
+        return true;
+    }
+    if (bound > dict->cap) {
+        size_t cap = dict->cap;
+        size_t more = (bound > 2 * cap ? bound : 2 * cap) - cap;
+        if (sums->limit_bytes > 0 &&
+            more * sizeof dict->acc[0] > sums->limit_bytes - sums->n_bytes) {
+            return false;
+        }
+        if (!hearth_mem_grow(&dict->acc, &cap, cap + more, sizeof dict->acc[0])) {
+            return false;
+        }
+        memset(dict->acc + dict->cap, 0, (cap - dict->cap) * sizeof dict->acc[0]);
+        sums->n_bytes += (cap - dict->cap) * sizeof dict->acc[0];
+        dict->cap = cap;
+    }
+    dict->bound = bound;
+    return true;
+}
+
+static enum hearth_status
+sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+{
+    struct hearth_sums *sums = context;
+    struct hearth_dict_sums *dict = dict_of_row(sums, row, err);
+    if (dict == NULL) {
+        return HEARTH_NO_MEMORY;
+    }
+    uint32_t bound;
+    if (!hearth_columns_id_bound(row->ids, &bound)) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "profile of series %d: damaged ids",
+                           row->series_id);
+    }
+    if (!make_room(sums, dict, bound)) {
+        return HEARTH_FAIL(
+            err, HEARTH_NO_MEMORY,
+            "the query needs more than max-query-memory-bytes (%zu): shorten the range "
+            "or add label matchers",
+            sums->limit_bytes);
+    }
+    return hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, dict->acc,
+                                dict->bound, err);
+}
+
+enum hearth_status hearth_query_sum(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec,
+                                    struct hearth_sums *sums,
+                                    struct hearth_err *err)
+{
+    *sums = (struct hearth_sums){.limit_bytes =
+                                     query->engine->limits.max_query_memory_bytes > 0
+                                         ? (size_t)query->engine->limits.max_query_memory_bytes
+                                         : 0};
+    struct hearth_range range;
+    HEARTH_TRY(hearth_query_range(query, &range, err));
+    const struct hearth_label_index *index;
+    HEARTH_TRY(
+        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    struct hearth_series_hit *hits;
+    size_t n_hits;
+    enum hearth_status status = hearth_query_hits(query, spec->profile_type, spec->selector, index,
+                                                  range.from_ns, range.to_ns, &hits, &n_hits, err);
+    hearth_store_index_unlock(query->engine->store, index);
+    if (status != HEARTH_OK || range.empty || n_hits == 0) {
+        return status;
+    }
+    return hearth_store_scan(query->engine->store, hits, n_hits, range.from_ns, range.to_ns,
+                             query->cancel, sum_row, sums, err);
+}
+
+enum hearth_status hearth_call_site_nodes(const struct hearth_dict *dict,
+                                          const struct hearth_str *call_site,
+                                          size_t n_call_site,
+                                          struct hearth_arena *arena,
+                                          bool **ret_inside,
+                                          struct hearth_err *err)
+{
+    *ret_inside = NULL;
+    if (n_call_site == 0) {
+        return HEARTH_OK;
+    }
+    bool *inside = hearth_arena_calloc(arena, dict->n_nodes, sizeof inside[0]);
+    /* matched[node]: how many frames of call_site the path to node has matched, or OFF. */
+    enum {
+        OFF = -1
+    };
+    int32_t *matched = hearth_arena_array(arena, dict->n_nodes, sizeof matched[0]);
+    if (inside == NULL || matched == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    matched[0] = 0;
+    for (uint32_t i = 1; i < dict->n_nodes; i++) {
+        uint32_t parent = dict->node_parent[i];
+        inside[i] = inside[parent];
+        matched[i] = OFF;
+        if (inside[parent] || matched[parent] == OFF) {
+            continue;
+        }
+        if (hearth_str_eq(dict->strings[dict->node_name[i]], call_site[matched[parent]])) {
+            matched[i] = matched[parent] + 1;
+            inside[i] = (size_t)matched[i] == n_call_site;
+        }
+    }
+    *ret_inside = inside;
+    return HEARTH_OK;
+}

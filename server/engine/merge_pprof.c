@@ -1,0 +1,327 @@
+/*
+ * merge_pprof.c -- sums of stacks to one pprof message: locations, lines, files and mappings kept;
+ * equal stacks of different dictionaries merged by content.
+ *
+ * With max_nodes the message is cut like a flame graph: a stack keeps its root-most frames as long
+ * as their node's total reaches the bound, and gets one leaf-side location "other" instead of the
+ * rest.
+ */
+#include "hearth/format/pprof.h"
+#include "hearth/format/profile_builder.h"
+
+#include "query_internal.h"
+
+struct pprof_merge {
+    const struct hearth_query *query;
+    const struct hearth_merge_spec *spec;
+    struct hearth_profile_builder *builder;
+    struct hearth_stacktree tree; /* only with max_nodes */
+    int64_t min_total;
+    uint32_t other_location;
+};
+
+/* Of one dictionary: what its ids are in the message; HEARTH_NO_INDEX: not asked yet. */
+struct translation {
+    const struct hearth_dict *dict;
+    uint32_t *location, *function, *mapping;
+    uint32_t *node_of; /* only with max_nodes */
+};
+
+static bool wants_cut(const struct hearth_merge_spec *spec)
+{
+    return spec->has_max_nodes && spec->max_nodes > 0;
+}
+
+static uint32_t *no_index_array(struct hearth_arena *arena, size_t n)
+{
+    uint32_t *array = hearth_arena_array(arena, n, sizeof array[0]);
+    if (array != NULL) {
+        memset(array, 0xff, n * sizeof array[0]);
+    }
+    return array;
+}
+
+static uint32_t add_string(struct pprof_merge *m, const struct hearth_dict *dict, uint32_t string)
+{
+    return hearth_profile_builder_string(m->builder, dict->strings[string]);
+}
+
+static uint32_t add_mapping(struct pprof_merge *m, struct translation *t, uint32_t mapping)
+{
+    if (mapping == HEARTH_NO_INDEX) {
+        return HEARTH_NO_INDEX;
+    }
+    if (t->mapping[mapping] == HEARTH_NO_INDEX) {
+        struct hearth_mapping copy = t->dict->mappings[mapping];
+        copy.filename = add_string(m, t->dict, copy.filename);
+        copy.build_id = add_string(m, t->dict, copy.build_id);
+        t->mapping[mapping] = hearth_profile_builder_mapping(m->builder, &copy);
+    }
+    return t->mapping[mapping];
+}
+
+static uint32_t add_function(struct pprof_merge *m, struct translation *t, uint32_t function)
+{
+    if (t->function[function] == HEARTH_NO_INDEX) {
+        struct hearth_function copy = t->dict->functions[function];
+        copy.name = add_string(m, t->dict, copy.name);
+        copy.system_name = add_string(m, t->dict, copy.system_name);
+        copy.filename = add_string(m, t->dict, copy.filename);
+        t->function[function] = hearth_profile_builder_function(m->builder, &copy);
+    }
+    return t->function[function];
+}
+
+/* HEARTH_NO_INDEX when memory was refused. */
+static uint32_t add_location(struct pprof_merge *m,
+                             struct translation *t,
+                             uint32_t location,
+                             struct hearth_arena *arena)
+{
+    if (t->location[location] != HEARTH_NO_INDEX) {
+        return t->location[location];
+    }
+    struct hearth_location copy = t->dict->locations[location];
+    struct hearth_line *lines = hearth_arena_array(arena, copy.n_lines, sizeof lines[0]);
+    if (lines == NULL) {
+        return HEARTH_NO_INDEX;
+    }
+    for (uint32_t i = 0; i < copy.n_lines; i++) {
+        const struct hearth_line *from = &t->dict->lines[copy.first_line + i];
+        lines[i] = (struct hearth_line){add_function(m, t, from->function), from->line};
+        if (lines[i].function == HEARTH_NO_INDEX) {
+            return HEARTH_NO_INDEX;
+        }
+    }
+    copy.mapping = add_mapping(m, t, copy.mapping);
+    t->location[location] = hearth_profile_builder_location(m->builder, &copy, lines, copy.n_lines);
+    return t->location[location];
+}
+
+/* The stub that stands for what a cut stack lost. */
+static uint32_t other_location(struct pprof_merge *m)
+{
+    if (m->other_location == HEARTH_NO_INDEX) {
+        uint32_t name = hearth_profile_builder_string(m->builder, HEARTH_STR("other"));
+        uint32_t empty = hearth_profile_builder_string(m->builder, HEARTH_STR(""));
+        struct hearth_function function = {.name = name, .system_name = name, .filename = empty};
+        struct hearth_line line = {hearth_profile_builder_function(m->builder, &function), 0};
+        struct hearth_location location = {.mapping = HEARTH_NO_INDEX};
+        if (name != HEARTH_NO_INDEX && line.function != HEARTH_NO_INDEX) {
+            m->other_location = hearth_profile_builder_location(m->builder, &location, &line, 1);
+        }
+    }
+    return m->other_location;
+}
+
+/* How many locations of a stack stay, counted from the root. */
+static uint32_t kept_locations(const struct pprof_merge *m,
+                               const struct translation *t,
+                               uint32_t stack,
+                               uint32_t depth)
+{
+    if (!wants_cut(m->spec)) {
+        return depth;
+    }
+    const struct hearth_dict *dict = t->dict;
+    uint32_t frames = 0, kept_frames = 0;
+    for (uint32_t node = dict->stack_node[stack]; node != 0; node = dict->node_parent[node]) {
+        frames++;
+        if (kept_frames == 0 && m->tree.nodes[t->node_of[node]].total >= m->min_total) {
+            kept_frames = frames; /* so far counted from the leaf: frames below are lost */
+        }
+    }
+    kept_frames = kept_frames == 0 ? 0 : frames - kept_frames + 1;
+    uint32_t kept = 0;
+    for (uint32_t at = 0; kept < depth; kept++) {
+        const struct hearth_location *location =
+            &dict->locations[dict->stack_locs[dict->stack_first[stack + 1] - 1 - kept]];
+        at += location->n_lines == 0 ? 1 : location->n_lines;
+        if (at > kept_frames) {
+            break;
+        }
+    }
+    return kept;
+}
+
+static enum hearth_status add_stack(struct pprof_merge *m,
+                                    struct translation *t,
+                                    uint32_t stack,
+                                    int64_t value,
+                                    struct hearth_arena *arena,
+                                    struct hearth_err *err)
+{
+    const struct hearth_dict *dict = t->dict;
+    const uint32_t *from = dict->stack_locs + dict->stack_first[stack];
+    uint32_t depth = dict->stack_first[stack + 1] - dict->stack_first[stack];
+    uint32_t kept = kept_locations(m, t, stack, depth);
+    uint32_t *locations = hearth_arena_array(arena, (size_t)kept + 1, sizeof locations[0]);
+    if (locations == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    uint32_t n = 0;
+    if (kept < depth) {
+        locations[n++] = other_location(m);
+    }
+    for (uint32_t i = depth - kept; i < depth; i++) {
+        locations[n++] = add_location(m, t, from[i], arena);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (locations[i] == HEARTH_NO_INDEX) {
+            return HEARTH_FAIL_ARENA(err, m->query->arena);
+        }
+    }
+    return hearth_profile_builder_sample(m->builder, locations, n, &value, err);
+}
+
+static enum hearth_status add_dict(struct pprof_merge *m,
+                                   const struct hearth_dict *dict,
+                                   const struct hearth_dict_sums *part,
+                                   uint32_t *node_of,
+                                   struct hearth_arena *scratch,
+                                   struct hearth_err *err)
+{
+    bool *inside;
+    HEARTH_TRY(hearth_call_site_nodes(dict, m->spec->call_site, m->spec->n_call_site, scratch,
+                                      &inside, err));
+    struct translation t = {
+        .dict = dict,
+        .location = no_index_array(scratch, dict->n_locations),
+        .function = no_index_array(scratch, dict->n_functions),
+        .mapping = no_index_array(scratch, dict->n_mappings),
+        .node_of = node_of,
+    };
+    if (t.location == NULL || t.function == NULL || t.mapping == NULL) {
+        return HEARTH_FAIL_ARENA(err, scratch);
+    }
+    for (uint32_t s = 0; s < part->bound; s++) {
+        if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
+            HEARTH_TRY(add_stack(m, &t, s, part->acc[s], scratch, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* Visit the dictionaries of all sums: with `tree` to build the tree, else to build the message. */
+static enum hearth_status each_dict(struct pprof_merge *m,
+                                    const struct hearth_sums *sums,
+                                    uint32_t **node_of,
+                                    bool tree,
+                                    struct hearth_err *err)
+{
+    struct hearth_arena scratch;
+    hearth_arena_init(&scratch, m->query->arena->limit_bytes);
+    enum hearth_status status = HEARTH_OK;
+    for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
+        const struct hearth_dict_sums *part = &sums->dicts[i];
+        const struct hearth_dict *dict;
+        status = hearth_store_read_dict(m->query->engine->store, part->service_id, part->day,
+                                        part->writer_id, part->bound, m->query->cancel, &dict, err);
+        if (status != HEARTH_OK) {
+            break;
+        }
+        if (tree) {
+            status = hearth_tree_add_dict(&m->tree, dict, part, m->spec, m->query->arena,
+                                          &node_of[i], err);
+        } else {
+            hearth_arena_reset(&scratch);
+            status = add_dict(m, dict, part, node_of[i], &scratch, err);
+        }
+        hearth_store_read_dict_release(m->query->engine->store, dict);
+    }
+    hearth_arena_release(&scratch);
+    return status;
+}
+
+/* What clients of querier.v1 expect in the header fields. */
+static enum hearth_status finish_profile(struct pprof_merge *m,
+                                         const struct hearth_profile_type *type,
+                                         struct hearth_buf *out,
+                                         struct hearth_err *err)
+{
+    struct hearth_profile_builder *b = m->builder;
+    struct hearth_value_type period_type = {
+        hearth_profile_builder_string(b, type->period_type),
+        hearth_profile_builder_string(b, type->period_unit),
+    };
+    uint32_t default_type = hearth_profile_builder_string(b, type->sample_type);
+    if (period_type.type == HEARTH_NO_INDEX || period_type.unit == HEARTH_NO_INDEX ||
+        default_type == HEARTH_NO_INDEX) {
+        return HEARTH_FAIL_ARENA(err, m->query->arena);
+    }
+    struct hearth_profile profile;
+    HEARTH_TRY(hearth_profile_builder_finish(b, &profile, err));
+    profile.period_type = period_type;
+    profile.default_type = default_type;
+    profile.time_ns = m->query->end_ms * HEARTH_NS_PER_MS;
+    profile.period = hearth_str_eq_c(type->name, "process_cpu") ? 1000000000
+                     : hearth_str_eq_c(type->name, "memory")    ? 524288
+                                                                : 1;
+    hearth_pprof_encode(&profile, out);
+    return hearth_buf_failed(out)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the pprof message")
+               : HEARTH_OK;
+}
+
+static enum hearth_status merge_sums(struct pprof_merge *m,
+                                     const struct hearth_sums *sums,
+                                     struct hearth_buf *out,
+                                     struct hearth_err *err)
+{
+    struct hearth_profile_type type;
+    HEARTH_TRY(hearth_profile_type_parse(m->spec->profile_type, &type, err));
+    uint32_t **node_of = hearth_arena_calloc(m->query->arena, sums->n_dicts, sizeof node_of[0]);
+    if (node_of == NULL) {
+        return HEARTH_FAIL_ARENA(err, m->query->arena);
+    }
+    if (hearth_profile_builder_type(m->builder, type.sample_type, type.sample_unit) ==
+        HEARTH_NO_INDEX) {
+        return HEARTH_FAIL_ARENA(err, m->query->arena);
+    }
+    if (wants_cut(m->spec)) {
+        HEARTH_TRY(each_dict(m, sums, node_of, true, err));
+        HEARTH_TRY(hearth_stacktree_seal(&m->tree, err));
+        HEARTH_TRY(hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err));
+    }
+    HEARTH_TRY(each_dict(m, sums, node_of, false, err));
+    return finish_profile(m, &type, out, err);
+}
+
+static bool all_zero(const struct hearth_sums *sums)
+{
+    for (size_t i = 0; i < sums->n_dicts; i++) {
+        for (uint32_t s = 0; s < sums->dicts[i].bound; s++) {
+            if (sums->dicts[i].acc[s] != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+enum hearth_status hearth_query_pprof(const struct hearth_query *query,
+                                      const struct hearth_merge_spec *spec,
+                                      struct hearth_buf *out,
+                                      struct hearth_err *err)
+{
+    struct hearth_sums sums;
+    enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
+    if (status == HEARTH_OK && !all_zero(&sums)) {
+        struct pprof_merge m = {
+            .query = query,
+            .spec = spec,
+            .builder = hearth_profile_builder_new(query->arena),
+            .other_location = HEARTH_NO_INDEX,
+        };
+        hearth_stacktree_init(&m.tree, query->arena);
+        if (m.builder == NULL) {
+            status = HEARTH_FAIL_ARENA(err, query->arena);
+        } else {
+            status = merge_sums(&m, &sums, out, err);
+        }
+        hearth_stacktree_release(&m.tree);
+        hearth_profile_builder_free(m.builder);
+    }
+    hearth_sums_release(&sums);
+    return status;
+}

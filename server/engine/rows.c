@@ -1,0 +1,152 @@
+/*
+ * rows.c -- one group of samples to one stored row: sort by stack id, merge equals, encode.
+ */
+
+#include "ingest_internal.h"
+
+struct entry {
+    uint32_t id, sample;
+};
+
+/*
+ * Least significant digit first, 11 bits a pass; passes in which all keys share the digit are
+ * skipped. Stable, so samples of one stack keep their order. Returns the array that holds the
+ * result.
+ */
+static struct entry *radix_sort(struct entry *from, struct entry *to, uint32_t n)
+{
+    enum {
+        BITS = 11,
+        BUCKETS = 1 << BITS
+    };
+    for (unsigned shift = 0; shift < 32; shift += BITS) {
+        uint32_t count[BUCKETS] = {0};
+        for (uint32_t i = 0; i < n; i++) {
+            count[from[i].id >> shift & (BUCKETS - 1)]++;
+        }
+        if (count[from[0].id >> shift & (BUCKETS - 1)] == n) {
+            continue;
+        }
+        uint32_t at = 0;
+        for (uint32_t b = 0; b < BUCKETS; b++) {
+            uint32_t here = count[b];
+            count[b] = at;
+            at += here;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            to[count[from[i].id >> shift & (BUCKETS - 1)]++] = from[i];
+        }
+        struct entry *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* Sum samples with equal stacks; writes ids[] and values[], returns how many are left or 0 on
+ * overflow. */
+static uint32_t merge_equal(const struct hearth_profile *profile,
+                            const struct entry *sorted,
+                            uint32_t n,
+                            uint32_t *ids,
+                            int64_t *values,
+                            uint32_t *ret_overflow_type)
+{
+    uint32_t n_types = profile->n_types;
+    uint32_t n_out = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t *from = profile->values + (size_t)sorted[i].sample * n_types;
+        int64_t *to = values + (size_t)n_out * n_types;
+        if (n_out > 0 && ids[n_out - 1] == sorted[i].id) {
+            to -= n_types;
+            for (uint32_t k = 0; k < n_types; k++) {
+                if (__builtin_add_overflow(to[k], from[k], &to[k])) {
+                    *ret_overflow_type = k;
+                    return 0;
+                }
+            }
+            continue;
+        }
+        ids[n_out++] = sorted[i].id;
+        memcpy(to, from, n_types * sizeof to[0]);
+    }
+    return n_out;
+}
+
+static enum hearth_status encode_attrs(const struct hearth_profile *profile,
+                                       const struct hearth_group *group,
+                                       const uint32_t *stack_ids,
+                                       struct hearth_arena *scratch,
+                                       struct hearth_arena *keep,
+                                       struct hearth_str *ret,
+                                       struct hearth_err *err)
+{
+    struct hearth_attr_sample *samples =
+        hearth_arena_array(scratch, group->n_samples, sizeof samples[0]);
+    if (samples == NULL) {
+        return HEARTH_FAIL_ARENA(err, scratch);
+    }
+    size_t n = 0;
+    for (uint32_t i = 0; i < group->n_samples; i++) {
+        uint32_t s = group->samples[i];
+        struct hearth_attr_sample *out = &samples[n];
+        *out = (struct hearth_attr_sample){
+            .stack_id = stack_ids[s],
+            .values = profile->values + (size_t)s * profile->n_types,
+        };
+        for (uint32_t l = profile->label_first[s]; l < profile->label_first[s + 1]; l++) {
+            const struct hearth_sample_label *label = &profile->sample_labels[l];
+            struct hearth_str key = profile->strings[label->key];
+            enum hearth_attr attr = hearth_attr_of_key(key);
+            if (attr != HEARTH_ATTR_NONE) {
+                hearth_sample_attrs_set(&out->attrs, attr, key, profile->strings[label->str],
+                                        label->num);
+            }
+        }
+        n += hearth_sample_attrs_empty(&out->attrs) ? 0 : 1;
+    }
+    return hearth_sample_attrs_encode(samples, n, profile->n_types, keep, ret, err);
+}
+
+enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
+                                       const struct hearth_group *group,
+                                       const uint32_t *stack_ids,
+                                       bool has_attrs,
+                                       struct hearth_arena *scratch,
+                                       struct hearth_arena *keep,
+                                       uint64_t *discards,
+                                       struct hearth_push_row *ret_row,
+                                       struct hearth_err *err)
+{
+    uint32_t n = group->n_samples;
+    struct entry *a = hearth_arena_array(scratch, n, sizeof a[0]);
+    struct entry *b = hearth_arena_array(scratch, n, sizeof b[0]);
+    uint32_t *ids = hearth_arena_array(scratch, n, sizeof ids[0]);
+    int64_t *values = hearth_arena_array(scratch, (size_t)n * profile->n_types, sizeof values[0]);
+    if (a == NULL || b == NULL || ids == NULL || values == NULL) {
+        return HEARTH_FAIL_ARENA(err, scratch);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        a[i] = (struct entry){stack_ids[group->samples[i]], group->samples[i]};
+    }
+    const struct entry *sorted = radix_sort(a, b, n);
+    uint32_t overflow_type = 0;
+    uint32_t n_ids = merge_equal(profile, sorted, n, ids, values, &overflow_type);
+    if (n_ids == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "values of sample type '" HEARTH_STR_FMT
+                           "' overflow 64 bits when equal stacks are summed",
+                           HEARTH_STR_ARG(profile->strings[profile->types[overflow_type].type]));
+    }
+    discards[HEARTH_DISCARD_MERGED_SAMPLES] += n - n_ids;
+    *ret_row = (struct hearth_push_row){
+        .duration_ns = profile->duration_ns,
+        .period = profile->period,
+    };
+    HEARTH_TRY(
+        hearth_columns_encode(ids, values, n_ids, profile->n_types, keep, &ret_row->columns, err));
+    if (has_attrs) {
+        HEARTH_TRY(encode_attrs(profile, group, stack_ids, scratch, keep, &ret_row->attrs, err));
+    }
+    return HEARTH_OK;
+}
