@@ -2,14 +2,19 @@
  * pprof.h -- pprof's profile.proto: a one-pass scanner into flat arrays, and a writer.
  *
  * The scanner reads plain (inflated) bytes, packed and unpacked repeated fields, any field order, ids
- * arbitrary (a fast path for 1..n). It checks every length, index and id: string indices out of range, a
- * location or function id 0, a sample whose number of values differs from the number of sample types, a
- * first string that is not empty, no sample type at all are INVALID_ARGUMENT naming what and where. A
+ * arbitrary (a fast path for 1..n), references before what they refer to. Of a single field that comes twice
+ * the last one counts; unknown fields are skipped. It checks every length, index and id: string indices out
+ * of range, a location or function id 0, an id given twice, a sample whose number of values differs from the
+ * number of sample types, a first string that is not empty, no sample type at all, a group, a known field of
+ * the wrong wire type are INVALID_ARGUMENT naming what and where. A
  * sample's location id that no location has becomes HEARTH_NO_INDEX (ingest drops and counts such samples); so does a
  * mapping id; a line whose function id is unknown is INVALID_ARGUMENT.
  * Invalid UTF-8 in a string that is a type, unit, label key or label value is replaced by U+FFFD; other strings
  * (symbols) likewise, so that every string is valid UTF-8 without NUL.
- * Recognises what is not pprof: legacy text ("heap profile:", "--- contention", ...), perf.data, JFR, JSON, and says so.
+ * Each run of invalid bytes becomes one U+FFFD. A string table without any string counts as one empty string.
+ * drop_frames, keep_frames and the column of a line are not kept.
+ * Recognises what is not pprof: legacy text ("heap profile:", "--- contention", ...), legacy binary CPU profiles,
+ * what is still compressed, perf.data, JFR, JSON, and says so.
  *
  * Threads: pure; a struct hearth_pprof_limits is read only.
  * Source: google/pprof proto/profile.proto field numbers and doc/README.md.
@@ -36,7 +41,8 @@ struct hearth_pprof_notes {
 };
 
 /*
- * Decode. Output arrays in arena, texts borrow from `bytes` (repaired texts from arena).
+ * Decode. Output arrays in arena, texts borrow from `bytes` (repaired texts from arena). Inputs are below 4 GiB.
+ * On failure *ret_profile is not to be used.
  * Returns OK; INVALID_ARGUMENT; RESOURCE_EXHAUSTED for a limit of `limits` (the message has actual and limit);
  * NO_MEMORY. A profile with no samples is OK.
  */
@@ -50,7 +56,8 @@ enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
 
 /*
  * Append the wire form: ids are index + 1, integers packed, string_table[0] "". Samples without any
- * non-zero value are written too. Indices that are HEARTH_NO_INDEX become 0.
+ * non-zero value are written too. Indices that are HEARTH_NO_INDEX become 0. What was encoded decodes to the
+ * same profile, unless a stack has a location that is HEARTH_NO_INDEX: that one is refused as location id 0.
  */
 void hearth_pprof_encode(const struct hearth_profile *profile, struct hearth_buf *out);
 

@@ -1,0 +1,328 @@
+/*
+ * pprof_decode.c -- profile.proto bytes to flat arrays.
+ *
+ * One step over the top-level fields notes where each message of each kind begins (four bytes a
+ * message) and takes the single numbers. Then every count is known and the kinds are decoded in the
+ * order in which they refer to each other: strings, types, mappings, functions, locations, samples.
+ * So a reference is resolved where it is read, whatever the order of fields in the input (Go's
+ * runtime mixes samples, locations and functions), and the tables get their exact size. Only what
+ * lies inside messages and is not counted yet (lines, stack entries, sample labels) grows, by
+ * extrapolation.
+ */
+#include "hearth/format/pprof.h"
+
+#include "pprof_scan.h"
+#include "pprof_text.h"
+
+enum hearth_status
+hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct pprof_cursor c)
+{
+    return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "%s %u: %s, at byte %zu of %zu", what, i,
+                       c.why, (size_t)(c.p - s->base), s->n_bytes);
+}
+
+enum hearth_status
+hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, const char *field)
+{
+    return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
+                       "%s %u: %s: string index out of range of the %u strings", what, i, field,
+                       s->out->n_strings);
+}
+
+static enum hearth_status
+over_limit(const struct scan *s, const char *what, size_t n, uint32_t limit)
+{
+    return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED, "profile has %zu %s, the limit is %u", n,
+                       what, limit);
+}
+
+/* ---- the top level ---- */
+
+static enum hearth_status note_offset(struct scan *s, struct offsets *of, const uint8_t *at)
+{
+    if (HEARTH_UNLIKELY(of->n == of->cap)) {
+        /* Every message takes at least two bytes, so twice the number cannot overflow. */
+        uint32_t cap = of->cap == 0 ? (uint32_t)(s->n_bytes / 128) + 16 : of->cap * 2;
+        uint32_t *grown = hearth_arena_array(s->arena, cap, sizeof *grown);
+        if (grown == NULL) {
+            return HEARTH_FAIL_ARENA(s->err, s->arena);
+        }
+        if (of->n > 0) {
+            memcpy(grown, of->at, of->n * sizeof *grown);
+        }
+        of->at = grown;
+        of->cap = cap;
+    }
+    of->at[of->n++] = (uint32_t)(at - s->base);
+    return HEARTH_OK;
+}
+
+static bool read_value_type(struct pprof_cursor *c, struct hearth_value_type *type)
+{
+    uint64_t tag;
+    while (pprof_next(c, &tag)) {
+        switch (tag) {
+        case PPROF_INT(1):
+            (void)pprof_string_index(c, &type->type);
+            break;
+        case PPROF_INT(2):
+            (void)pprof_string_index(c, &type->unit);
+            break;
+        default:
+            *c = hearth_pprof_skip(*c, tag, 2);
+            break;
+        }
+        if (c->why != NULL) {
+            break;
+        }
+    }
+    return c->why == NULL;
+}
+
+/* Comments are rare and few: an array that doubles whenever its length is a power of two. */
+static enum hearth_status add_comment(struct scan *s, uint32_t string)
+{
+    struct hearth_profile *out = s->out;
+    if ((out->n_comments & (out->n_comments - 1)) == 0) {
+        size_t cap = out->n_comments == 0 ? 1 : (size_t)out->n_comments * 2;
+        uint32_t *grown = hearth_arena_array(s->arena, cap, sizeof *grown);
+        if (grown == NULL) {
+            return HEARTH_FAIL_ARENA(s->err, s->arena);
+        }
+        if (out->n_comments > 0) {
+            memcpy(grown, out->comments, out->n_comments * sizeof *grown);
+        }
+        out->comments = grown;
+    }
+    out->comments[out->n_comments++] = string;
+    return HEARTH_OK;
+}
+
+/* The fields that are not one of the kinds. What is wrong with them is left in c->why. */
+static enum hearth_status read_top_level_field(struct scan *s, struct pprof_cursor *c, uint64_t tag)
+{
+    struct hearth_profile *out = s->out;
+    struct pprof_cursor payload;
+    uint64_t ignored;
+    uint32_t string;
+    switch (tag) {
+    case PPROF_INT(7): /* drop_frames, keep_frames: not applied by a server */
+    case PPROF_INT(8):
+        (void)pprof_int(c, &ignored);
+        break;
+    case PPROF_INT(9):
+        (void)pprof_int64(c, &out->time_ns);
+        break;
+    case PPROF_INT(10):
+        (void)pprof_int64(c, &out->duration_ns);
+        break;
+    case PPROF_LEN(11):
+        if (pprof_payload(c, &payload) && !read_value_type(&payload, &out->period_type)) {
+            *c = payload;
+        }
+        break;
+    case PPROF_INT(12):
+        (void)pprof_int64(c, &out->period);
+        break;
+    case PPROF_INT(13):
+        return pprof_string_index(c, &string) ? add_comment(s, string) : HEARTH_OK;
+    case PPROF_LEN(13):
+        if (pprof_payload(c, &payload)) {
+            while (payload.p < payload.end && pprof_string_index(&payload, &string)) {
+                HEARTH_TRY(add_comment(s, string));
+            }
+            *c = payload.why != NULL ? payload : *c;
+        }
+        break;
+    case PPROF_INT(14):
+        (void)pprof_string_index(c, &out->default_type);
+        break;
+    case PPROF_INT(15):
+        (void)pprof_string_index(c, &out->doc_url);
+        break;
+    default:
+        *c = hearth_pprof_skip(*c, tag, 15);
+        break;
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_top_level(struct scan *s)
+{
+    struct pprof_cursor c = {s->base, s->base + s->n_bytes, NULL};
+    struct pprof_cursor payload;
+    uint64_t tag;
+    while (pprof_next(&c, &tag)) {
+        uint64_t kind = tag >> 3;
+        if (HEARTH_LIKELY((tag & 7) == 2 && kind >= KIND_TYPE && kind < N_KINDS)) {
+            const uint8_t *at = c.p;
+            if (pprof_payload(&c, &payload)) {
+                s->of[kind].n_bytes += (size_t)(payload.end - payload.p);
+                HEARTH_TRY(note_offset(s, &s->of[kind], at));
+            }
+        } else {
+            HEARTH_TRY(read_top_level_field(s, &c, tag));
+        }
+        if (HEARTH_UNLIKELY(c.why != NULL)) {
+            break;
+        }
+    }
+    if (c.why != NULL) {
+        return HEARTH_FAIL(
+            s->err, HEARTH_INVALID_ARGUMENT, "not a pprof profile%s: %s, at byte %zu of %zu",
+            hearth_pprof_looks_like_text(hearth_str_n((const char *)s->base, s->n_bytes))
+                ? " but text"
+                : "",
+            c.why, (size_t)(c.p - s->base), s->n_bytes);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_counts(const struct scan *s)
+{
+    uint32_t n_types = s->of[KIND_TYPE].n, n_samples = s->of[KIND_SAMPLE].n;
+    if (n_types == 0) {
+        return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "profile has no sample type");
+    }
+    if (s->limits->max_types != 0 && n_types > s->limits->max_types) {
+        return over_limit(s, "sample types", n_types, s->limits->max_types);
+    }
+    if (s->limits->max_samples != 0 && n_samples > s->limits->max_samples) {
+        return over_limit(s, "samples", n_samples, s->limits->max_samples);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- strings and types ---- */
+
+/*
+ * True for bytes 01 to 7f only: what nearly every string is. A byte is odd when its top bit is set
+ * or when taking 1 away borrows; a borrow that spills over comes from an odd byte.
+ */
+static inline bool is_plain(const uint8_t *p, size_t n, const uint8_t *input_end)
+{
+    const uint64_t high = 0x8080808080808080u, low = 0x0101010101010101u;
+    uint64_t w, odd = 0;
+    if (HEARTH_LIKELY(n >= 8)) {
+        /* Whole words, the last one overlapping its neighbour. */
+        for (size_t i = 0; i + 8 < n; i += 8) {
+            w = pprof_load8(p + i);
+            odd |= w | (w - low);
+        }
+        w = pprof_load8(p + n - 8);
+        odd |= w | (w - low);
+    } else if (HEARTH_LIKELY(input_end - p >= 8)) {
+        uint64_t ours = ((uint64_t)1 << (n * 8)) - 1;
+        w = (pprof_load8(p) & ours) | (low & ~ours);
+        odd = w | (w - low);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            odd |= p[i] | (p[i] - (uint64_t)1);
+        }
+    }
+    return (odd & high) == 0;
+}
+
+static enum hearth_status read_strings(struct scan *s)
+{
+    struct hearth_profile *out = s->out;
+    uint32_t n = s->of[KIND_STRING].n;
+    uint32_t max_bytes = s->limits->max_string_bytes;
+    const uint8_t *input_end = s->base + s->n_bytes;
+    out->n_strings = n == 0 ? 1 : n; /* a profile without any text may leave the table out */
+    out->strings = hearth_arena_array(s->arena, out->n_strings, sizeof *out->strings);
+    if (out->strings == NULL) {
+        return HEARTH_FAIL_ARENA(s->err, s->arena);
+    }
+    out->strings[0] = HEARTH_STR("");
+    for (uint32_t i = 0; i < n; i++) {
+        struct pprof_cursor c = message(s, KIND_STRING, i);
+        struct hearth_str text = {(const char *)c.p, (size_t)(c.end - c.p)};
+        bool too_long = max_bytes != 0 && text.n > max_bytes;
+        if (HEARTH_UNLIKELY(too_long || !is_plain(c.p, text.n, input_end)) &&
+            !hearth_pprof_mend_text(&text, max_bytes, s->arena, s->notes)) {
+            return HEARTH_FAIL_ARENA(s->err, s->arena);
+        }
+        out->strings[i] = text;
+    }
+    if (out->strings[0].n != 0) {
+        return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
+                           "string 0 should be the empty string but is \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(out->strings[0]));
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+check_value_type(const struct scan *s, const char *what, uint32_t i, struct hearth_value_type type)
+{
+    HEARTH_TRY(check_string(s, what, i, "type", type.type));
+    return check_string(s, what, i, "unit", type.unit);
+}
+
+static enum hearth_status read_types(struct scan *s)
+{
+    struct hearth_profile *out = s->out;
+    out->n_types = s->of[KIND_TYPE].n;
+    out->types = hearth_arena_calloc(s->arena, out->n_types, sizeof *out->types);
+    if (out->types == NULL) {
+        return HEARTH_FAIL_ARENA(s->err, s->arena);
+    }
+    for (uint32_t i = 0; i < out->n_types; i++) {
+        struct pprof_cursor c = message(s, KIND_TYPE, i);
+        if (!read_value_type(&c, &out->types[i])) {
+            return hearth_pprof_damaged(s, "sample type", i, c);
+        }
+        HEARTH_TRY(check_value_type(s, "sample type", i, out->types[i]));
+    }
+    HEARTH_TRY(check_value_type(s, "period type", 0, out->period_type));
+    for (uint32_t i = 0; i < out->n_comments; i++) {
+        HEARTH_TRY(check_string(s, "comment", i, "text", out->comments[i]));
+    }
+    HEARTH_TRY(check_string(s, "profile", 0, "default sample type", out->default_type));
+    return check_string(s, "profile", 0, "doc url", out->doc_url);
+}
+
+/* ---- all of it ---- */
+
+static enum hearth_status check_input(struct hearth_str bytes, struct hearth_err *err)
+{
+    const char *other = hearth_pprof_recognise(bytes);
+    if (other != NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "not a pprof profile but %s", other);
+    }
+    if (bytes.n >= UINT32_MAX) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "profile has %zu bytes, the limit is %u",
+                           bytes.n, UINT32_MAX - 1);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
+                                       const struct hearth_pprof_limits *limits,
+                                       struct hearth_arena *arena,
+                                       struct hearth_profile *ret_profile,
+                                       struct hearth_pprof_notes *ret_notes,
+                                       struct hearth_err *err)
+{
+    *ret_profile = (struct hearth_profile){0};
+    *ret_notes = (struct hearth_pprof_notes){0};
+    HEARTH_TRY(check_input(bytes, err));
+    struct scan s = {
+        .base = (const uint8_t *)bytes.p,
+        .n_bytes = bytes.n,
+        .limits = limits,
+        .arena = arena,
+        .out = ret_profile,
+        .notes = ret_notes,
+        .err = err,
+    };
+    HEARTH_TRY(read_top_level(&s));
+    HEARTH_TRY(check_counts(&s));
+    HEARTH_TRY(read_strings(&s));
+    HEARTH_TRY(read_types(&s));
+    HEARTH_TRY(hearth_pprof_read_mappings(&s));
+    HEARTH_TRY(hearth_pprof_read_functions(&s));
+    HEARTH_TRY(hearth_pprof_read_locations(&s));
+    return hearth_pprof_read_samples(&s);
+}

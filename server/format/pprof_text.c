@@ -1,0 +1,130 @@
+/* pprof_text.c -- cutting and repairing strings; magic bytes of other formats. */
+#include "pprof_text.h"
+
+#define REPLACEMENT "\xEF\xBF\xBD"
+
+/* Length of the well-formed character at p, or 0. */
+static size_t character(const char *p, size_t left)
+{
+    unsigned char c = (unsigned char)p[0];
+    size_t n = c < 0x80 ? 1 : c < 0xC0 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+    return n <= left && hearth_str_utf8_valid(hearth_str_n(p, n)) ? n : 0;
+}
+
+static bool cut_to_tail(struct hearth_str *text, uint32_t max_bytes)
+{
+    if (max_bytes == 0 || text->n <= max_bytes) {
+        return false;
+    }
+    text->p += text->n - max_bytes;
+    text->n = max_bytes;
+    /* At most three continuation bytes belong to the character that was cut in two. */
+    for (int i = 0; i < 3 && text->n > 0 && ((unsigned char)text->p[0] & 0xC0u) == 0x80u; i++) {
+        text->p++;
+        text->n--;
+    }
+    return true;
+}
+
+/* The repaired text's length; written to `out` unless that is NULL. */
+static size_t repair(struct hearth_str text, char *out)
+{
+    size_t n_out = 0;
+    bool in_bad_run = false;
+    for (size_t i = 0; i < text.n;) {
+        size_t n = character(text.p + i, text.n - i);
+        const char *from = n > 0 ? text.p + i : REPLACEMENT;
+        size_t n_from = n > 0 ? n : in_bad_run ? 0 : sizeof REPLACEMENT - 1;
+        if (out != NULL) {
+            memcpy(out + n_out, from, n_from);
+        }
+        n_out += n_from;
+        in_bad_run = n == 0;
+        i += n > 0 ? n : 1;
+    }
+    return n_out;
+}
+
+bool hearth_pprof_mend_text(struct hearth_str *text,
+                            uint32_t max_bytes,
+                            struct hearth_arena *arena,
+                            struct hearth_pprof_notes *notes)
+{
+    bool cut = cut_to_tail(text, max_bytes);
+    if (!hearth_str_utf8_valid(*text)) {
+        size_t n = repair(*text, NULL);
+        char *mended = hearth_arena_alloc(arena, n);
+        if (mended == NULL) {
+            return false;
+        }
+        (void)repair(*text, mended);
+        *text = hearth_str_n(mended, n);
+        notes->strings_repaired++;
+        cut = cut_to_tail(text, max_bytes) || cut; /* a replacement is longer than one byte */
+    }
+    notes->strings_cut += cut;
+    return true;
+}
+
+const char *hearth_pprof_recognise(struct hearth_str bytes)
+{
+#define MAGIC(literal, is)                     \
+    {                                          \
+        {(literal), sizeof(literal) - 1}, (is) \
+    }
+    static const struct {
+        struct hearth_str magic;
+        const char *is;
+    } formats[] = {
+        MAGIC("\x1f\x8b", "still compressed (gzip)"),
+        MAGIC("\x28\xb5\x2f\xfd", "still compressed (zstd)"),
+        MAGIC("\x04\x22\x4d\x18", "still compressed (lz4)"),
+        MAGIC("PK\x03\x04", "a zip archive"),
+        MAGIC("FLR\0", "a JFR recording"),
+        MAGIC("PERFILE2", "a perf.data file"),
+        MAGIC("2ELIFREP", "a perf.data file"),
+        MAGIC("\x7f"
+              "ELF",
+              "an ELF binary"),
+        MAGIC("{", "JSON"),
+        MAGIC("[", "JSON"),
+        MAGIC("<", "HTML or XML"),
+        MAGIC("heap profile:", "a legacy text heap profile of gperftools"),
+        MAGIC("heapz ", "a legacy text heap profile"),
+        MAGIC("--- heapz", "a legacy text heap profile"),
+        MAGIC("--- growthz", "a legacy text growth profile"),
+        MAGIC("--- contention", "a legacy text contention profile"),
+        MAGIC("--- mutex", "a legacy text mutex profile"),
+        MAGIC("--- threadz", "a legacy text thread profile"),
+        MAGIC("--- Thread", "a legacy text thread profile"),
+        MAGIC("--- profile", "a legacy text CPU profile"),
+        MAGIC("--- symbol", "a legacy profile with a symbol section"),
+        MAGIC("goroutine profile:", "a goroutine profile in text form (ask for it with debug=0)"),
+        MAGIC("threadcreate profile:",
+              "a threadcreate profile in text form (ask for it with debug=0)"),
+        /* gperftools' CPU profiles are words of the machine: 0, 3, 0, period, 0 */
+        MAGIC("\0\0\0\0\x03\0\0\0", "a legacy binary CPU profile of gperftools"),
+        MAGIC("\0\0\0\0\0\0\0\x03", "a legacy binary CPU profile of gperftools"),
+        MAGIC("\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", "a legacy binary CPU profile of gperftools"),
+        MAGIC("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03", "a legacy binary CPU profile of gperftools"),
+    };
+#undef MAGIC
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(formats); i++) {
+        if (hearth_str_starts(bytes, formats[i].magic)) {
+            return formats[i].is;
+        }
+    }
+    return NULL;
+}
+
+bool hearth_pprof_looks_like_text(struct hearth_str bytes)
+{
+    size_t n = bytes.n < 64 ? bytes.n : 64;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes.p[i];
+        if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f) {
+            return false;
+        }
+    }
+    return n >= 8;
+}
