@@ -23,8 +23,10 @@ enum hearth_match_op {
 
 enum hearth_match_kind {
     HEARTH_MATCH_KIND_LITERAL,     /* equality with literals[0] */
-    HEARTH_MATCH_KIND_ALTERNATION, /* equality with one of literals[n_literals] */
+    HEARTH_MATCH_KIND_ALTERNATION, /* equality with one of literals[n_literals], sorted, distinct */
     HEARTH_MATCH_KIND_PREFIX,      /* literals[0].* */
+    HEARTH_MATCH_KIND_SUFFIX,      /* .*literals[0] */
+    HEARTH_MATCH_KIND_CONTAINS,    /* .*literals[0].* */
     HEARTH_MATCH_KIND_ANY,         /* .* */
     HEARTH_MATCH_KIND_NOT_EMPTY,   /* .+ */
     HEARTH_MATCH_KIND_REGEX,

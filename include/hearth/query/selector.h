@@ -7,7 +7,8 @@
  * name. Strings: '...' and "..." with Go escapes, `...` raw. Comments from # to the end of the line.
  * The grammar and every error message: grammar/README.md.
  *
- * Limits:  text <= 64 KiB, <= 200 matchers, regex <= 16 KiB and bounded compiled size.
+ * Limits:  text <= 64 KiB, <= 200 matchers; of regexes that need the engine (matcher.h) <= 64, each <= 16 KiB
+ *          and of bounded compiled size.
  * Errors:  INVALID_ARGUMENT; the message ends with `at offset N` (bytes, 0-based); *ret_offset has N.
  *
  * Ownership: matchers live in the arena; compiled regexes are foreign memory: release the selector.

@@ -1,0 +1,209 @@
+/*
+ * selector_text.c -- the selector's strings: escapes undone, text quoted again, the caret.
+ */
+#include "hearth/model/labels.h"
+
+#include "selector_internal.h"
+
+size_t hearth_selector_utf8_len(const char *p, size_t n)
+{
+    unsigned char c = n == 0 ? 0x80 : (unsigned char)p[0];
+    size_t len = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    if (len < 2) {
+        return len;
+    }
+    return n >= len && hearth_str_utf8_valid(hearth_str_n(p, len)) ? len : 0;
+}
+
+static size_t utf8_encode(uint32_t c, char out[4])
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = len - 1; i > 0; i--) {
+        out[i] = (char)(unsigned char)(0x80 | (c & 0x3F));
+        c >>= 6;
+    }
+    out[0] = (char)(unsigned char)(lead[len] | c);
+    return len;
+}
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+}
+
+/* \x41 \101 \u20ac \U0001f600: the digits begin at `digits`, the escape at `from`. */
+static bool unescape_number(struct hearth_selector_ctx *ctx,
+                            const char *from,
+                            const char *digits,
+                            const char *end,
+                            const char **ret_next,
+                            char *out,
+                            size_t *n)
+{
+    int base = from[1] == 'x' || from[1] == 'u' || from[1] == 'U' ? 16 : 8;
+    size_t want = from[1] == 'x' ? 2 : from[1] == 'u' ? 4 : from[1] == 'U' ? 8 : 3;
+    uint32_t value = 0;
+    for (size_t i = 0; i < want; i++) {
+        if (digits + i == end || digit_of(digits[i]) >= base) {
+            hearth_selector_fail(ctx, from, "an escape that begins with \\%c needs %zu %s digits",
+                                 from[1], want, base == 16 ? "hexadecimal" : "octal");
+            return false;
+        }
+        value = value * (uint32_t)base + (uint32_t)digit_of(digits[i]);
+    }
+    *ret_next = digits + want;
+    if (from[1] != 'u' && from[1] != 'U') { /* a byte, perhaps a part of a character */
+        if (value > 0xFF) {
+            hearth_selector_fail(ctx, from, "octal escape is above \\377");
+            return false;
+        }
+        out[(*n)++] = (char)(unsigned char)value;
+        return true;
+    }
+    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
+        hearth_selector_fail(ctx, from, "escape is not a Unicode character");
+        return false;
+    }
+    *n += utf8_encode(value, out + *n);
+    return true;
+}
+
+/* One escape at `from` (a backslash). */
+static bool unescape(struct hearth_selector_ctx *ctx,
+                     char quote,
+                     const char *from,
+                     const char *end,
+                     const char **ret_next,
+                     char *out,
+                     size_t *n)
+{
+    static const char names[] = "abfnrtv\\";
+    static const char bytes[] = "\a\b\f\n\r\t\v\\";
+    char c = from[1]; /* the lexer guarantees one more character before the closing quote */
+    const char *name = strchr(names, c);
+    *ret_next = from + 2;
+    if (name != NULL || c == quote) {
+        out[(*n)++] = name != NULL ? bytes[name - names] : quote;
+        return true;
+    }
+    if (c >= '0' && c <= '7') {
+        return unescape_number(ctx, from, from + 1, end, ret_next, out, n);
+    }
+    if (c == 'x' || c == 'u' || c == 'U') {
+        return unescape_number(ctx, from, from + 2, end, ret_next, out, n);
+    }
+    size_t len = hearth_selector_utf8_len(from + 1, (size_t)(end - from - 1));
+    hearth_selector_fail(ctx, from, "unknown escape \\%.*s", (int)len, from + 1);
+    return false;
+}
+
+bool hearth_selector_unquote(struct hearth_selector_ctx *ctx,
+                             struct hearth_selector_token token,
+                             struct hearth_str *ret_text)
+{
+    char quote = token.p[0];
+    const char *p = token.p + 1, *end = token.p + token.n - 1;
+    if (quote == '`' || memchr(p, '\\', (size_t)(end - p)) == NULL) {
+        *ret_text = hearth_str_n(p, (size_t)(end - p));
+        return true;
+    }
+    char *out = hearth_arena_alloc(ctx->arena, token.n); /* no escape is shorter than its text */
+    if (out == NULL) {
+        ctx->status = HEARTH_FAIL_ARENA(ctx->err, ctx->arena);
+        return false;
+    }
+    size_t n = 0;
+    while (p < end) {
+        if (*p != '\\') {
+            out[n++] = *p++;
+        } else if (!unescape(ctx, quote, p, end, &p, out, &n)) {
+            return false;
+        }
+    }
+    if (!hearth_str_utf8_valid(hearth_str_n(out, n))) {
+        hearth_selector_fail(ctx, token.p,
+                             "the string holds a NUL or is not UTF-8 after its escapes");
+        return false;
+    }
+    *ret_text = hearth_str_n(out, n);
+    return true;
+}
+
+static void append_quoted(struct hearth_buf *out, struct hearth_str text)
+{
+    hearth_buf_byte(out, '"');
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c == '"' || c == '\\') {
+            hearth_buf_byte(out, '\\');
+            hearth_buf_byte(out, c);
+        } else if (c == '\n') {
+            hearth_buf_cstr(out, "\\n");
+        } else if (c == '\t') {
+            hearth_buf_cstr(out, "\\t");
+        } else if (c < 0x20 || c == 0x7F) {
+            hearth_buf_printf(out, "\\x%02x", c);
+        } else {
+            hearth_buf_byte(out, c);
+        }
+    }
+    hearth_buf_byte(out, '"');
+}
+
+void hearth_selector_format(const struct hearth_selector *selector, struct hearth_buf *out)
+{
+    static const char *const ops[] = {[HEARTH_MATCH_EQ] = "=",
+                                      [HEARTH_MATCH_NE] = "!=",
+                                      [HEARTH_MATCH_RE] = "=~",
+                                      [HEARTH_MATCH_NRE] = "!~"};
+    hearth_buf_byte(out, '{');
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct hearth_matcher *m = &selector->matchers[i];
+        hearth_buf_cstr(out, i == 0 ? "" : ", ");
+        if (hearth_label_name_is_legacy(m->name)) {
+            hearth_buf_str(out, m->name);
+        } else {
+            append_quoted(out, m->name);
+        }
+        hearth_buf_cstr(out, ops[m->op]);
+        append_quoted(out, m->value);
+    }
+    hearth_buf_byte(out, '}');
+}
+
+/* The caret counts characters, not bytes: a terminal shows one column for each (wide ones are not
+ * looked up). */
+void hearth_selector_caret(struct hearth_str text, size_t offset, struct hearth_buf *out)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < text.n;) {
+        size_t len = hearth_selector_utf8_len(text.p + i, text.n - i);
+        unsigned char c = (unsigned char)text.p[i];
+        if (len == 0) {
+            hearth_buf_byte(out, '?');
+            len = 1;
+        } else if (c < 0x20 || c == 0x7F) {
+            hearth_buf_byte(out, ' ');
+        } else {
+            hearth_buf_append(out, text.p + i, len);
+        }
+        i += len;
+        columns += i <= offset ? 1 : 0;
+    }
+    hearth_buf_byte(out, '\n');
+    for (size_t i = 0; i < columns; i++) {
+        hearth_buf_byte(out, ' ');
+    }
+    hearth_buf_cstr(out, "^\n");
+}
