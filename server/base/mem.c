@@ -10,8 +10,14 @@
 /* 0: off; otherwise the number of allocations that still succeed, plus one. Relaxed: tests only. */
 static _Atomic uint64_t g_fail_after;
 
-static bool refuse(void)
+/* No block is this large, so such a size is hostile; sanitizers abort where malloc says no. */
+#define MAX_BLOCK_BYTES ((size_t)1 << 39)
+
+static bool refuse(size_t n_bytes)
 {
+    if (HEARTH_UNLIKELY(n_bytes > MAX_BLOCK_BYTES)) {
+        return true;
+    }
     uint64_t left = atomic_load_explicit(&g_fail_after, memory_order_relaxed);
     if (HEARTH_LIKELY(left == 0)) {
         return false;
@@ -23,29 +29,39 @@ static bool refuse(void)
     return true;
 }
 
+/* n * size, at least 1; SIZE_MAX, which is refused, where that overflows. */
+static size_t product(size_t n, size_t size)
+{
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, size, &n_bytes)) {
+        return SIZE_MAX;
+    }
+    return n_bytes == 0 ? 1 : n_bytes;
+}
+
 void *hearth_mem_alloc(size_t n_bytes)
 {
-    return refuse() ? NULL : malloc(n_bytes ? n_bytes : 1);
+    return refuse(n_bytes) ? NULL : malloc(n_bytes ? n_bytes : 1);
 }
 
 void *hearth_mem_zalloc(size_t n_bytes)
 {
-    return refuse() ? NULL : calloc(1, n_bytes ? n_bytes : 1);
+    return refuse(n_bytes) ? NULL : calloc(1, n_bytes ? n_bytes : 1);
 }
 
 void *hearth_mem_calloc(size_t n, size_t size)
 {
-    return refuse() ? NULL : calloc(n ? n : 1, size ? size : 1);
+    return hearth_mem_zalloc(product(n, size));
 }
 
 void *hearth_mem_realloc(void *ptr, size_t n_bytes)
 {
-    return refuse() ? NULL : realloc(ptr, n_bytes ? n_bytes : 1);
+    return refuse(n_bytes) ? NULL : realloc(ptr, n_bytes ? n_bytes : 1);
 }
 
 void *hearth_mem_reallocarray(void *ptr, size_t n, size_t size)
 {
-    return refuse() ? NULL : reallocarray(ptr, n ? n : 1, size ? size : 1);
+    return hearth_mem_realloc(ptr, product(n, size));
 }
 
 char *hearth_mem_strndup(const char *p, size_t n)

@@ -1,0 +1,209 @@
+/* test_metrics.c -- cells, bounded label values, and the Prometheus text. */
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+/* Metrics live as long as the process: each test has its own, and looks at differences. */
+static bool text_has(const char *line)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_metrics_write(&out);
+    hearth_buf_byte(&out, '\0');
+    assert_false(hearth_buf_failed(&out));
+    char wanted[600];
+    (void)snprintf(wanted, sizeof wanted, "\n%s\n", line);
+    bool found = strstr(out.p, wanted) != NULL;
+    hearth_buf_release(&out);
+    return found;
+}
+
+static void every_metric_is_described(void **state)
+{
+    (void)state;
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_metrics_write(&out);
+    hearth_buf_byte(&out, '\0');
+    size_t n_help = 0;
+    for (const char *p = out.p; (p = strstr(p, "# HELP hearth_")) != NULL; p++) {
+        n_help++;
+    }
+    assert_int_equal(n_help, HEARTH_N_METRICS);
+    assert_non_null(strstr(out.p, "# TYPE hearth_commit_seconds histogram\n"));
+    assert_non_null(strstr(out.p, "# TYPE hearth_connections gauge\nhearth_connections 0\n"));
+    hearth_buf_release(&out);
+}
+
+static void counters_add_and_never_fall(void **state)
+{
+    (void)state;
+    hearth_metric_add(HEARTH_M_BATCHES, 2);
+    hearth_metric_add(HEARTH_M_BATCHES, 3);
+    hearth_metric_add(HEARTH_M_BATCHES, -4);
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES), 5);
+    assert_true(text_has("hearth_commit_batches_total 5"));
+}
+
+static void gauges_are_set_and_moved(void **state)
+{
+    (void)state;
+    hearth_metric_set(HEARTH_M_CONNECTIONS, 10);
+    hearth_metric_add(HEARTH_M_CONNECTIONS, -3);
+    assert_int_equal(hearth_metric_value(HEARTH_M_CONNECTIONS), 7);
+    hearth_metric_set(HEARTH_M_CONNECTIONS, -1);
+    assert_true(text_has("hearth_connections -1"));
+}
+
+static void label_values_have_lines_of_their_own(void **state)
+{
+    (void)state;
+    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_old"), 2);
+    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_large"), 1);
+    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_old"), 1);
+    hearth_metric_add_label(HEARTH_M_REJECTED, hearth_str_n(NULL, 0), 4);
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"too_old\"} 3"));
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"too_large\"} 1"));
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"\"} 4"));
+    assert_int_equal(hearth_metric_value(HEARTH_M_REJECTED), 8);
+}
+
+static void label_values_are_escaped(void **state)
+{
+    (void)state;
+    hearth_metric_add_label(HEARTH_M_RPC_ERRORS, HEARTH_STR("a\"b\\c\nd"), 1);
+    assert_true(text_has("hearth_request_errors_total{code=\"a\\\"b\\\\c\\nd\"} 1"));
+}
+
+static void only_two_hundred_values_get_lines(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        char value[16];
+        (void)snprintf(value, sizeof value, "v%d", i);
+        hearth_metric_add_label(HEARTH_M_DISCARDED, hearth_str_c(value), 1);
+    }
+    hearth_metric_add_label(HEARTH_M_DISCARDED, HEARTH_STR("v7"), 1);
+    assert_true(text_has("hearth_discarded_total{reason=\"v0\"} 1"));
+    assert_true(text_has("hearth_discarded_total{reason=\"v7\"} 2"));
+    assert_true(text_has("hearth_discarded_total{reason=\"v199\"} 1"));
+    assert_false(text_has("hearth_discarded_total{reason=\"v200\"} 1"));
+    assert_true(text_has("hearth_discarded_total{reason=\"other\"} 800"));
+    assert_int_equal(hearth_metric_value(HEARTH_M_DISCARDED), 1001);
+}
+
+static void unfit_values_count_as_other(void **state)
+{
+    (void)state;
+    char value[300];
+    memset(value, 'x', sizeof value);
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(value, 257), 1);
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("\xff"), 1);
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("a\0b"), 1);
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("other"), 1);
+    hearth_mem_fail_after(1);
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("no memory"), 1);
+    hearth_mem_fail_after(0);
+    assert_true(text_has("hearth_postgres_errors_total{class=\"other\"} 5"));
+    hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(value, 256), 1);
+    assert_int_equal(hearth_metric_value(HEARTH_M_PG_ERRORS), 6);
+    assert_true(text_has("hearth_postgres_errors_total{class=\"other\"} 5"));
+}
+
+static void a_metric_without_label_ignores_values(void **state)
+{
+    (void)state;
+    hearth_metric_add_label(HEARTH_M_QUERY_ROWS, HEARTH_STR("x"), 3);
+    assert_true(text_has("hearth_query_rows_total 3"));
+}
+
+static void histograms_cumulate_buckets(void **state)
+{
+    (void)state;
+    struct hearth_str none = {NULL, 0};
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, -5); /* a clock that stepped back */
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, 500000);
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, 500001);
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, INT64_C(60000000000));
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, INT64_C(60000000001));
+    assert_true(text_has("hearth_commit_seconds_bucket{le=\"0.0005\"} 2"));
+    assert_true(text_has("hearth_commit_seconds_bucket{le=\"0.001\"} 3"));
+    assert_true(text_has("hearth_commit_seconds_bucket{le=\"30\"} 3"));
+    assert_true(text_has("hearth_commit_seconds_bucket{le=\"60\"} 4"));
+    assert_true(text_has("hearth_commit_seconds_bucket{le=\"+Inf\"} 5"));
+    assert_true(text_has("hearth_commit_seconds_sum 120.001000002"));
+    assert_true(text_has("hearth_commit_seconds_count 5"));
+    assert_int_equal(hearth_metric_value(HEARTH_M_COMMIT_SECONDS), 5);
+}
+
+static void histograms_are_kept_per_label_value(void **state)
+{
+    (void)state;
+    hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, HEARTH_STR("Push"), 3000000);
+    hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, HEARTH_STR("Series"), 5000000);
+    assert_true(text_has("hearth_request_seconds_bucket{method=\"Push\",le=\"0.002\"} 0"));
+    assert_true(text_has("hearth_request_seconds_bucket{method=\"Push\",le=\"0.004\"} 1"));
+    assert_true(text_has("hearth_request_seconds_sum{method=\"Series\"} 0.005000000"));
+    assert_true(text_has("hearth_request_seconds_count{method=\"Series\"} 1"));
+}
+
+enum {
+    N_ROUNDS = 20000
+};
+
+static void *hammer(void *arg)
+{
+    unsigned seed = *(const unsigned *)arg;
+    for (unsigned i = 0; i < N_ROUNDS; i++) {
+        char value[16];
+        (void)snprintf(value, sizeof value, "w%u", (i * 31 + seed) % 300);
+        hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(value), 1);
+    }
+    return NULL;
+}
+
+static void nothing_is_lost_between_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    unsigned seeds[4] = {1, 77, 130, 240};
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer, &seeds[i]), 0);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_metrics_write(&out);
+    hearth_buf_release(&out);
+    for (unsigned i = 0; i < 4; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(hearth_metric_value(HEARTH_M_INGEST_STAGE_NS), 4 * N_ROUNDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_metric_is_described),
+        cmocka_unit_test(counters_add_and_never_fall),
+        cmocka_unit_test(gauges_are_set_and_moved),
+        cmocka_unit_test(label_values_have_lines_of_their_own),
+        cmocka_unit_test(label_values_are_escaped),
+        cmocka_unit_test(only_two_hundred_values_get_lines),
+        cmocka_unit_test(unfit_values_count_as_other),
+        cmocka_unit_test(a_metric_without_label_ignores_values),
+        cmocka_unit_test(histograms_cumulate_buckets),
+        cmocka_unit_test(histograms_are_kept_per_label_value),
+        cmocka_unit_test(nothing_is_lost_between_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
