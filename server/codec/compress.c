@@ -365,6 +365,8 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
     }
     size_t room = out->limit_bytes == 0 ? SIZE_MAX - start : out->limit_bytes - start;
     run.end_limit = start + (max_bytes < room ? max_bytes : room);
+    size_t limit_before = out->limit_bytes;
+    out->limit_bytes = run.end_limit; /* so that doubling stops at the cap, too */
     enum hearth_status status;
     if (format == HEARTH_COMPRESSION_NONE) {
         status = copy_plain(&run, start);
@@ -375,6 +377,7 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
     } else {
         status = inflate_deflated(&run, format == HEARTH_COMPRESSION_GZIP, start);
     }
+    out->limit_bytes = limit_before;
     if (status != HEARTH_OK) {
         out->n = start;
         out->failed = false;

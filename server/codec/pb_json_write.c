@@ -268,6 +268,16 @@ static bool is_absent(const ProtobufCFieldDescriptor *field, const char *message
         memcpy(&bytes, value, sizeof bytes);
         return bytes.len == 0;
     }
+    if (field->type == PROTOBUF_C_TYPE_DOUBLE) {
+        double number;
+        memcpy(&number, value, sizeof number);
+        return number == 0; /* -0 too, as protobuf-c leaves it out of the wire form */
+    }
+    if (field->type == PROTOBUF_C_TYPE_FLOAT) {
+        float number;
+        memcpy(&number, value, sizeof number);
+        return number == 0;
+    }
     static const char zero[8];
     return memcmp(value, zero, pb_value_bytes(field->type)) == 0;
 }

@@ -1,0 +1,459 @@
+/* test_compress.c -- caps, members, frames, and streams that are cut or damaged. */
+#include "hearth/base/mem.h"
+#include "hearth/codec/compress.h"
+
+#include <stdio.h>
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#define MIB ((size_t)1 << 20)
+
+static struct hearth_inflater *g_inflater;
+static struct hearth_err g_err;
+
+static int start(void **state)
+{
+    (void)state;
+    g_inflater = hearth_inflater_new();
+    return g_inflater == NULL ? -1 : 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    hearth_inflater_free(g_inflater);
+    hearth_inflater_free(NULL);
+    return 0;
+}
+
+/* Text like a profile's: repeats, with variation. */
+static struct hearth_buf sample_text(size_t n)
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    for (unsigned i = 0; text.n < n; i++) {
+        hearth_buf_printf(&text, "main;worker%u;inflate;memcpy %u\n", i % 13,
+                          i * 2654435761u % 1000);
+    }
+    text.n = n;
+    return text;
+}
+
+static struct hearth_buf gzip_of(struct hearth_str in)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(hearth_gzip(in, 6, &out, &g_err), HEARTH_OK);
+    return out;
+}
+
+static struct hearth_buf zstd_of(struct hearth_str in)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(hearth_zstd(in, 3, &out, &g_err), HEARTH_OK);
+    return out;
+}
+
+static struct hearth_buf pack(enum hearth_compression format, struct hearth_str in)
+{
+    return format == HEARTH_COMPRESSION_GZIP ? gzip_of(in) : zstd_of(in);
+}
+
+static enum hearth_status inflate_into(struct hearth_buf *out,
+                                       enum hearth_compression format,
+                                       struct hearth_str in,
+                                       size_t cap)
+{
+    return hearth_inflate(g_inflater, format, in, cap, out, &g_err);
+}
+
+static enum hearth_status
+try_inflate(enum hearth_compression format, struct hearth_str in, size_t cap)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    enum hearth_status status = inflate_into(&out, format, in, cap);
+    hearth_buf_release(&out);
+    return status;
+}
+
+static void detects_by_magic(void **state)
+{
+    (void)state;
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x1f\x8b\x08")),
+                     HEARTH_COMPRESSION_GZIP);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x28\xb5\x2f\xfd")),
+                     HEARTH_COMPRESSION_ZSTD);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x28\xb5\x2f")),
+                     HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x78\x9c")), HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_compression_detect(hearth_str_n(NULL, 0)), HEARTH_COMPRESSION_NONE);
+}
+
+static const enum hearth_compression g_formats[] = {HEARTH_COMPRESSION_GZIP,
+                                                    HEARTH_COMPRESSION_ZSTD};
+
+static void round_trips_at_many_sizes_with_the_exact_cap(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 511, 512, 513, 100000, 1000003};
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(sizes); i++) {
+            struct hearth_buf text = sample_text(sizes[i]);
+            struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
+            struct hearth_buf out;
+            hearth_buf_init(&out, 0);
+            hearth_buf_cstr(&out, "before");
+            assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), sizes[i]),
+                             HEARTH_OK);
+            assert_int_equal(out.n, 6 + sizes[i]);
+            assert_true(hearth_str_eq(hearth_str_n(out.p + 6, sizes[i]), hearth_buf_view(&text)));
+            if (sizes[i] > 0) {
+                assert_int_equal(
+                    inflate_into(&out, g_formats[f], hearth_buf_view(&packed), sizes[i] - 1),
+                    HEARTH_RESOURCE_EXHAUSTED);
+                assert_int_equal(out.n, 6 + sizes[i]);
+            }
+            hearth_buf_release(&out);
+            hearth_buf_release(&packed);
+            hearth_buf_release(&text);
+        }
+    }
+}
+
+static void plain_bodies_are_copied_under_the_cap(void **state)
+{
+    (void)state;
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_NONE, HEARTH_STR("abc"), 3), HEARTH_OK);
+    assert_true(hearth_str_eq_c(hearth_buf_view(&out), "abc"));
+    assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_NONE, HEARTH_STR("abcd"), 3),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_string_equal(g_err.msg, "body of 4 bytes is larger than 3 bytes");
+    hearth_buf_release(&out);
+}
+
+static void the_limit_of_the_buffer_is_a_cap_too(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(5000);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
+        struct hearth_buf out;
+        hearth_buf_init(&out, 5000);
+        assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), MIB),
+                         HEARTH_OK);
+        hearth_buf_reset(&out);
+        hearth_buf_byte(&out, 'x');
+        assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), MIB),
+                         HEARTH_RESOURCE_EXHAUSTED);
+        assert_int_equal(out.n, 1);
+        assert_false(hearth_buf_failed(&out));
+        hearth_buf_release(&out);
+        hearth_buf_release(&packed);
+    }
+    hearth_buf_release(&text);
+}
+
+/* Zeros in 64 members of 16 MiB each, or one zstd stream of 1 GiB: 1 GiB out, capped at 8 MiB. */
+static void a_bomb_stops_at_the_cap_with_little_memory(void **state)
+{
+    (void)state;
+    char *zeros = hearth_mem_zalloc(16 * MIB);
+    assert_non_null(zeros);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf member = pack(g_formats[f], hearth_str_n(zeros, 16 * MIB));
+        struct hearth_buf bomb, out;
+        hearth_buf_init(&bomb, 0);
+        for (unsigned i = 0; i < 64; i++) {
+            hearth_buf_str(&bomb, hearth_buf_view(&member));
+        }
+        hearth_buf_init(&out, 0);
+        assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&bomb), 8 * MIB),
+                         HEARTH_RESOURCE_EXHAUSTED);
+        assert_true(out.cap <= 8 * MIB);
+        assert_int_equal(out.n, 0);
+        hearth_buf_release(&out);
+        hearth_buf_init(&out, 0);
+        assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&bomb), 20 * MIB),
+                         HEARTH_RESOURCE_EXHAUSTED); /* in its second member */
+        assert_true(out.cap <= 20 * MIB);
+        hearth_buf_release(&out);
+        hearth_buf_release(&bomb);
+        hearth_buf_release(&member);
+    }
+    hearth_mem_free(zeros);
+}
+
+static void a_lying_trailer_costs_nothing(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(2000);
+    struct hearth_buf packed = gzip_of(hearth_buf_view(&text));
+    memset(packed.p + packed.n - 4, 0xff, 4);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(
+        inflate_into(&out, HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), (size_t)1 << 32),
+        HEARTH_INVALID_ARGUMENT);
+    assert_true(out.cap < MIB * 2);
+    hearth_buf_release(&out);
+    memset(packed.p + packed.n - 4, 0, 4); /* too small a claim: the guess grows, the check fails */
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&text);
+}
+
+/* The last trailer speaks of the last member only. */
+static void concatenated_members_and_frames_are_one_body(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(300000);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf packed;
+        hearth_buf_init(&packed, 0);
+        static const size_t cuts[] = {0, 200000, 200000, 299999, 300000};
+        for (size_t i = 0; i + 1 < HEARTH_ARRAY_LEN(cuts); i++) {
+            struct hearth_buf part =
+                pack(g_formats[f], hearth_str_n(text.p + cuts[i], cuts[i + 1] - cuts[i]));
+            hearth_buf_str(&packed, hearth_buf_view(&part));
+            hearth_buf_release(&part);
+        }
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
+        assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), 300000),
+                         HEARTH_OK);
+        assert_true(hearth_str_eq(hearth_buf_view(&out), hearth_buf_view(&text)));
+        assert_int_equal(try_inflate(g_formats[f], hearth_buf_view(&packed), 299999),
+                         HEARTH_RESOURCE_EXHAUSTED);
+        hearth_buf_release(&out);
+        hearth_buf_release(&packed);
+    }
+    hearth_buf_release(&text);
+}
+
+static void every_cut_is_refused(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(3000);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
+        for (size_t n = 0; n < packed.n; n++) {
+            char *exact = hearth_mem_alloc(n); /* so that ASan sees a read past the end */
+            assert_non_null(exact);
+            if (n > 0) {
+                memcpy(exact, packed.p, n);
+            }
+            assert_int_equal(try_inflate(g_formats[f], hearth_str_n(exact, n), MIB),
+                             HEARTH_INVALID_ARGUMENT);
+            hearth_mem_free(exact);
+        }
+        assert_non_null(strstr(g_err.msg, "stream is cut"));
+        hearth_buf_release(&packed);
+    }
+    hearth_buf_release(&text);
+}
+
+static void every_flipped_bit_is_noticed_or_harmless(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(600);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
+        size_t n_refused = 0;
+        for (size_t bit = 0; bit < packed.n * 8; bit++) {
+            struct hearth_buf out;
+            hearth_buf_init(&out, 0);
+            packed.p[bit / 8] = (char)(packed.p[bit / 8] ^ (1 << bit % 8));
+            enum hearth_status status =
+                inflate_into(&out, g_formats[f], hearth_buf_view(&packed), MIB);
+            packed.p[bit / 8] = (char)(packed.p[bit / 8] ^ (1 << bit % 8));
+            if (status == HEARTH_OK) { /* time stamp, system: bits that mean nothing here */
+                assert_true(hearth_str_eq(hearth_buf_view(&out), hearth_buf_view(&text)));
+            }
+            n_refused += status != HEARTH_OK;
+            hearth_buf_release(&out);
+        }
+        assert_true(n_refused > packed.n * 7);
+        hearth_buf_release(&packed);
+    }
+    hearth_buf_release(&text);
+}
+
+static void says_what_is_wrong_and_where(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(100000);
+    struct hearth_buf packed = gzip_of(hearth_buf_view(&text));
+    size_t n = packed.n;
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_str_n(packed.p, n - 1), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    char want[100];
+    (void)snprintf(want, sizeof want, "gzip stream is cut: it ends after %zu bytes", n - 1);
+    assert_string_equal(g_err.msg, want);
+    packed.p[n - 6] = (char)~packed.p[n - 6];
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    (void)snprintf(want, sizeof want, "of %zu: incorrect data check", n);
+    assert_non_null(strstr(g_err.msg, want));
+    packed.p[n - 6] = (char)~packed.p[n - 6];
+    hearth_buf_cstr(&packed, "junk");
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "gzip stream is damaged near byte"));
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, HEARTH_STR(""), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(g_err.msg, "gzip stream is empty");
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, HEARTH_STR("plain"), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&text);
+}
+
+static void inflates_zlib_streams(void **state)
+{
+    (void)state;
+    /* "hello hello hello", as zlib writes it at level 9. */
+    static const char hello[] = "\x78\xda\xcb\x48\xcd\xc9\xc9\x57\xc8\x40\x90\x00\x3a\x2e\x06\x7d";
+    struct hearth_str whole = hearth_str_n(hello, sizeof hello - 1);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_ZLIB, whole, 17), HEARTH_OK);
+    assert_true(hearth_str_eq_c(hearth_buf_view(&out), "hello hello hello"));
+    assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_ZLIB, whole, 16),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(
+        inflate_into(&out, HEARTH_COMPRESSION_ZLIB, hearth_str_n(hello, sizeof hello), 99),
+        HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "bytes behind the end of the stream"));
+    hearth_buf_release(&out);
+    /* The same with the flag that asks for a preset dictionary. */
+    assert_int_equal(
+        try_inflate(HEARTH_COMPRESSION_ZLIB, HEARTH_STR("\x78\xbb\1\2\3\4\xcb\x48"), 99),
+        HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "preset dictionary"));
+}
+
+static void refuses_a_zstd_window_beyond_32_mib(void **state)
+{
+    (void)state;
+    /* Frame header without content size; window descriptor 0x80: 2^26 bytes. Then an empty last
+     * block. */
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_ZSTD,
+                                 HEARTH_STR("\x28\xb5\x2f\xfd\x00\x80\x01\x00\x00"), MIB),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_string_equal(g_err.msg, "zstd stream asks for a window of more than 33554432 bytes");
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_ZSTD,
+                                 HEARTH_STR("\x28\xb5\x2f\xfd\x00\x78\x01\x00\x00"), MIB),
+                     HEARTH_OK);
+}
+
+static void skippable_zstd_frames_are_skipped(void **state)
+{
+    (void)state;
+    struct hearth_buf packed = zstd_of(HEARTH_STR("abc")), both, out;
+    hearth_buf_init(&both, 0);
+    hearth_buf_append(&both, "\x50\x2a\x4d\x18\x02\0\0\0zz", 10);
+    hearth_buf_str(&both, hearth_buf_view(&packed));
+    hearth_buf_init(&out, 0);
+    assert_int_equal(inflate_into(&out, HEARTH_COMPRESSION_ZSTD, hearth_buf_view(&both), 3),
+                     HEARTH_OK);
+    assert_true(hearth_str_eq_c(hearth_buf_view(&out), "abc"));
+    hearth_buf_release(&out);
+    hearth_buf_release(&both);
+    hearth_buf_release(&packed);
+}
+
+static void a_broken_stream_does_not_hurt_the_next(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
+        struct hearth_buf packed = pack(g_formats[f], HEARTH_STR("next"));
+        for (unsigned i = 0; i < 3; i++) {
+            assert_int_equal(try_inflate(g_formats[f], hearth_str_n(packed.p, packed.n - 2), MIB),
+                             HEARTH_INVALID_ARGUMENT);
+            assert_int_equal(try_inflate(g_formats[f], hearth_buf_view(&packed), 4), HEARTH_OK);
+        }
+        hearth_buf_release(&packed);
+    }
+}
+
+static void compressors_respect_the_limit_of_their_buffer(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(10000), out;
+    hearth_buf_init(&out, 100);
+    assert_int_equal(hearth_gzip(hearth_buf_view(&text), 1, &out, &g_err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(hearth_zstd(hearth_buf_view(&text), 1, &out, &g_err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(out.n, 0);
+    hearth_buf_release(&out);
+    hearth_buf_init(&out, 9000); /* less than the bound, more than needed */
+    assert_int_equal(hearth_gzip(hearth_buf_view(&text), 9, &out, &g_err), HEARTH_OK);
+    hearth_buf_release(&out);
+    hearth_buf_release(&text);
+}
+
+static void reports_refused_memory_at_every_step(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(5000);
+    struct hearth_buf packed = gzip_of(hearth_buf_view(&text));
+    size_t n_refused = 0;
+    for (uint64_t nth = 1;; nth++) {
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
+        hearth_mem_fail_after(nth);
+        struct hearth_inflater *inflater = hearth_inflater_new();
+        enum hearth_status status =
+            inflater == NULL
+                ? HEARTH_NO_MEMORY
+                : hearth_inflate(inflater, HEARTH_COMPRESSION_GZIP,
+                                 hearth_str_n(packed.p, packed.n - 1), MIB, &out, &g_err);
+        hearth_mem_fail_after(0);
+        hearth_inflater_free(inflater);
+        assert_int_equal(out.n, 0);
+        hearth_buf_release(&out);
+        if (status == HEARTH_INVALID_ARGUMENT) { /* cut, as it is: all allocations succeeded */
+            break;
+        }
+        assert_int_equal(status, HEARTH_NO_MEMORY);
+        n_refused++;
+    }
+    assert_true(n_refused >= 4);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(detects_by_magic),
+        cmocka_unit_test(round_trips_at_many_sizes_with_the_exact_cap),
+        cmocka_unit_test(plain_bodies_are_copied_under_the_cap),
+        cmocka_unit_test(the_limit_of_the_buffer_is_a_cap_too),
+        cmocka_unit_test(a_bomb_stops_at_the_cap_with_little_memory),
+        cmocka_unit_test(a_lying_trailer_costs_nothing),
+        cmocka_unit_test(concatenated_members_and_frames_are_one_body),
+        cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(every_flipped_bit_is_noticed_or_harmless),
+        cmocka_unit_test(says_what_is_wrong_and_where),
+        cmocka_unit_test(inflates_zlib_streams),
+        cmocka_unit_test(refuses_a_zstd_window_beyond_32_mib),
+        cmocka_unit_test(skippable_zstd_frames_are_skipped),
+        cmocka_unit_test(a_broken_stream_does_not_hurt_the_next),
+        cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
+        cmocka_unit_test(reports_refused_memory_at_every_step),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
