@@ -1,0 +1,55 @@
+/*
+ * config.h -- the configuration of hearthd: one table (options.def), three sources.
+ *
+ * Precedence: flags, environment (HEARTH_...), file (--config FILE or HEARTH_CONFIG; "key = value"
+ * lines, # comments), defaults. Unknown keys and environment variables that look like ours but are
+ * not, bad values: errors that name source, key and line.
+ *
+ * Ownership: texts live in the config's arena.
+ * Threads:   immutable after loading.
+ */
+#ifndef HEARTH_APP_CONFIG_H
+#define HEARTH_APP_CONFIG_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/engine/limits.h"
+#include "hearth/front/front.h"
+#include "hearth/store/store.h"
+
+struct hearth_config {
+    struct hearth_arena arena;
+    const char *const *listen; /* NULL-terminated */
+    bool insecure_no_auth;
+    struct hearth_front_options front;
+    int64_t ingest_threads, query_threads;
+    const char *data_dir, *database_url, *postgres_bin, *postgres_user;
+    struct hearth_store_options store;
+    int64_t committers, readers, max_batch_rows, max_queue_rows;
+    int64_t max_queue_bytes, ingest_dict_bytes, read_dict_bytes, statement_timeout_ns;
+    const char *const *service_labels; /* NULL-terminated */
+    struct hearth_limits limits;
+    const char *log_level, *log_format;
+    int64_t shutdown_timeout_ns;
+    const char **origins; /* per option, for --print-config */
+    bool want_help, want_version, want_print;
+};
+
+/* argv[0] is skipped. environ as of environ(7). INVALID_ARGUMENT with source, key and reason.
+ * Release in any case. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_config_load(struct hearth_config *config,
+                                      int argc,
+                                      char *const *argv,
+                                      char *const *environ,
+                                      struct hearth_err *err);
+void hearth_config_release(struct hearth_config *config);
+
+void hearth_config_help(struct hearth_buf *out);
+/* The effective configuration as a file, origins as comments, secrets masked. */
+void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
+
+/* Replace the password in a URL or key=value text by "***". In arena. */
+const char *hearth_config_mask_url(const char *url, struct hearth_arena *arena);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * client.h -- the client library: blocking calls to a Hearth server (or any that speaks querier.v1 and push.v1) over gRPC.
+ *
+ * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types (hearth/pb/...).
+ * Threads:   a client may be used from several threads; each call blocks its caller.
+ * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached (the message names the address).
+ * Source:    gRPC over HTTP/2 without TLS.
+ */
+#ifndef HEARTH_CLIENT_H
+#define HEARTH_CLIENT_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/status.h"
+#include "hearth/codec/pb.h"
+
+struct hearth_client;
+
+struct hearth_client_options {
+    const char *url;        /* http://HOST:PORT or HOST:PORT */
+    const char *tenant;     /* X-Scope-OrgID; NULL: none */
+    int64_t timeout_ms;     /* of one call; 60,000 */
+    size_t max_answer_bytes; /* 1 GiB */
+};
+
+void hearth_client_options_init(struct hearth_client_options *options);
+
+/* Does not connect yet. INVALID_ARGUMENT for a URL that is not one (https is UNIMPLEMENTED). */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_client_new(const struct hearth_client_options *options,
+                                     struct hearth_client **ret_client,
+                                     struct hearth_err *err);
+void hearth_client_free(struct hearth_client *client);
+
+/*
+ * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as `answer_type` into arena.
+ * *ret_dropped (may be NULL) gets the text of the response metadata hearth-dropped, NULL when there is none.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_client_call(struct hearth_client *client,
+                                      const char *method,
+                                      const struct ProtobufCMessage *request,
+                                      const struct ProtobufCMessageDescriptor *answer_type,
+                                      struct hearth_arena *arena,
+                                      struct ProtobufCMessage **ret_answer,
+                                      const char **ret_dropped,
+                                      struct hearth_err *err);
+
+#endif

@@ -1,0 +1,619 @@
+/*
+ * config.c -- reads options.def's options from defaults, file, environment and flags, in that
+ * order, later ones winning; prints them back.
+ */
+#include "hearth/app/config.h"
+
+#include "hearth/query/timeexpr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_FILE_BYTES (1024 * 1024)
+
+enum kind {
+    TEXT,
+    SECRET,
+    LIST,
+    INT,
+    BYTES,
+    DURATION,
+    BOOL,
+};
+
+struct option {
+    const char *group; /* set on the first option of a group */
+    enum kind kind;
+    size_t offset;
+    const char *flag, *def, *help;
+};
+
+static const struct option g_options[] = {
+#define G(name) {.group = (name)},
+#define X(kind, member, flag, def, help) \
+    {NULL, kind, offsetof(struct hearth_config, member), flag, def, help},
+#include "hearth/app/options.def"
+#undef X
+#undef G
+};
+
+#define N_OPTIONS HEARTH_ARRAY_LEN(g_options)
+
+static const struct option *find_option(struct hearth_str flag)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (g_options[i].flag != NULL && hearth_str_eq_c(flag, g_options[i].flag)) {
+            return &g_options[i];
+        }
+    }
+    return NULL;
+}
+
+static void *member(struct hearth_config *config, const struct option *option)
+{
+    return (char *)config + option->offset;
+}
+
+static const void *const_member(const struct hearth_config *config, const struct option *option)
+{
+    return (const char *)config + option->offset;
+}
+
+/* ---- values ---- */
+
+static bool parse_int(struct hearth_str text, bool bytes, int64_t *ret)
+{
+    int64_t factor = 1;
+    if (bytes && text.n > 1) {
+        char unit = text.p[text.n - 1];
+        factor = unit == 'k' || unit == 'K'   ? 1024
+                 : unit == 'm' || unit == 'M' ? 1024 * 1024
+                 : unit == 'g' || unit == 'G' ? 1024 * 1024 * 1024
+                                              : 1;
+        text.n -= factor > 1 ? 1 : 0;
+    }
+    int64_t value;
+    return hearth_str_to_i64(text, &value) && value >= 0 &&
+           !__builtin_mul_overflow(value, factor, ret);
+}
+
+/* The items of a list as a NULL-terminated array in the config's arena; `more` appends to what is
+ * there. */
+static bool parse_list(struct hearth_config *config,
+                       const char *const **list,
+                       struct hearth_str text,
+                       bool more)
+{
+    size_t n_old = 0;
+    while (more && *list != NULL && (*list)[n_old] != NULL) {
+        n_old++;
+    }
+    size_t n_max = n_old + 2;
+    for (size_t i = 0; i < text.n; i++) {
+        n_max += text.p[i] == ',' ? 1 : 0;
+    }
+    const char **items = hearth_arena_calloc(&config->arena, n_max, sizeof items[0]);
+    if (items == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < n_old; i++) {
+        items[i] = (*list)[i];
+    }
+    for (size_t from = 0; from < text.n;) {
+        size_t to = hearth_str_find(text, ',', from);
+        struct hearth_str item = hearth_str_trim(hearth_str_n(text.p + from, to - from));
+        if (item.n > 0) {
+            items[n_old++] = hearth_arena_strndup(&config->arena, item.p, item.n);
+        }
+        from = to + 1;
+    }
+    *list = items;
+    return true;
+}
+
+static bool parse_bool(struct hearth_str text, bool *ret)
+{
+    static const char *const yes[] = {"true", "1", "yes", "on"};
+    static const char *const no[] = {"false", "0", "no", "off"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(yes); i++) {
+        if (hearth_str_eq_c(text, yes[i])) {
+            *ret = true;
+            return true;
+        }
+        if (hearth_str_eq_c(text, no[i])) {
+            *ret = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_duration(struct hearth_str text, int64_t *ret)
+{
+    if (hearth_str_eq_c(text, "0")) {
+        *ret = 0;
+        return true;
+    }
+    return hearth_duration_parse(text, ret, NULL) == HEARTH_OK;
+}
+
+/* Set one option from text; `from` says where it stood. `more`: another value of a list from the
+ * same source. */
+static enum hearth_status set_option(struct hearth_config *config,
+                                     const struct option *option,
+                                     struct hearth_str text,
+                                     const char *from,
+                                     bool more,
+                                     struct hearth_err *err)
+{
+    void *to = member(config, option);
+    bool ok = false;
+    const char *wanted = "";
+    const char *copy;
+    switch (option->kind) {
+    case TEXT:
+    case SECRET:
+        wanted = "text";
+        copy = hearth_arena_strndup(&config->arena, text.p, text.n);
+        ok = copy != NULL;
+        memcpy(to, &copy, sizeof copy);
+        break;
+    case LIST:
+        wanted = "a list";
+        ok = parse_list(config, to, text, more);
+        break;
+    case INT:
+        wanted = "a whole number";
+        ok = parse_int(text, false, to);
+        break;
+    case BYTES:
+        wanted = "a number of bytes (64k, 16m, 2g)";
+        ok = parse_int(text, true, to);
+        break;
+    case DURATION:
+        wanted = "a duration (500ms, 90s, 2h, 7d)";
+        ok = parse_duration(text, to);
+        break;
+    case BOOL:
+        wanted = "true or false";
+        ok = parse_bool(text, to);
+        break;
+    }
+    if (!ok) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%s: %s = \"" HEARTH_STR_FMT "\" is not %s", from, option->flag,
+                           HEARTH_STR_ARG(text), wanted);
+    }
+    config->origins[option - g_options] = from;
+    return HEARTH_OK;
+}
+
+/* ---- sources ---- */
+
+static enum hearth_status load_defaults(struct hearth_config *config, struct hearth_err *err)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (g_options[i].flag != NULL) {
+            HEARTH_TRY(set_option(config, &g_options[i], hearth_str_c(g_options[i].def), "default",
+                                  false, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status load_line(struct hearth_config *config,
+                                    struct hearth_str line,
+                                    const char *from,
+                                    struct hearth_err *err)
+{
+    line = hearth_str_trim(line);
+    if (line.n == 0 || line.p[0] == '#') {
+        return HEARTH_OK;
+    }
+    size_t eq = hearth_str_find(line, '=', 0);
+    if (eq == line.n) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%s: expected \"key = value\", found \"" HEARTH_STR_FMT "\"", from,
+                           HEARTH_STR_ARG(line));
+    }
+    struct hearth_str key = hearth_str_trim(hearth_str_n(line.p, eq));
+    struct hearth_str value = hearth_str_trim(hearth_str_n(line.p + eq + 1, line.n - eq - 1));
+    if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"') {
+        value = hearth_str_n(value.p + 1, value.n - 2);
+    }
+    const struct option *option = find_option(key);
+    if (option == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"" HEARTH_STR_FMT "\"",
+                           from, HEARTH_STR_ARG(key));
+    }
+    return set_option(config, option, value, from, false, err);
+}
+
+static enum hearth_status
+load_file(struct hearth_config *config, const char *path, struct hearth_err *err)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "cannot open configuration file \"%s\": %s", path,
+                           strerrordesc_np(errno));
+    }
+    char *text = hearth_arena_alloc(&config->arena, MAX_FILE_BYTES);
+    size_t n = text == NULL ? 0 : fread(text, 1, MAX_FILE_BYTES, file);
+    (void)fclose(file);
+    if (text == NULL || n == MAX_FILE_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "configuration file \"%s\" is larger than 1 MiB", path);
+    }
+    struct hearth_str all = {text, n};
+    unsigned number = 1;
+    for (size_t at = 0; at < n; number++) {
+        size_t end = hearth_str_find(all, '\n', at);
+        const char *from = hearth_arena_printf(&config->arena, "%s:%u", path, number);
+        HEARTH_TRY(
+            load_line(config, hearth_str_n(text + at, end - at), from == NULL ? path : from, err));
+        at = end + 1;
+    }
+    return HEARTH_OK;
+}
+
+/* HEARTH_MAX_SAMPLES -> max-samples; false when it is not one of our variables. */
+static bool flag_of_variable(struct hearth_str name, char out[64])
+{
+    static const char prefix[] = "HEARTH_";
+    if (!hearth_str_starts(name, HEARTH_STR("HEARTH_")) || name.n - sizeof prefix + 1 >= 64) {
+        return false;
+    }
+    size_t n = 0;
+    for (size_t i = sizeof prefix - 1; i < name.n; i++) {
+        char c = name.p[i];
+        out[n++] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    out[n] = '\0';
+    return true;
+}
+
+/* Variables of the client (clients/cli), which may stand in the same environment. */
+static bool is_client_variable(const char *flag)
+{
+    static const char *const names[] = {"config", "url", "tenant"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (strcmp(flag, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hearth_status
+load_environment(struct hearth_config *config, char *const *environ, struct hearth_err *err)
+{
+    for (; *environ != NULL; environ++) {
+        struct hearth_str pair = hearth_str_c(*environ);
+        size_t eq = hearth_str_find(pair, '=', 0);
+        char flag[64];
+        if (eq == pair.n || !flag_of_variable(hearth_str_n(pair.p, eq), flag) ||
+            is_client_variable(flag)) {
+            continue;
+        }
+        const struct option *option = find_option(hearth_str_c(flag));
+        if (option == NULL) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "environment: unknown variable \"%.*s\"", (int)eq, pair.p);
+        }
+        HEARTH_TRY(set_option(config, option, hearth_str_n(pair.p + eq + 1, pair.n - eq - 1),
+                              "environment", false, err));
+    }
+    return HEARTH_OK;
+}
+
+/* Options without a value of their own. */
+static bool take_switch(struct hearth_config *config, const char *arg)
+{
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+        config->want_help = true;
+    } else if (strcmp(arg, "--version") == 0) {
+        config->want_version = true;
+    } else if (strcmp(arg, "--print-config") == 0) {
+        config->want_print = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Split --flag=value, or --flag and the next argument. *i is moved behind what was used. */
+static enum hearth_status take_flag(char *const *argv,
+                                    int argc,
+                                    int *i,
+                                    struct hearth_str *ret_flag,
+                                    struct hearth_str *ret_value,
+                                    struct hearth_err *err)
+{
+    struct hearth_str arg = hearth_str_c(argv[*i]);
+    if (!hearth_str_starts(arg, HEARTH_STR("--"))) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unexpected argument \"%s\"; try --help",
+                           argv[*i]);
+    }
+    size_t eq = hearth_str_find(arg, '=', 0);
+    *ret_flag = hearth_str_n(arg.p + 2, eq - 2);
+    const struct option *option = find_option(*ret_flag);
+    bool is_config = hearth_str_eq_c(*ret_flag, "config");
+    if (option == NULL && !is_config) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "unknown option \"--" HEARTH_STR_FMT "\"; try --help",
+                           HEARTH_STR_ARG(*ret_flag));
+    }
+    if (eq < arg.n) {
+        *ret_value = hearth_str_n(arg.p + eq + 1, arg.n - eq - 1);
+    } else if (option != NULL && option->kind == BOOL) {
+        *ret_value = HEARTH_STR("true");
+    } else if (*i + 1 < argc) {
+        *ret_value = hearth_str_c(argv[++*i]);
+    } else {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "option \"%s\" needs a value", argv[*i]);
+    }
+    return HEARTH_OK;
+}
+
+/* First pass: only --config; second pass: all the rest. */
+static enum hearth_status load_flags(struct hearth_config *config,
+                                     int argc,
+                                     char *const *argv,
+                                     const char **ret_file,
+                                     struct hearth_err *err)
+{
+    static const char from[] = "flag";
+    for (int i = 1; i < argc; i++) {
+        struct hearth_str flag, value;
+        if (take_switch(config, argv[i])) {
+            continue;
+        }
+        HEARTH_TRY(take_flag(argv, argc, &i, &flag, &value, err));
+        if (hearth_str_eq_c(flag, "config")) {
+            if (ret_file != NULL) {
+                *ret_file = hearth_arena_strndup(&config->arena, value.p, value.n);
+            }
+        } else if (ret_file == NULL) {
+            const struct option *option = find_option(flag);
+            bool more = config->origins[option - g_options] == from;
+            HEARTH_TRY(set_option(config, option, value, from, more, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- what the table cannot say ---- */
+
+static unsigned to_unsigned(int64_t value)
+{
+    return value > 4096 ? 4096 : (unsigned)value;
+}
+
+static enum hearth_status check(struct hearth_config *config, struct hearth_err *err)
+{
+    if (config->listen == NULL || config->listen[0] == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "listen: at least one address is needed");
+    }
+    if (strcmp(config->log_format, "logfmt") != 0 && strcmp(config->log_format, "json") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format is neither logfmt nor json");
+    }
+    if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
+        config->max_queue_rows < 1) {
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "committers, max-batch-rows and max-queue-rows are at least 1, readers at "
+            "least 2");
+    }
+    return HEARTH_OK;
+}
+
+/* Copy what has its own type in the options of other layers. */
+static void spread(struct hearth_config *config)
+{
+    config->front.listen = config->listen;
+    config->front.ingest_threads = to_unsigned(config->ingest_threads);
+    config->front.query_threads = to_unsigned(config->query_threads);
+    config->front.max_request_bytes = config->limits.max_request_bytes;
+    config->store.url = config->database_url;
+    config->store.n_committers = to_unsigned(config->committers);
+    config->store.max_readers = to_unsigned(config->readers);
+    config->store.max_batch_rows = (size_t)config->max_batch_rows;
+    config->store.max_queue_rows = (size_t)config->max_queue_rows;
+    config->store.max_queue_bytes = (size_t)config->max_queue_bytes;
+    config->store.ingest_dict_bytes = (size_t)config->ingest_dict_bytes;
+    config->store.read_dict_bytes = (size_t)config->read_dict_bytes;
+    config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
+}
+
+static enum hearth_status
+default_data_dir(struct hearth_config *config, bool root, struct hearth_err *err)
+{
+    if (config->data_dir[0] != '\0' || config->database_url[0] != '\0') {
+        return HEARTH_OK;
+    }
+    const char *home = getenv("HOME");
+    if (root || home == NULL) {
+        config->data_dir = "/var/lib/hearth";
+    } else {
+        config->data_dir = hearth_arena_printf(&config->arena, "%s/.local/share/hearth", home);
+    }
+    return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_config_load(struct hearth_config *config,
+                                      int argc,
+                                      char *const *argv,
+                                      char *const *environ,
+                                      struct hearth_err *err)
+{
+    *config = (struct hearth_config){0};
+    hearth_arena_init(&config->arena, 0);
+    hearth_front_options_init(&config->front);
+    hearth_store_options_init(&config->store);
+    hearth_limits_init(&config->limits);
+    config->origins = hearth_arena_calloc(&config->arena, N_OPTIONS, sizeof config->origins[0]);
+    if (config->origins == NULL) {
+        return HEARTH_FAIL_ARENA(err, &config->arena);
+    }
+    const char *file = getenv("HEARTH_CONFIG");
+    HEARTH_TRY(load_defaults(config, err));
+    HEARTH_TRY(load_flags(config, argc, argv, &file, err));
+    if (config->want_help || config->want_version) {
+        return HEARTH_OK;
+    }
+    if (file != NULL) {
+        HEARTH_TRY(load_file(config, file, err));
+    }
+    HEARTH_TRY(load_environment(config, environ, err));
+    HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
+    HEARTH_TRY(default_data_dir(config, geteuid() == 0, err));
+    HEARTH_TRY(check(config, err));
+    spread(config);
+    return HEARTH_OK;
+}
+
+void hearth_config_release(struct hearth_config *config)
+{
+    hearth_arena_release(&config->arena);
+}
+
+/* ---- printing ---- */
+
+void hearth_config_help(struct hearth_buf *out)
+{
+    hearth_buf_cstr(
+        out, "hearthd -- the Hearth continuous-profiling server\n\n"
+             "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
+             "  --config FILE     read \"key = value\" lines; keys are the options below\n"
+             "  --print-config    print the effective configuration and exit\n"
+             "  --version         print the version and exit\n"
+             "  --help            this text\n\n"
+             "Every option can also be set as HEARTH_OPTION in the environment (--max-samples:\n"
+             "HEARTH_MAX_SAMPLES). Flags win over the environment, that over the file.\n");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option *o = &g_options[i];
+        if (o->group != NULL) {
+            hearth_buf_printf(out, "\n%s\n", o->group);
+            continue;
+        }
+        hearth_buf_printf(out, "  --%-26s %s", o->flag, o->help);
+        if (o->def[0] != '\0') {
+            hearth_buf_printf(out, " [%s]", o->def);
+        }
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void print_value(const struct hearth_config *config,
+                        const struct option *option,
+                        struct hearth_arena *scratch,
+                        struct hearth_buf *out)
+{
+    const void *at = const_member(config, option);
+    const char *text;
+    const char *const *list;
+    int64_t number;
+    bool flag;
+    char duration[48];
+    switch (option->kind) {
+    case TEXT:
+        memcpy(&text, at, sizeof text);
+        hearth_buf_cstr(out, text);
+        break;
+    case SECRET:
+        memcpy(&text, at, sizeof text);
+        text = hearth_config_mask_url(text, scratch);
+        hearth_buf_cstr(out, text == NULL ? "***" : text);
+        break;
+    case LIST:
+        memcpy(&list, at, sizeof list);
+        for (size_t i = 0; list[i] != NULL; i++) {
+            hearth_buf_printf(out, "%s%s", i == 0 ? "" : ",", list[i]);
+        }
+        break;
+    case INT:
+    case BYTES:
+        memcpy(&number, at, sizeof number);
+        hearth_buf_printf(out, "%lld", (long long)number);
+        break;
+    case DURATION:
+        memcpy(&number, at, sizeof number);
+        if (number == 0) {
+            hearth_buf_cstr(out, "0");
+        } else {
+            hearth_duration_format(number, duration);
+            hearth_buf_cstr(out, duration);
+        }
+        break;
+    case BOOL:
+        memcpy(&flag, at, sizeof flag);
+        hearth_buf_cstr(out, flag ? "true" : "false");
+        break;
+    }
+}
+
+void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
+{
+    struct hearth_arena scratch;
+    hearth_arena_init(&scratch, 0);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option *o = &g_options[i];
+        if (o->group != NULL) {
+            hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
+            continue;
+        }
+        const char *origin = config->origins[i];
+        hearth_buf_printf(out, "%s = ", o->flag);
+        print_value(config, o, &scratch, out);
+        hearth_buf_byte(out, '\n');
+        if (strcmp(origin, "default") != 0) {
+            hearth_buf_printf(out, "#   from %s\n", origin);
+        }
+    }
+    hearth_arena_release(&scratch);
+}
+
+const char *hearth_config_mask_url(const char *url, struct hearth_arena *arena)
+{
+    struct hearth_str all = hearth_str_c(url);
+    const char *scheme = strstr(url, "://");
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (scheme != NULL) {
+        /* scheme://user:password@host: up to the last '@' before the path. */
+        size_t from = (size_t)(scheme - url) + 3;
+        size_t slash = hearth_str_find(all, '/', from);
+        size_t at = from;
+        for (size_t i = from; i < slash; i++) {
+            at = all.p[i] == '@' ? i : at;
+        }
+        size_t colon = hearth_str_find(all, ':', from);
+        if (colon < at) {
+            hearth_buf_append(&out, all.p, colon + 1);
+            hearth_buf_cstr(&out, "***");
+            all = hearth_str_n(all.p + at, all.n - at);
+        }
+    }
+    /* password=... in a query or in key=value text, to the next separator. */
+    static const char key[] = "password=";
+    for (const char *hit; (hit = memmem(all.p, all.n, key, sizeof key - 1)) != NULL;) {
+        size_t upto = (size_t)(hit - all.p) + sizeof key - 1;
+        hearth_buf_append(&out, all.p, upto);
+        hearth_buf_cstr(&out, "***");
+        bool quoted = upto < all.n && all.p[upto] == '\'';
+        size_t end = upto + (quoted ? 1 : 0);
+        while (end < all.n &&
+               (quoted ? all.p[end] != '\'' : all.p[end] != '&' && all.p[end] != ' ')) {
+            end++;
+        }
+        end += quoted && end < all.n ? 1 : 0;
+        all = hearth_str_n(all.p + end, all.n - end);
+    }
+    hearth_buf_str(&out, all);
+    const char *copy = hearth_buf_failed(&out) ? NULL : hearth_arena_strndup(arena, out.p, out.n);
+    hearth_buf_release(&out);
+    return copy;
+}

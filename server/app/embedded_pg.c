@@ -1,0 +1,442 @@
+/* embedded_pg.c -- initdb, postgresql settings, and a child process that is watched. */
+#include "hearth/app/embedded_pg.h"
+
+#include "hearth/base/buf.h"
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define INSTALLED "/usr/lib/postgresql"
+
+struct hearth_embedded_pg {
+    struct hearth_arena arena;
+    const char *data_dir, *pg_dir, *run_dir, *log_path, *url;
+    const char *bin_dir;
+    uid_t uid; /* of the cluster; 0: hearthd's own user */
+    gid_t gid;
+    pid_t pid; /* 0: not running */
+    int64_t restart_at_mono_ns, pause_ns;
+};
+
+/* ---- directories ---- */
+
+static enum hearth_status make_dir(const struct hearth_embedded_pg *pg,
+                                   const char *path,
+                                   mode_t mode,
+                                   bool for_cluster,
+                                   struct hearth_err *err)
+{
+    if (mkdir(path, mode) != 0 && errno != EEXIST) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "cannot create directory \"%s\": %s (choose another with --data-dir)",
+                           path, strerrordesc_np(errno));
+    }
+    if (for_cluster && pg->uid != 0 && chown(path, pg->uid, pg->gid) != 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "cannot give directory \"%s\" to the database's user: %s", path,
+                           strerrordesc_np(errno));
+    }
+    return HEARTH_OK;
+}
+
+/* Create the parents of a path and itself. */
+static enum hearth_status
+make_dirs(const struct hearth_embedded_pg *pg, const char *path, struct hearth_err *err)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof part) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "data-dir is empty or too long");
+    }
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] == '/' || path[i] == '\0') {
+            memcpy(part, path, i);
+            part[i] = '\0';
+            HEARTH_TRY(make_dir(pg, part, 0755, false, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* "15" in PG_VERSION, or 0. */
+static long cluster_version(const char *pg_dir)
+{
+    char path[4096], text[16] = "";
+    (void)snprintf(path, sizeof path, "%s/PG_VERSION", pg_dir);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    char *line = fgets(text, sizeof text, file);
+    (void)fclose(file);
+    int64_t version;
+    return line != NULL && hearth_str_to_i64(hearth_str_trim(hearth_str_c(line)), &version)
+               ? (long)version
+               : 0;
+}
+
+/* The newest /usr/lib/postgresql/N/bin, or that of the cluster's own version. */
+static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hearth_err *err)
+{
+    long wanted = cluster_version(pg->pg_dir), best = 0;
+    DIR *dir = opendir(INSTALLED);
+    for (struct dirent *e = dir == NULL ? NULL : readdir(dir); e != NULL; e = readdir(dir)) {
+        int64_t version;
+        char path[4096];
+        (void)snprintf(path, sizeof path, INSTALLED "/%s/bin/initdb", e->d_name);
+        if (hearth_str_to_i64(hearth_str_c(e->d_name), &version) && access(path, X_OK) == 0 &&
+            (wanted == 0 ? version > best : version == wanted)) {
+            best = (long)version;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    if (best == 0 && wanted != 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "the cluster in \"%s\" was made by PostgreSQL %ld, which is not "
+                           "installed below " INSTALLED
+                           " (install it, or upgrade the cluster with pg_upgrade)",
+                           pg->pg_dir, wanted);
+    }
+    if (best == 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "no PostgreSQL server found below " INSTALLED
+                           ": install one (Debian: postgresql-15), or use --database-url");
+    }
+    pg->bin_dir = hearth_arena_printf(&pg->arena, INSTALLED "/%ld/bin", best);
+    return pg->bin_dir == NULL ? HEARTH_FAIL_ARENA(err, &pg->arena) : HEARTH_OK;
+}
+
+static enum hearth_status
+find_user(struct hearth_embedded_pg *pg, const char *user, struct hearth_err *err)
+{
+    if (geteuid() != 0) {
+        return HEARTH_OK;
+    }
+    char room[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwnam_r(user, &entry, room, sizeof room, &found) != 0 || found == NULL ||
+        entry.pw_uid == 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "PostgreSQL does not run as root and there is no other user \"%s\" "
+                           "(--postgres-user)",
+                           user);
+    }
+    pg->uid = entry.pw_uid;
+    pg->gid = entry.pw_gid;
+    return HEARTH_OK;
+}
+
+static enum hearth_status set_up(struct hearth_embedded_pg *pg,
+                                 const char *data_dir,
+                                 const char *bin_dir,
+                                 const char *user,
+                                 struct hearth_err *err)
+{
+    HEARTH_TRY(find_user(pg, user, err));
+    HEARTH_TRY(make_dirs(pg, data_dir, err));
+    char *absolute = realpath(data_dir, NULL);
+    if (absolute == NULL) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot resolve data-dir \"%s\"",
+                           data_dir);
+    }
+    pg->data_dir = hearth_arena_printf(&pg->arena, "%s", absolute);
+    pg->pg_dir = hearth_arena_printf(&pg->arena, "%s/postgres", absolute);
+    pg->run_dir = hearth_arena_printf(&pg->arena, "%s/run", absolute);
+    pg->log_path = hearth_arena_printf(&pg->arena, "%s/postgres.log", absolute);
+    pg->url = hearth_arena_printf(
+        &pg->arena, "host='%s/run' user=hearth dbname=postgres application_name=hearthd", absolute);
+    bool too_long = strlen(absolute) > 85; /* sun_path holds 108 bytes */
+    free(absolute);
+    if (too_long) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "data-dir \"%s\" is too long for a unix socket (85 bytes at most)",
+                           data_dir);
+    }
+    if (pg->arena.refused) {
+        return HEARTH_FAIL_ARENA(err, &pg->arena);
+    }
+    HEARTH_TRY(make_dir(pg, pg->run_dir, 0700, true, err));
+    HEARTH_TRY(make_dir(pg, pg->pg_dir, 0700, true, err));
+    if (bin_dir[0] != '\0') {
+        pg->bin_dir = bin_dir;
+        return HEARTH_OK;
+    }
+    return find_bin_dir(pg, err);
+}
+
+enum hearth_status hearth_embedded_pg_new(const char *data_dir,
+                                          const char *bin_dir,
+                                          const char *user,
+                                          struct hearth_embedded_pg **ret_pg,
+                                          struct hearth_err *err)
+{
+    struct hearth_embedded_pg *pg = hearth_mem_zalloc(sizeof *pg);
+    if (pg == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the embedded database's state");
+    }
+    hearth_arena_init(&pg->arena, 0);
+    enum hearth_status status = set_up(pg, data_dir, bin_dir, user, err);
+    if (status != HEARTH_OK) {
+        hearth_arena_release(&pg->arena);
+        hearth_mem_free(pg);
+        return status;
+    }
+    *ret_pg = pg;
+    return HEARTH_OK;
+}
+
+const char *hearth_embedded_pg_url(const struct hearth_embedded_pg *pg)
+{
+    return pg->url;
+}
+
+/* ---- processes ---- */
+
+/* Fork and run argv as the cluster's user, output to the log file. The child dies with this thread.
+ */
+static enum hearth_status spawn(const struct hearth_embedded_pg *pg,
+                                char *const *argv,
+                                pid_t *ret_pid,
+                                struct hearth_err *err)
+{
+    int log = open(pg->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot open \"%s\": %s", pg->log_path,
+                           strerrordesc_np(errno));
+    }
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* Only async-signal-safe calls from here on: other threads may hold locks. */
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)dup2(log, STDOUT_FILENO);
+        (void)dup2(log, STDERR_FILENO);
+        (void)setsid(); /* Ctrl-C on the terminal is for hearthd, which then stops the cluster in
+                           order */
+        if (pg->uid != 0 &&
+            (setgroups(0, NULL) != 0 || setgid(pg->gid) != 0 || setuid(pg->uid) != 0)) {
+            _exit(126);
+        }
+        /* After setuid, which clears it. The parent may be gone already. */
+        if (prctl(PR_SET_PDEATHSIG, SIGINT) != 0 || getppid() != parent) {
+            _exit(125);
+        }
+        char *const env[] = {NULL};
+        (void)chdir("/");
+        (void)execve(argv[0], argv, env);
+        _exit(127);
+    }
+    int saved = errno;
+    (void)close(log);
+    if (pid < 0) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot fork for PostgreSQL: %s",
+                           strerrordesc_np(saved));
+    }
+    *ret_pid = pid;
+    return HEARTH_OK;
+}
+
+static enum hearth_status run_initdb(struct hearth_embedded_pg *pg, struct hearth_err *err)
+{
+    char *program = hearth_arena_printf(&pg->arena, "%s/initdb", pg->bin_dir);
+    char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
+    char user[] = "--username=hearth", auth[] = "--auth=trust", encoding[] = "--encoding=UTF8";
+    char locale[] = "--locale=C.UTF-8", checksums[] = "--data-checksums", at[] = "-D";
+    char *argv[] = {program, at, dir, user, auth, encoding, locale, checksums, NULL};
+    if (program == NULL || dir == NULL) {
+        return HEARTH_FAIL_ARENA(err, &pg->arena);
+    }
+    HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "creating a cluster", "dir", pg->pg_dir, NULL);
+    pid_t pid;
+    HEARTH_TRY(spawn(pg, argv, &pid, err));
+    int state;
+    while (waitpid(pid, &state, 0) < 0) {
+        if (errno != EINTR) {
+            return HEARTH_FAIL(err, HEARTH_INTERNAL, "waitpid: %s", strerrordesc_np(errno));
+        }
+    }
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "initdb failed; its output is in \"%s\"", pg->log_path);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- settings ---- */
+
+/* An eighth of the memory, between 128 MB and 4 GB: the cluster shares its machine with hearthd and
+ * others. */
+static unsigned long shared_buffers_mb(void)
+{
+    struct sysinfo info;
+    unsigned long mb = 1024;
+    if (sysinfo(&info) == 0) {
+        mb = (unsigned long)((unsigned long long)info.totalram * info.mem_unit / 8 / (1024 * 1024));
+    }
+    return mb < 128 ? 128 : mb > 4096 ? 4096 : mb;
+}
+
+static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf *out)
+{
+    hearth_buf_printf(
+        out,
+        "# Written by hearthd at every start; your own settings belong into postgresql.conf,\n"
+        "# behind the include of this file.\n"
+        "listen_addresses = ''\n"
+        "unix_socket_directories = '%s'\n"
+        "unix_socket_permissions = 0700\n"
+        "max_connections = 60\n"
+        "shared_buffers = %luMB\n"
+        "# Acknowledged means committed.\n"
+        "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n"
+        "# Rows are written once and in order: large, rare checkpoints and compressed full pages.\n"
+        "wal_compression = lz4\nmax_wal_size = 4GB\nmin_wal_size = 256MB\ncheckpoint_timeout = "
+        "15min\n"
+        "# Short statements: compilation costs more than it gives. Cold reads are scattered: "
+        "prefetch.\n"
+        "jit = off\neffective_io_concurrency = 64\nrandom_page_cost = 1.1\n"
+        "default_toast_compression = lz4\n"
+        "# Index-only scans of the newest day need its visibility map.\n"
+        "autovacuum_naptime = 20s\nautovacuum_vacuum_insert_scale_factor = 0.05\n"
+        "logging_collector = off\nlog_line_prefix = '%%m [%%p] '\nlog_min_messages = warning\n"
+        "log_checkpoints = off\n",
+        pg->run_dir, shared_buffers_mb());
+}
+
+static enum hearth_status write_file(const struct hearth_embedded_pg *pg,
+                                     const char *path,
+                                     struct hearth_str text,
+                                     struct hearth_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n &&
+              (pg->uid == 0 || fchown(fd, pg->uid, pg->gid) == 0);
+    int saved = errno;
+    if (fd >= 0 && close(fd) != 0) {
+        ok = false;
+    }
+    return ok ? HEARTH_OK
+              : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot write \"%s\": %s", path,
+                            strerrordesc_np(saved));
+}
+
+/* hearth.conf, and its include in postgresql.conf of a new cluster. */
+static enum hearth_status
+write_settings(struct hearth_embedded_pg *pg, bool new_cluster, struct hearth_err *err)
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    settings_text(pg, &text);
+    const char *path = hearth_arena_printf(&pg->arena, "%s/hearth.conf", pg->pg_dir);
+    enum hearth_status status = HEARTH_OK;
+    if (path == NULL || hearth_buf_failed(&text)) {
+        status = HEARTH_FAIL_ARENA(err, &pg->arena);
+    } else {
+        status = write_file(pg, path, hearth_buf_view(&text), err);
+    }
+    hearth_buf_release(&text);
+    if (status != HEARTH_OK || !new_cluster) {
+        return status;
+    }
+    path = hearth_arena_printf(&pg->arena, "%s/postgresql.conf", pg->pg_dir);
+    FILE *file = path == NULL ? NULL : fopen(path, "ae");
+    if (file == NULL || fputs("\ninclude 'hearth.conf'\n", file) < 0) {
+        status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot append to postgresql.conf");
+    }
+    if (file != NULL && fclose(file) != 0 && status == HEARTH_OK) {
+        status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot append to postgresql.conf");
+    }
+    return status;
+}
+
+/* ---- life ---- */
+
+static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hearth_err *err)
+{
+    char *program = hearth_arena_printf(&pg->arena, "%s/postgres", pg->bin_dir);
+    char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
+    char at[] = "-D";
+    char *argv[] = {program, at, dir, NULL};
+    if (program == NULL || dir == NULL) {
+        return HEARTH_FAIL_ARENA(err, &pg->arena);
+    }
+    HEARTH_TRY(spawn(pg, argv, &pg->pid, err));
+    HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "started", "pid", hearth_log_i64(pg->pid), "dir",
+               pg->pg_dir, "log", pg->log_path, NULL);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struct hearth_err *err)
+{
+    bool new_cluster = cluster_version(pg->pg_dir) == 0;
+    if (new_cluster) {
+        HEARTH_TRY(run_initdb(pg, err));
+    }
+    HEARTH_TRY(write_settings(pg, new_cluster, err));
+    pg->pause_ns = HEARTH_NS_PER_SEC / 2;
+    return start_server(pg, err);
+}
+
+void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
+{
+    int state;
+    if (pg->pid != 0 && waitpid(pg->pid, &state, WNOHANG) == pg->pid) {
+        HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; starting it again",
+                   "pid", hearth_log_i64(pg->pid), "log", pg->log_path, NULL);
+        pg->pid = 0;
+        pg->restart_at_mono_ns = hearth_clock_mono_ns() + pg->pause_ns;
+        if (pg->pause_ns < 10 * HEARTH_NS_PER_SEC) {
+            pg->pause_ns *= 2;
+        }
+    }
+    if (pg->pid == 0 && hearth_clock_mono_ns() >= pg->restart_at_mono_ns) {
+        struct hearth_err err = HEARTH_ERR_INIT;
+        if (start_server(pg, &err) != HEARTH_OK) {
+            HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "cannot start", "error", err.msg, NULL);
+            pg->restart_at_mono_ns = hearth_clock_mono_ns() + pg->pause_ns;
+        }
+    }
+}
+
+void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mono_ns)
+{
+    if (pg == NULL) {
+        return;
+    }
+    if (pg->pid != 0) {
+        (void)kill(pg->pid, SIGINT); /* fast shutdown: ends connections, writes a checkpoint */
+        int state;
+        bool killed = false;
+        while (waitpid(pg->pid, &state, WNOHANG) != pg->pid) {
+            if (!killed && hearth_clock_mono_ns() >= deadline_mono_ns) {
+                HEARTH_LOG(
+                    HEARTH_LOG_WARN, "postgres",
+                    "no clean shutdown within the deadline; it will recover at the next start",
+                    "pid", hearth_log_i64(pg->pid), NULL);
+                (void)kill(pg->pid, SIGQUIT);
+                killed = true;
+            }
+            (void)usleep(10000);
+        }
+    }
+    hearth_arena_release(&pg->arena);
+    hearth_mem_free(pg);
+}

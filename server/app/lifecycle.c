@@ -1,0 +1,208 @@
+/*
+ * lifecycle.c -- start in the order store, engine, front, embedded database; run until a signal;
+ * stop in reverse.
+ *
+ * The front listens before the database is there: /ready says what it waits for. Signals are
+ * blocked in every thread and taken here, so that nothing is ever interrupted half-way.
+ */
+#include "lifecycle.h"
+
+#include "hearth/app/config.h"
+#include "hearth/app/embedded_pg.h"
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum exit_code {
+    EXIT_CLEAN = 0,
+    EXIT_FAILED = 1,
+    EXIT_OPTIONS = 2,
+};
+
+struct server {
+    struct hearth_config config;
+    struct hearth_embedded_pg *pg; /* NULL with --database-url */
+    struct hearth_store *store;
+    struct hearth_ingest *ingest;
+    struct hearth_query_engine *query;
+    struct hearth_front *front;
+};
+
+/* "127.0.0.1:80", "localhost:80", "[::1]:80": what only this machine can reach. */
+static bool is_loopback(const char *address)
+{
+    struct hearth_str a = hearth_str_c(address);
+    return hearth_str_starts(a, HEARTH_STR("127.")) || hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
+           hearth_str_starts(a, HEARTH_STR("localhost:"));
+}
+
+static enum hearth_status check_addresses(const struct hearth_config *config,
+                                          struct hearth_err *err)
+{
+    for (size_t i = 0; config->listen[i] != NULL; i++) {
+        if (!config->insecure_no_auth && !is_loopback(config->listen[i])) {
+            return HEARTH_FAIL(
+                err, HEARTH_INVALID_ARGUMENT,
+                "listen: %s can be reached from other machines and there is no "
+                "authentication yet; put a proxy in front, or say --insecure-no-auth",
+                config->listen[i]);
+        }
+    }
+    return HEARTH_OK;
+}
+
+static bool is_ready(void *context, char reason[256])
+{
+    struct server *server = context;
+    return hearth_store_ready(server->store, reason);
+}
+
+static enum hearth_status start(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
+    HEARTH_TRY(check_addresses(config, err));
+    if (config->database_url[0] == '\0') {
+        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
+                                          config->postgres_user, &server->pg, err));
+        config->store.url = hearth_embedded_pg_url(server->pg);
+    }
+    HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
+    struct hearth_ingest_options ingest = {.limits = config->limits,
+                                           .service_labels = config->service_labels};
+    HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
+    HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
+    config->front.version = HEARTH_VERSION;
+    HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, is_ready, server,
+                                  &server->front, err));
+    for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
+                   hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
+    }
+    return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
+}
+
+static void stop(struct server *server)
+{
+    int64_t deadline = hearth_clock_mono_ns() + server->config.shutdown_timeout_ns;
+    hearth_front_stop(server->front, deadline);
+    /* Commits are quick once nobody asks any more: they get a moment even when requests used the
+     * time up. */
+    int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;
+    hearth_store_close(server->store, deadline > moment ? deadline : moment);
+    hearth_ingest_free(server->ingest);
+    hearth_query_engine_free(server->query);
+    hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+}
+
+static void sample_process(struct server *server)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    long pages;
+    if (file != NULL) {
+        if (fscanf(file, "%*s %ld", &pages) == 1) {
+            hearth_metric_set(HEARTH_M_MEMORY_RSS, pages * sysconf(_SC_PAGESIZE));
+        }
+        (void)fclose(file);
+    }
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        int64_t us = (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                     usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+        hearth_metric_set(HEARTH_M_CPU_NS, us * 1000);
+    }
+    char reason[256];
+    bool ready = is_ready(server, reason);
+    hearth_metric_set(HEARTH_M_READY, ready ? 1 : 0);
+}
+
+/* Until SIGTERM or SIGINT; returns its number. */
+static int run(struct server *server, const sigset_t *signals)
+{
+    for (;;) {
+        struct timespec second = {.tv_nsec = 500000000};
+        int number = sigtimedwait(signals, NULL, &second);
+        if (number == SIGTERM || number == SIGINT) {
+            return number;
+        }
+        if (server->pg != NULL) {
+            hearth_embedded_pg_watch(server->pg);
+        }
+        sample_process(server);
+    }
+}
+
+static int serve(struct server *server, const sigset_t *signals)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int code = EXIT_CLEAN;
+    if (start(server, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_ERROR, "app", "cannot start", "error", err.msg, NULL);
+        code = err.status == HEARTH_INVALID_ARGUMENT ? EXIT_OPTIONS : EXIT_FAILED;
+    } else {
+        int number = run(server, signals);
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
+                   number == SIGTERM ? "SIGTERM" : "SIGINT", NULL);
+        hearth_front_drain(server->front, "shutting down");
+        /* A second signal means now: the database recovers what a clean stop would have tidied. */
+        (void)signal(SIGTERM, SIG_DFL);
+        (void)signal(SIGINT, SIG_DFL);
+        (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    }
+    stop(server);
+    if (code == EXIT_CLEAN) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopped", NULL);
+    }
+    return code;
+}
+
+static int print(const struct hearth_config *config)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (config->want_help) {
+        hearth_config_help(&out);
+    } else if (config->want_version) {
+        hearth_buf_printf(&out, "hearthd %s\n", HEARTH_VERSION);
+    } else {
+        hearth_config_print(config, &out);
+    }
+    bool ok = !hearth_buf_failed(&out) && fwrite(out.p, 1, out.n, stdout) == out.n;
+    hearth_buf_release(&out);
+    return ok ? EXIT_CLEAN : EXIT_FAILED;
+}
+
+int hearth_main(int argc, char *const *argv, char *const *environment)
+{
+    struct server server = {0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_log_level level;
+    int code;
+    enum hearth_status status = hearth_config_load(&server.config, argc, argv, environment, &err);
+    if (status != HEARTH_OK) {
+        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+        code = EXIT_OPTIONS;
+    } else if (server.config.want_help || server.config.want_version || server.config.want_print) {
+        code = print(&server.config);
+    } else if (!hearth_log_parse_level(server.config.log_level, &level)) {
+        (void)fprintf(stderr, "hearthd: log-level is none of debug, info, warn, error\n");
+        code = EXIT_OPTIONS;
+    } else {
+        hearth_log_set_level(level);
+        hearth_log_set_json(server.config.log_format[0] == 'j');
+        sigset_t signals;
+        (void)sigemptyset(&signals);
+        (void)sigaddset(&signals, SIGTERM);
+        (void)sigaddset(&signals, SIGINT);
+        (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+        (void)signal(SIGPIPE, SIG_IGN);
+        code = serve(&server, &signals);
+    }
+    hearth_config_release(&server.config);
+    return code;
+}
