@@ -1,4 +1,5 @@
-/* test_promql_cases.c -- the public cases of Prometheus' own tests, where the shared data is at hand. */
+/* test_promql_cases.c -- the public cases of Prometheus' own tests, where the shared data is at
+ * hand. */
 #include "hearth/query/selector.h"
 
 #include "mini_json.h"
