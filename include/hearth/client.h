@@ -1,10 +1,11 @@
 /*
- * client.h -- the client library: blocking calls to a Hearth server (or any that speaks querier.v1 and push.v1) over gRPC.
+ * client.h -- the client library: blocking calls to a Hearth server (or any that speaks querier.v1
+ * and push.v1) over gRPC.
  *
- * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types (hearth/pb/...).
- * Threads:   a client may be used from several threads; each call blocks its caller.
- * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached (the message names the address).
- * Source:    gRPC over HTTP/2 without TLS.
+ * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types
+ * (hearth/pb/...). Threads:   a client may be used from several threads; each call blocks its
+ * caller. Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached
+ * (the message names the address). Source:    gRPC over HTTP/2 without TLS.
  */
 #ifndef HEARTH_CLIENT_H
 #define HEARTH_CLIENT_H
@@ -16,9 +17,9 @@
 struct hearth_client;
 
 struct hearth_client_options {
-    const char *url;        /* http://HOST:PORT or HOST:PORT */
-    const char *tenant;     /* X-Scope-OrgID; NULL: none */
-    int64_t timeout_ms;     /* of one call; 60,000 */
+    const char *url;         /* http://HOST:PORT or HOST:PORT */
+    const char *tenant;      /* X-Scope-OrgID; NULL: none */
+    int64_t timeout_ms;      /* of one call; 60,000 */
     size_t max_answer_bytes; /* 1 GiB */
 };
 
@@ -32,8 +33,9 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
 void hearth_client_free(struct hearth_client *client);
 
 /*
- * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as `answer_type` into arena.
- * *ret_dropped (may be NULL) gets the text of the response metadata hearth-dropped, NULL when there is none.
+ * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as
+ * `answer_type` into arena. *ret_dropped (may be NULL) gets the text of the response metadata
+ * hearth-dropped, NULL when there is none.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_call(struct hearth_client *client,

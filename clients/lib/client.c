@@ -1,0 +1,282 @@
+/* client.c -- blocking unary calls over the gRPC C core. Each call has a completion queue of its
+ * own. */
+#include "hearth/client.h"
+
+#include "hearth/base/mem.h"
+
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+
+struct hearth_client {
+    grpc_channel *channel;
+    char *target, *tenant;
+    int64_t timeout_ms;
+};
+
+void hearth_client_options_init(struct hearth_client_options *options)
+{
+    *options = (struct hearth_client_options){
+        .url = "http://127.0.0.1:4040",
+        .timeout_ms = 60000,
+        .max_answer_bytes = (size_t)1 << 30,
+    };
+}
+
+/* HOST:PORT of a URL; a missing port is 4040. In the arena-less world of a client: malloc'ed, or
+ * NULL. */
+static char *target_of_url(struct hearth_str url, struct hearth_err *err)
+{
+    if (hearth_str_starts(url, HEARTH_STR("https://"))) {
+        (void)HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
+                          "url \"" HEARTH_STR_FMT
+                          "\": https is not supported yet; use http:// through a local proxy",
+                          HEARTH_STR_ARG(url));
+        return NULL;
+    }
+    if (hearth_str_starts(url, HEARTH_STR("http://"))) {
+        url = hearth_str_n(url.p + 7, url.n - 7);
+    }
+    if (url.n > 0 && url.p[url.n - 1] == '/') {
+        url.n--;
+    }
+    bool has_port = false;
+    for (size_t i = 0; i < url.n; i++) {
+        has_port = url.p[i] == ':' ? true : url.p[i] == ']' ? false : has_port;
+    }
+    if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n) {
+        (void)HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                          "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT",
+                          HEARTH_STR_ARG(url));
+        return NULL;
+    }
+    char *target = hearth_mem_alloc(url.n + sizeof ":4040");
+    if (target == NULL) {
+        (void)HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+        return NULL;
+    }
+    memcpy(target, url.p, url.n);
+    memcpy(target + url.n, has_port ? "" : ":4040", has_port ? 1 : sizeof ":4040");
+    return target;
+}
+
+static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
+{
+    grpc_arg args[] = {
+        {.type = GRPC_ARG_INTEGER,
+         .key = (char[]){GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH},
+         .value.integer = max_answer_bytes > INT32_MAX ? INT32_MAX : (int)max_answer_bytes},
+        {.type = GRPC_ARG_INTEGER,
+         .key = (char[]){GRPC_ARG_MAX_SEND_MESSAGE_LENGTH},
+         .value.integer = -1},
+        /* One server, one user: a refused connection is an answer, not the start of a long
+           back-off. */
+        {.type = GRPC_ARG_INTEGER,
+         .key = (char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS},
+         .value.integer = 200},
+        {.type = GRPC_ARG_INTEGER, .key = (char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, .value.integer = 0},
+    };
+    grpc_channel_args channel_args = {.num_args = HEARTH_ARRAY_LEN(args), .args = args};
+    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
+    grpc_channel *channel = grpc_channel_create(target, credentials, &channel_args);
+    grpc_channel_credentials_release(credentials);
+    return channel;
+}
+
+enum hearth_status hearth_client_new(const struct hearth_client_options *options,
+                                     struct hearth_client **ret_client,
+                                     struct hearth_err *err)
+{
+    char *target = target_of_url(hearth_str_c(options->url), err);
+    if (target == NULL) {
+        return err != NULL && err->status != HEARTH_OK ? err->status : HEARTH_INVALID_ARGUMENT;
+    }
+    struct hearth_client *client = hearth_mem_zalloc(sizeof *client);
+    char *tenant = options->tenant == NULL
+                       ? NULL
+                       : hearth_mem_strndup(options->tenant, strlen(options->tenant));
+    if (client == NULL || (options->tenant != NULL && tenant == NULL)) {
+        hearth_mem_free(client);
+        hearth_mem_free(tenant);
+        hearth_mem_free(target);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+    }
+    grpc_init();
+    *client = (struct hearth_client){
+        .channel = open_channel(target, options->max_answer_bytes),
+        .target = target,
+        .tenant = tenant,
+        .timeout_ms = options->timeout_ms,
+    };
+    *ret_client = client;
+    return HEARTH_OK;
+}
+
+void hearth_client_free(struct hearth_client *client)
+{
+    if (client == NULL) {
+        return;
+    }
+    grpc_channel_destroy(client->channel);
+    grpc_shutdown();
+    hearth_mem_free(client->target);
+    hearth_mem_free(client->tenant);
+    hearth_mem_free(client);
+}
+
+/* ---- one call ---- */
+
+struct exchange {
+    grpc_completion_queue *queue;
+    grpc_call *call;
+    grpc_byte_buffer *request, *answer;
+    grpc_metadata_array initial, trailing;
+    grpc_status_code code;
+    grpc_slice details;
+};
+
+static grpc_byte_buffer *pack_request(const struct ProtobufCMessage *request)
+{
+    struct hearth_buf wire;
+    hearth_buf_init(&wire, 0);
+    hearth_pb_pack(request, &wire);
+    grpc_byte_buffer *buffer = NULL;
+    if (!hearth_buf_failed(&wire)) {
+        grpc_slice slice = grpc_slice_from_copied_buffer(wire.p, wire.n);
+        buffer = grpc_raw_byte_buffer_create(&slice, 1);
+        grpc_slice_unref(slice);
+    }
+    hearth_buf_release(&wire);
+    return buffer;
+}
+
+static void run_exchange(const struct hearth_client *client, struct exchange *x)
+{
+    grpc_metadata tenant = {.key = grpc_slice_from_static_string("x-scope-orgid")};
+    size_t n_metadata = 0;
+    if (client->tenant != NULL) {
+        tenant.value = grpc_slice_from_copied_string(client->tenant);
+        n_metadata = 1;
+    }
+    grpc_op ops[6] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA,
+         .data.send_initial_metadata = {.count = n_metadata, .metadata = &tenant}},
+        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = x->request},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+        {.op = GRPC_OP_RECV_INITIAL_METADATA,
+         .data.recv_initial_metadata.recv_initial_metadata = &x->initial},
+        {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &x->answer},
+        {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+         .data.recv_status_on_client = {.trailing_metadata = &x->trailing,
+                                        .status = &x->code,
+                                        .status_details = &x->details}},
+    };
+    if (grpc_call_start_batch(x->call, ops, HEARTH_ARRAY_LEN(ops), x, NULL) == GRPC_CALL_OK) {
+        (void)grpc_completion_queue_pluck(x->queue, x, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    } else {
+        x->code = GRPC_STATUS_INTERNAL;
+    }
+    if (client->tenant != NULL) {
+        grpc_slice_unref(tenant.value);
+    }
+}
+
+static enum hearth_status
+answer_status(const struct hearth_client *client, const struct exchange *x, struct hearth_err *err)
+{
+    if (x->code == GRPC_STATUS_OK) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status = hearth_status_from_grpc((int)x->code);
+    struct hearth_str details = {(const char *)GRPC_SLICE_START_PTR(x->details),
+                                 GRPC_SLICE_LENGTH(x->details)};
+    /* Without an answer at all the core's text is about sockets: say what was tried. */
+    if (status == HEARTH_UNAVAILABLE && x->initial.count == 0 && x->trailing.count == 0) {
+        return HEARTH_FAIL(err, status, "cannot reach %s: " HEARTH_STR_FMT, client->target,
+                           HEARTH_STR_ARG(details));
+    }
+    return HEARTH_FAIL(err, status, "%.*s", (int)details.n, details.p);
+}
+
+/* The message's bytes in one piece, in arena. */
+static enum hearth_status collect(grpc_byte_buffer *answer,
+                                  struct hearth_arena *arena,
+                                  struct hearth_str *ret,
+                                  struct hearth_err *err)
+{
+    grpc_byte_buffer_reader reader;
+    if (answer == NULL || !grpc_byte_buffer_reader_init(&reader, answer)) {
+        return HEARTH_FAIL(err, HEARTH_INTERNAL, "the server sent no message");
+    }
+    size_t n = grpc_byte_buffer_length(reader.buffer_out), at = 0;
+    char *bytes = hearth_arena_alloc(arena, n);
+    grpc_slice slice;
+    while (bytes != NULL && grpc_byte_buffer_reader_next(&reader, &slice)) {
+        memcpy(bytes + at, GRPC_SLICE_START_PTR(slice), GRPC_SLICE_LENGTH(slice));
+        at += GRPC_SLICE_LENGTH(slice);
+        grpc_slice_unref(slice);
+    }
+    grpc_byte_buffer_reader_destroy(&reader);
+    *ret = hearth_str_n(bytes, at);
+    return bytes == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static const char *
+find_dropped(const grpc_metadata_array *metadata, struct hearth_arena *arena, const char *found)
+{
+    for (size_t i = 0; i < metadata->count; i++) {
+        grpc_slice value = metadata->metadata[i].value;
+        if (grpc_slice_str_cmp(metadata->metadata[i].key, "hearth-dropped") == 0) {
+            found = hearth_arena_strndup(arena, (const char *)GRPC_SLICE_START_PTR(value),
+                                         GRPC_SLICE_LENGTH(value));
+        }
+    }
+    return found;
+}
+
+enum hearth_status hearth_client_call(struct hearth_client *client,
+                                      const char *method,
+                                      const struct ProtobufCMessage *request,
+                                      const struct ProtobufCMessageDescriptor *answer_type,
+                                      struct hearth_arena *arena,
+                                      struct ProtobufCMessage **ret_answer,
+                                      const char **ret_dropped,
+                                      struct hearth_err *err)
+{
+    char *path = hearth_arena_printf(arena, "/%s", method);
+    struct exchange x = {.request = pack_request(request), .details = grpc_empty_slice()};
+    if (path == NULL || x.request == NULL) {
+        grpc_byte_buffer_destroy(x.request);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a request");
+    }
+    grpc_metadata_array_init(&x.initial);
+    grpc_metadata_array_init(&x.trailing);
+    x.queue = grpc_completion_queue_create_for_pluck(NULL);
+    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                         gpr_time_from_millis(client->timeout_ms, GPR_TIMESPAN));
+    grpc_slice path_slice = grpc_slice_from_copied_string(path);
+    x.call = grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS, x.queue,
+                                      path_slice, NULL, deadline, NULL);
+    run_exchange(client, &x);
+
+    enum hearth_status status = answer_status(client, &x, err);
+    struct hearth_str wire = {0};
+    if (status == HEARTH_OK) {
+        status = collect(x.answer, arena, &wire, err);
+    }
+    if (ret_dropped != NULL) {
+        *ret_dropped = find_dropped(&x.trailing, arena, find_dropped(&x.initial, arena, NULL));
+    }
+    grpc_slice_unref(path_slice);
+    grpc_slice_unref(x.details);
+    grpc_byte_buffer_destroy(x.request);
+    grpc_byte_buffer_destroy(x.answer);
+    grpc_metadata_array_destroy(&x.initial);
+    grpc_metadata_array_destroy(&x.trailing);
+    grpc_call_unref(x.call);
+    grpc_completion_queue_shutdown(x.queue);
+    grpc_completion_queue_destroy(x.queue);
+    return status == HEARTH_OK ? hearth_pb_unpack(answer_type, wire, arena, ret_answer, err)
+                               : status;
+}

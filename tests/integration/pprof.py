@@ -1,0 +1,156 @@
+"""pprof files in and out, by hand (wire.py): what the tests push and what they check answers against."""
+
+import collections
+import gzip
+
+from wire import decode, encode, ints, signed
+
+
+class Profile:
+    """sample_types [(type, unit)], samples [(leaf-first locations, values, labels)]; a location is a tuple of lines
+    ((function, file, line), ...) innermost first, or ("0x..", mapping file) where it has none."""
+
+    def __init__(self, sample_types, period_type=("cpu", "nanoseconds"), period=10_000_000, time_ns=0, duration_ns=0):
+        self.sample_types = sample_types
+        self.period_type = period_type
+        self.period = period
+        self.time_ns = time_ns
+        self.duration_ns = duration_ns
+        self.samples = []
+
+    def add(self, stack, values, labels=None):
+        """stack: root-first function names."""
+        locations = [((name, name + ".c", 1),) for name in reversed(stack)]
+        self.samples.append((locations, values, labels or {}))
+        return self
+
+    def totals(self):
+        return [sum(s[1][k] for s in self.samples) for k in range(len(self.sample_types))]
+
+    def encode(self, compress=True):
+        strings = {"": 0}
+
+        def string(text):
+            return strings.setdefault(text, len(strings))
+
+        functions, locations = {}, {}
+        out = []
+        for kind, unit in self.sample_types:
+            out.append((1, [(1, string(kind)), (2, string(unit))]))
+        for stack, values, labels in self.samples:
+            ids = []
+            for lines in stack:
+                for name, file, _ in lines:
+                    functions.setdefault((name, file), len(functions) + 1)
+                ids.append(locations.setdefault(lines, len(locations) + 1))
+            sample = [(1, ("packed", ids)), (2, ("packed", values))]
+            for key, value in labels.items():
+                if isinstance(value, int):
+                    sample.append((3, [(1, string(key)), (3, value)]))
+                else:
+                    sample.append((3, [(1, string(key)), (2, string(value))]))
+            out.append((2, sample))
+        for lines, number in locations.items():
+            body = [(1, number)]
+            for name, file, line in lines:
+                body.append((4, [(1, functions[(name, file)]), (2, line)]))
+            out.append((4, body))
+        for (name, file), number in functions.items():
+            out.append((5, [(1, number), (2, string(name)), (3, string(name)), (4, string(file))]))
+        out.append((9, self.time_ns))
+        out.append((10, self.duration_ns))
+        if self.period_type:
+            out.append((11, [(1, string(self.period_type[0])), (2, string(self.period_type[1]))]))
+            out.append((12, self.period))
+        table = [(6, text) for text in strings]
+        data = encode(out + table)
+        return gzip.compress(data, 1) if compress else data
+
+
+def inflate(data):
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+class Decoded:
+    """A pprof message as tables; stacks resolved to names."""
+
+    def __init__(self, data):
+        f = decode(inflate(data))
+        self.strings = [s.decode("utf-8", "replace") for s in f.get(6, [])]
+
+        def one(fields, number, default=0):
+            return signed(fields[number][-1]) if number in fields else default
+
+        def text(index):
+            return self.strings[index] if self.strings else ""
+
+        self.sample_types = []
+        for raw in f.get(1, []):
+            v = decode(raw)
+            self.sample_types.append((text(one(v, 1)), text(one(v, 2))))
+        functions = {}
+        for raw in f.get(5, []):
+            v = decode(raw)
+            functions[one(v, 1)] = (text(one(v, 2)), text(one(v, 4)))
+        mappings = {}
+        for raw in f.get(3, []):
+            v = decode(raw)
+            mappings[one(v, 1)] = text(one(v, 5))
+        self.locations = {}
+        for raw in f.get(4, []):
+            v = decode(raw)
+            lines = []
+            for line in v.get(4, []):
+                lv = decode(line)
+                name, file = functions[one(lv, 1)]
+                lines.append((name, file, one(lv, 2)))
+            if not lines:
+                lines.append(("0x%x" % (one(v, 3) & (1 << 64) - 1), mappings.get(one(v, 2), ""), None))
+            self.locations[one(v, 1)] = lines
+        self.samples = []
+        for raw in f.get(2, []):
+            v = decode(raw)
+            stack = [self.locations.get(i) for i in ints(v.get(1, []))]
+            labels = {}
+            for label in v.get(3, []):
+                lv = decode(label)
+                labels[text(one(lv, 1))] = text(one(lv, 2)) if one(lv, 2) else one(lv, 3)
+            self.samples.append((stack, ints(v.get(2, [])), labels))
+        self.time_ns = one(f, 9)
+        self.duration_ns = one(f, 10)
+        self.period = one(f, 12)
+        self.period_type = None
+        if 11 in f:
+            v = decode(f[11][-1])
+            self.period_type = (text(one(v, 1)), text(one(v, 2)))
+        self.default_type = text(one(f, 14))
+
+    def kept(self):
+        """Samples that survive normalisation: no negative value, not all zero, no dangling location."""
+        return [
+            s
+            for s in self.samples
+            if None not in s[0] and not any(v < 0 for v in s[1]) and any(s[1])
+        ]
+
+    def totals(self):
+        return [sum(s[1][k] for s in self.kept()) for k in range(len(self.sample_types))]
+
+    def by_function(self, k, by_line=False):
+        """{name: (self, total)} of value k over kept samples; recursion counts once."""
+        flat, cum = collections.Counter(), collections.Counter()
+        for stack, values, _ in self.kept():
+            frames = [line if by_line else line[0] for lines in stack for line in lines]
+            if frames and values[k]:
+                flat[frames[0]] += values[k]
+                for name in set(frames):
+                    cum[name] += values[k]
+        return {name: (flat[name], cum[name]) for name in cum}
+
+    def by_stack(self, k):
+        """{leaf-first tuple of frames: value}."""
+        out = collections.Counter()
+        for stack, values, _ in self.kept():
+            if values[k]:
+                out[tuple(line for lines in stack for line in lines)] += values[k]
+        return dict(out)

@@ -1,0 +1,95 @@
+"""Protobuf by hand: a second implementation of the wire format, so that a wrong field number in our .proto files shows.
+
+Messages are written as lists of (field number, value) and read as {field number: [values]}; the numbers in the tests come
+from the public interface descriptions, not from proto/.
+"""
+
+import struct
+
+
+def varint(n):
+    n &= (1 << 64) - 1
+    out = bytearray()
+    while n >= 0x80:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def encode(fields):
+    """[(number, int | float | bytes | str | list)] -> bytes; a list is a nested message, ("packed", [ints]) packed ints."""
+    out = bytearray()
+    for number, value in fields:
+        if isinstance(value, bool):
+            value = int(value)
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+            continue
+        if isinstance(value, float):
+            out += varint(number << 3 | 1) + struct.pack("<d", value)
+            continue
+        if isinstance(value, str):
+            value = value.encode()
+        elif isinstance(value, tuple) and value[0] == "packed":
+            value = b"".join(varint(v) for v in value[1])
+        elif isinstance(value, list):
+            value = encode(value)
+        out += varint(number << 3 | 2) + varint(len(value)) + value
+    return bytes(out)
+
+
+def read_varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def decode(data):
+    """bytes -> {number: [raw values]}: ints for varints, floats for doubles, bytes for the rest."""
+    fields = {}
+    at = 0
+    while at < len(data):
+        key, at = read_varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = read_varint(data, at)
+        elif kind == 1:
+            value = struct.unpack_from("<d", data, at)[0]
+            at += 8
+        elif kind == 2:
+            size, at = read_varint(data, at)
+            value = data[at : at + size]
+            assert len(value) == size, "cut message"
+            at += size
+        else:
+            raise AssertionError("wire type %d" % kind)
+        fields.setdefault(key >> 3, []).append(value)
+    return fields
+
+
+def signed(n):
+    return n - (1 << 64) if n >= 1 << 63 else n
+
+
+def ints(values):
+    """All integers of a repeated field, packed or not."""
+    out = []
+    for value in values:
+        if isinstance(value, int):
+            out.append(signed(value))
+            continue
+        at = 0
+        while at < len(value):
+            n, at = read_varint(value, at)
+            out.append(signed(n))
+    return out
+
+
+def texts(values):
+    return [v.decode() for v in values]
