@@ -1,0 +1,102 @@
+/*
+ * catalog.h -- the catalogue's two halves and what they share (private to the store).
+ *
+ * Read half:  every tenant's label index, brought up to date by row versions.
+ *             catalog_read.c (whose refresh, who waits), catalog_load.c (the statements and their
+ * rows). Write half: new tenants, services, pairs, shapes, series and hours, by many callers in one
+ * transaction. catalog_write.c (who leads, who waits), catalog_insert.c (the transaction). They
+ * meet only in the database: what was written is read back by the next refresh.
+ *
+ * Fields and locks:
+ *   rw        tenants, n_tenants, cap_tenants, by_name, by_id and the indexes: write to change,
+ * read to use refresh   n_started, n_done, n_failed, failed_*, refreshing; version belongs to the
+ * refreshing thread writers   first, last, writing
+ */
+#ifndef HEARTH_STORE_CATALOG_H
+#define HEARTH_STORE_CATALOG_H
+
+#include "series_cache.h"
+#include "store_internal.h"
+
+struct hearth_catalog_tenant {
+    int32_t tenant_id;
+    struct hearth_str name; /* owned */
+    struct hearth_label_index *index;
+};
+
+/* One series to resolve. */
+struct hearth_catalog_item {
+    struct hearth_str tenant;
+    const struct hearth_series_key *series;
+    struct hearth_hash128 cache_key;
+    int32_t hour;
+    bool has_ref; /* the ids are known already, only the hour is new */
+    struct hearth_series_ref ref;
+};
+
+struct hearth_catalog_request;
+
+struct hearth_catalog {
+    struct hearth_store *store;
+    struct hearth_series_cache *series;
+    struct hearth_label_index *nothing; /* of tenants without data; immutable */
+
+    pthread_rwlock_t rw;
+    struct hearth_catalog_tenant *tenants;
+    size_t n_tenants, cap_tenants;
+    struct hearth_idmap by_name, by_id; /* index into tenants */
+
+    pthread_mutex_t refresh;
+    pthread_cond_t refreshed;
+    uint64_t n_started;           /* refreshes are numbered as they start */
+    uint64_t n_done, n_failed;    /* number of the latest that ended well, ended badly */
+    struct hearth_err failed_err; /* of n_failed */
+    bool refreshing;
+    int64_t version;
+
+    pthread_mutex_t writers;
+    pthread_cond_t written;
+    struct hearth_catalog_request *first, *last;
+    bool writing;
+};
+
+/* What a pooled connection is taken for. *ret_fault CONNECTION or RETRY: run it again. */
+typedef enum hearth_status hearth_with_pg_fn(void *context,
+                                             struct hearth_pg *pg,
+                                             enum hearth_pg_fault *ret_fault,
+                                             struct hearth_err *err);
+
+/* Run `fn` on a pooled connection; again after a lost connection or a passing fault, a few times.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *store,
+                                                          struct hearth_cancel *cancel,
+                                                          hearth_with_pg_fn *fn,
+                                                          void *context,
+                                                          struct hearth_err *err);
+
+/* Write lock on catalog->rw; gives up when the request does. */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
+                                                         struct hearth_cancel *cancel,
+                                                         struct hearth_err *err);
+/* Under the lock: the tenant, added when it is new. */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
+                                                               int32_t tenant_id,
+                                                               struct hearth_str name,
+                                                               struct hearth_err *err);
+/* Under the lock; NULL: no such tenant. */
+struct hearth_label_index *hearth_catalog_index_of(const struct hearth_catalog *catalog,
+                                                   int32_t tenant_id);
+/* Under the write lock: forget all tenants. */
+void hearth_catalog_forget(struct hearth_catalog *catalog);
+
+/* The refresh itself, by the one thread that is refreshing. */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
+                                                         struct hearth_cancel *cancel,
+                                                         struct hearth_err *err);
+/* One transaction for all items: ids and hours exist, refs are filled in. */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
+                                                           struct hearth_catalog_item *const *items,
+                                                           size_t n,
+                                                           struct hearth_err *err);
+
+#endif
