@@ -107,7 +107,10 @@ void hearth_partitions_free(struct hearth_partitions *partitions);
 void hearth_partitions_forget(struct hearth_store *store, int32_t day);
 /* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
-/* Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour. Memory first. */
+/*
+ * Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour. Memory first. `pg` must not be
+ * in a transaction.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg,
                                                               int32_t day,
@@ -118,22 +121,27 @@ struct hearth_ingest_dict {
     int32_t service_id, day, writer_id;
     pthread_mutex_t lock; /* guards writer */
     struct hearth_dict_writer *writer;
-    _Atomic uint32_t refs; /* items and callers; evicted only at 0 and when nothing is pending */
+    _Atomic uint32_t refs; /* items and callers; evicted only at 0; changed under dicts.lock */
     struct hearth_ingest_dict *lru_prev, *lru_next, *hash_next; /* under dicts.lock */
     size_t n_bytes;                                             /* as last accounted, under dicts.lock */
+    bool unlinked;            /* out of the table, under dicts.lock: the last reference frees it */
+    _Atomic size_t bytes_now; /* after the last resolve */
+    _Atomic bool retired;     /* the next acquire makes another in its place */
 };
 HEARTH_MUST_CHECK enum hearth_status
 hearth_ingest_dicts_new(struct hearth_store *store, struct hearth_ingest_dicts **ret_dicts, struct hearth_err *err);
 void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts);
 
-/* Called by a committer: cut what is pending (uncompressed), and mark it committed after COMMIT. */
+/*
+ * The committer of the service only. Append what is pending to `out` as one chunk; false when nothing is. After COMMIT:
+ * _commit. Retire: no new profile gets it any more.
+ */
 HEARTH_MUST_CHECK bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict,
                                               struct hearth_buf *out,
                                               struct hearth_dict_mark *ret_from,
                                               struct hearth_dict_mark *ret_upto);
-void hearth_ingest_dict_commit(struct hearth_store *store,
-                               struct hearth_ingest_dict *dict,
-                               struct hearth_dict_mark upto);
+void hearth_ingest_dict_commit(struct hearth_ingest_dict *dict, struct hearth_dict_mark upto);
+void hearth_ingest_dict_retire(struct hearth_ingest_dict *dict);
 
 /* ---- housekeeping.c ---- */
 /* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */

@@ -1,0 +1,88 @@
+/*
+ * batch.h -- the profiles of one group commit: encoded once, sent as often as it takes (private to
+ * the store).
+ *
+ * One script, one message:
+ *
+ *   BEGIN; INSERT ingest_batch (a row per service); [INSERT push_id .. RETURNING;]
+ *   [COPY dict_chunk leaf;]...  COPY profile leaf; [...]  COMMIT
+ *
+ * PostgreSQL stops at each COPY and asks for its rows, so a batch costs 1 + the number of its COPYs
+ * round trips: two in the common case (one day, no new stacks), never more than the days and
+ * dictionaries call for. Each statement has its own snapshot. What a later migration has to read
+ * under the batch row (watermarks) goes behind the first INSERT, its answer arrives before the
+ * first COPY wants rows.
+ *
+ * Outcome. PostgreSQL can commit from the moment the last COPY's end is sent; from then until an
+ * answer the batch is in doubt. A later attempt under the same seq settles it: its INSERT either
+ * fails with 23505 (the earlier one was committed; a twin still running is waited for by the unique
+ * index) or succeeds (it was not).
+ *
+ * Threads: confined to its committer.
+ */
+#ifndef HEARTH_STORE_BATCH_H
+#define HEARTH_STORE_BATCH_H
+
+#include "store_internal.h"
+
+struct hearth_batch_item {
+    struct hearth_push_item *item;
+    size_t day;                /* index into days */
+    size_t rows_from, rows_to; /* its part of that day's rows */
+    bool twin;                 /* repeats the id of an earlier item of this batch: no rows */
+    bool repeated;             /* PostgreSQL says: stored within the hour; as of the last attempt */
+};
+
+struct hearth_batch_day {
+    int32_t day;
+    struct hearth_buf chunks, rows; /* COPY rows of dict_chunk, of profile */
+};
+
+struct hearth_batch_dict {
+    int32_t service_id;
+    struct hearth_ingest_dict *dict;
+    bool cut;
+    struct hearth_dict_mark upto;
+};
+
+struct hearth_batch_id {
+    int32_t service_id;
+    struct hearth_hash128 hash;
+    size_t item;
+};
+
+struct hearth_batch {
+    struct hearth_arena arena;
+    int32_t writer_id;
+    int64_t seq;
+    struct hearth_batch_item *items;
+    struct hearth_batch_dict *dicts; /* distinct, sorted by service */
+    struct hearth_batch_id *ids;     /* distinct, sorted */
+    struct hearth_batch_day *days;
+    size_t n_items, n_dicts, n_ids, n_days;
+    struct hearth_buf script;
+    size_t n_copies;
+    bool in_doubt;      /* an attempt may have committed */
+    unsigned n_results; /* of the last attempt: 2 and more say that the ingest_batch rows went in */
+};
+
+/*
+ * Encode items (kept until release). at_ns: the time of push ids. Cuts the dictionaries; the same
+ * cut goes with every attempt. Returns OK; NO_MEMORY. Release it either way.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
+                                                         struct hearth_push_item *const *items,
+                                                         size_t n_items,
+                                                         int32_t writer_id,
+                                                         int64_t seq,
+                                                         int64_t at_ns,
+                                                         struct hearth_err *err);
+void hearth_batch_release(struct hearth_batch *batch);
+
+/* One attempt on a connected pg. A failure leaves the transaction to be rolled back. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_send(struct hearth_batch *batch,
+                                                       struct hearth_pg *pg,
+                                                       enum hearth_pg_fault *ret_fault,
+                                                       struct hearth_err *err);
+
+#endif

@@ -1,0 +1,609 @@
+/*
+ * committer.c -- group commit: queues, the threads that empty them, and what is done about every
+ * fault.
+ *
+ * A service belongs to committer service_id % n, so that one connection at a time writes its
+ * dictionary chunks, in their order. A committer waits until the oldest item is linger_ns old or
+ * max_batch_rows are there, takes a batch, and keeps at it until it is settled:
+ *
+ *   committed                      done(OK)
+ *   23505 on ingest_batch, and an  the earlier attempt was committed: done(OK)
+ *     attempt before was in doubt
+ *   connection, retry              again, the same bytes under the same seq; 10 ms doubling to 640
+ * ms no such partition              make it, again disk full done(RESOURCE_EXHAUSTED) anything else
+ * halves, each a batch of its own; a single item: done(INTERNAL)
+ *
+ * Nothing but the first two lines and the retry may happen while an attempt is in doubt: what is
+ * failed or split must be known not to be stored.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+
+#include "batch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define CONNECT_TIMEOUT_MS 5000
+#define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
+#define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
+#define MAX_ANSWERED_TRIES 12 /* of errors that PostgreSQL itself says to retry: about 5 s */
+#define MAX_BATCH_BYTES    ((size_t)32 << 20)
+/* housekeeping.c deletes batch rows of servers not seen for a day: asking later could store a batch
+ * twice. */
+#define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
+
+struct committer {
+    struct hearth_committers *all;
+    pthread_t thread;
+    pthread_cond_t wake;
+    struct hearth_push_item *head, *tail; /* under lock, like the next two */
+    size_t n_rows;
+    int64_t seq;         /* in flight; INT64_MAX: none */
+    struct hearth_pg pg; /* its thread's own */
+};
+
+struct hearth_committers {
+    struct hearth_store *store;
+    pthread_mutex_t lock;   /* "committer.lock": guards queues, sums, seqs, stopping */
+    pthread_cond_t idle;    /* a committer ended */
+    size_t n_rows, n_bytes; /* queued or in flight, of all committers */
+    int64_t next_seq;
+    bool stopping;
+    unsigned n_running;
+    struct hearth_cancel abandon; /* set when the closing deadline has passed */
+    unsigned n;
+    struct committer committers[];
+};
+
+static void init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+/* Under the lock. False when the time has come. */
+static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int64_t until_mono_ns)
+{
+    struct timespec ts = {.tv_sec = until_mono_ns / HEARTH_NS_PER_SEC,
+                          .tv_nsec = (long)(until_mono_ns % HEARTH_NS_PER_SEC)};
+    return pthread_cond_timedwait(cond, &all->lock, &ts) != ETIMEDOUT;
+}
+
+/* ---- queue ---- */
+
+static size_t item_bytes(const struct hearth_push_item *item)
+{
+    size_t n = sizeof *item;
+    for (size_t i = 0; i < item->n_rows; i++) {
+        const struct hearth_push_row *row = &item->rows[i];
+        n += sizeof *row + row->columns.ids.n + row->attrs.n;
+        for (uint32_t k = 0; k < row->columns.n_types; k++) {
+            n += row->columns.vals[k].n + sizeof row->columns.vals[k] + sizeof(int64_t);
+        }
+    }
+    return n;
+}
+
+static void publish_queue(const struct hearth_committers *all)
+{
+    hearth_metric_set(HEARTH_M_QUEUED_ROWS, (int64_t)all->n_rows);
+    hearth_metric_set(HEARTH_M_QUEUED_BYTES, (int64_t)all->n_bytes);
+}
+
+/* Under the lock. What finds the queue empty is always taken: else it could never be stored. */
+static enum hearth_status check_room(const struct hearth_committers *all,
+                                     const struct hearth_push_item *item,
+                                     struct hearth_err *err)
+{
+    const struct hearth_store_options *options = &all->store->options;
+    if (all->stopping) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (all->n_rows == 0) {
+        return HEARTH_OK;
+    }
+    if (all->n_rows + item->n_rows > options->max_queue_rows) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "ingest queue is full (max-queue-rows %zu); retry",
+                           options->max_queue_rows);
+    }
+    if (item->n_bytes > options->max_queue_bytes ||
+        all->n_bytes > options->max_queue_bytes - item->n_bytes) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "ingest queue is full (max-queue-bytes %zu); retry",
+                           options->max_queue_bytes);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_submit(struct hearth_store *store,
+                                       struct hearth_push_item *item,
+                                       struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    if (item->n_rows == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");
+    }
+    struct hearth_committers *all = store->committers;
+    struct committer *committer = &all->committers[(uint32_t)item->service_id % all->n];
+    item->n_bytes = item_bytes(item);
+    item->queued_mono_ns = hearth_clock_mono_ns();
+    item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
+    item->repeated = false;
+    item->next = NULL;
+    (void)pthread_mutex_lock(&all->lock);
+    enum hearth_status status = check_room(all, item, err);
+    if (status == HEARTH_OK) {
+        *(committer->head == NULL ? &committer->head : &committer->tail->next) = item;
+        committer->tail = item;
+        size_t before = committer->n_rows;
+        committer->n_rows += item->n_rows;
+        all->n_rows += item->n_rows;
+        all->n_bytes += item->n_bytes;
+        publish_queue(all);
+        /* The first starts the linger, the one that fills the batch ends it. */
+        if (before == 0 || (before < store->options.max_batch_rows &&
+                            committer->n_rows >= store->options.max_batch_rows)) {
+            (void)pthread_cond_signal(&committer->wake);
+        }
+    }
+    (void)pthread_mutex_unlock(&all->lock);
+    return status;
+}
+
+/* ---- one item's end ---- */
+
+static void finish_item(struct hearth_committers *all,
+                        struct hearth_push_item *item,
+                        enum hearth_status status,
+                        const struct hearth_err *err)
+{
+    struct hearth_ingest_dict *dict = item->dict;
+    (void)pthread_mutex_lock(&all->lock);
+    all->n_rows -= item->n_rows;
+    all->n_bytes -= item->n_bytes;
+    publish_queue(all);
+    (void)pthread_mutex_unlock(&all->lock);
+    if (status == HEARTH_OK) {
+        hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, (struct hearth_str){NULL, 0},
+                                 hearth_clock_mono_ns() - item->queued_mono_ns);
+    }
+    item->done(item, status, err); /* may free the item */
+    hearth_store_dict_release(all->store, dict);
+}
+
+static void finish_all(struct hearth_committers *all,
+                       struct hearth_push_item *const *items,
+                       size_t n,
+                       enum hearth_status status,
+                       const struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        finish_item(all, items[i], status, err);
+    }
+}
+
+/* ---- settling a batch ---- */
+
+enum verdict {
+    VERDICT_STORED,
+    VERDICT_FAILED, /* none is stored, or (closing only) nobody knows */
+    VERDICT_SPLIT,  /* none is stored; try smaller ones */
+    VERDICT_AGAIN,
+};
+
+struct attempts {
+    int64_t backoff_ns, doubt_since_ns;
+    unsigned n_answered;
+};
+
+static bool abandoned(struct hearth_committers *all)
+{
+    return atomic_load(&all->abandon.cancelled);
+}
+
+static enum hearth_status ensure_days(struct committer *committer,
+                                      const struct hearth_batch *batch,
+                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    for (size_t i = 0; i < batch->n_days; i++) {
+        enum hearth_status status = hearth_partitions_ensure(committer->all->store, &committer->pg,
+                                                             batch->days[i].day, err);
+        if (status != HEARTH_OK) {
+            *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
+                         : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY
+                         : status == HEARTH_RESOURCE_EXHAUSTED ? HEARTH_PG_FAULT_DISK_FULL
+                                                               : HEARTH_PG_FAULT_OTHER;
+            return status;
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status attempt(struct committer *committer,
+                                  struct hearth_batch *batch,
+                                  enum hearth_pg_fault *ret_fault,
+                                  struct hearth_err *err)
+{
+    batch->n_results = 0;
+    if (!hearth_pg_alive(&committer->pg)) {
+        enum hearth_status status = hearth_pg_connect(&committer->pg, CONNECT_TIMEOUT_MS, err);
+        if (status != HEARTH_OK) {
+            *ret_fault = HEARTH_PG_FAULT_CONNECTION;
+            return status;
+        }
+    }
+    HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
+    enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
+    if (status != HEARTH_OK) {
+        hearth_pg_rollback(&committer->pg);
+    }
+    return status;
+}
+
+static void forget_days(struct committer *committer, const struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_days; i++) {
+        hearth_partitions_forget(committer->all->store, batch->days[i].day);
+    }
+}
+
+/* An answered error of an attempt that is known not to be stored. */
+static enum verdict judge_answered(struct committer *committer,
+                                   const struct hearth_batch *batch,
+                                   enum hearth_pg_fault fault,
+                                   struct attempts *attempts)
+{
+    switch (fault) {
+    case HEARTH_PG_FAULT_MISSING_TABLE:
+        forget_days(committer, batch);
+        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? VERDICT_AGAIN : VERDICT_FAILED;
+    case HEARTH_PG_FAULT_RETRY:
+    case HEARTH_PG_FAULT_CANCELLED:
+        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? VERDICT_AGAIN : VERDICT_FAILED;
+    case HEARTH_PG_FAULT_DISK_FULL:
+        return VERDICT_FAILED;
+    case HEARTH_PG_FAULT_UNIQUE:
+        /* Chunks of another history under our names (a database restored to an earlier state). */
+        for (size_t i = 0; i < batch->n_dicts && batch->n_results >= 2; i++) {
+            hearth_ingest_dict_retire(batch->dicts[i].dict);
+        }
+        return VERDICT_SPLIT;
+    case HEARTH_PG_FAULT_NONE:
+    case HEARTH_PG_FAULT_CONNECTION:
+    case HEARTH_PG_FAULT_OTHER:
+        break;
+    }
+    return VERDICT_SPLIT;
+}
+
+static enum verdict judge(struct committer *committer,
+                          const struct hearth_batch *batch,
+                          bool was_in_doubt,
+                          enum hearth_pg_fault fault,
+                          struct attempts *attempts)
+{
+    struct hearth_store *store = committer->all->store;
+    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
+        hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
+        return VERDICT_STORED;
+    }
+    if (committer->pg.conn == NULL || batch->in_doubt) {
+        return abandoned(committer->all) ? VERDICT_FAILED : VERDICT_AGAIN;
+    }
+    if (fault == HEARTH_PG_FAULT_MISSING_TABLE && !atomic_load(&store->closing)) {
+        HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "a partition is missing: making it", NULL);
+    }
+    return judge_answered(committer, batch, fault, attempts);
+}
+
+static const char *fault_name(enum hearth_pg_fault fault)
+{
+    switch (fault) {
+    case HEARTH_PG_FAULT_CONNECTION:
+        return "connection";
+    case HEARTH_PG_FAULT_RETRY:
+        return "busy";
+    case HEARTH_PG_FAULT_CANCELLED:
+        return "timeout";
+    case HEARTH_PG_FAULT_MISSING_TABLE:
+        return "partition";
+    case HEARTH_PG_FAULT_DISK_FULL:
+        return "disk";
+    case HEARTH_PG_FAULT_NONE:
+    case HEARTH_PG_FAULT_UNIQUE:
+    case HEARTH_PG_FAULT_OTHER:
+        break;
+    }
+    return "other";
+}
+
+static void back_off(struct committer *committer, struct attempts *attempts)
+{
+    struct hearth_committers *all = committer->all;
+    int64_t until_ns = hearth_clock_mono_ns() + attempts->backoff_ns;
+    attempts->backoff_ns =
+        attempts->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : attempts->backoff_ns * 2;
+    (void)pthread_mutex_lock(&all->lock);
+    while (!abandoned(all) && wait_until(all, &committer->wake, until_ns)) {
+    }
+    (void)pthread_mutex_unlock(&all->lock);
+}
+
+/* Attempt until there is a verdict other than "again". *ret_status and err are the last attempt's.
+ */
+static enum verdict settle(struct committer *committer,
+                           struct hearth_batch *batch,
+                           enum hearth_status *ret_status,
+                           struct hearth_err *err)
+{
+    struct hearth_store *store = committer->all->store;
+    struct attempts attempts = {.backoff_ns = BACKOFF_FIRST_NS};
+    for (;;) {
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        bool was_in_doubt = batch->in_doubt;
+        enum hearth_status status = attempt(committer, batch, &fault, err);
+        *ret_status = status;
+        if (status == HEARTH_OK) {
+            return VERDICT_STORED;
+        }
+        enum verdict verdict = judge(committer, batch, was_in_doubt, fault, &attempts);
+        if (batch->in_doubt && attempts.doubt_since_ns == 0) {
+            attempts.doubt_since_ns = hearth_clock_mono_ns();
+        } else if (!batch->in_doubt) {
+            attempts.doubt_since_ns = 0;
+        } else if (hearth_clock_mono_ns() - attempts.doubt_since_ns > MAX_DOUBT_NS) {
+            verdict = VERDICT_FAILED;
+        }
+        if (verdict != VERDICT_AGAIN) {
+            return verdict;
+        }
+        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(fault_name(fault)), 1);
+        if (committer->pg.conn == NULL && !abandoned(committer->all)) {
+            hearth_store_note_away(store, err->msg);
+        }
+        back_off(committer, &attempts);
+    }
+}
+
+static int64_t take_seq(struct committer *committer)
+{
+    struct hearth_committers *all = committer->all;
+    (void)pthread_mutex_lock(&all->lock);
+    int64_t seq = all->next_seq++;
+    committer->seq = seq;
+    (void)pthread_mutex_unlock(&all->lock);
+    return seq;
+}
+
+static void drop_seq(struct committer *committer)
+{
+    (void)pthread_mutex_lock(&committer->all->lock);
+    committer->seq = INT64_MAX;
+    (void)pthread_mutex_unlock(&committer->all->lock);
+}
+
+static void take_over(struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_dicts; i++) {
+        if (batch->dicts[i].cut) {
+            hearth_ingest_dict_commit(batch->dicts[i].dict, batch->dicts[i].upto);
+        }
+    }
+    for (size_t i = 0; i < batch->n_items; i++) {
+        batch->items[i].item->repeated = batch->items[i].twin || batch->items[i].repeated;
+    }
+    hearth_metric_add(HEARTH_M_BATCHES, 1);
+}
+
+/* Say what a client can do about it. */
+static enum hearth_status explain(struct committer *committer,
+                                  const struct hearth_batch *batch,
+                                  enum hearth_status status,
+                                  struct hearth_err *err)
+{
+    if (batch->in_doubt) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the database did not say whether the profile was stored; retry");
+    }
+    if (abandoned(committer->all)) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the server stopped before the profile was stored; retry");
+    }
+    return status;
+}
+
+/* Encode, settle and finish items; halves of a batch that was refused come back here. */
+static void process(struct committer *committer, struct hearth_push_item *const *items, size_t n)
+{
+    struct hearth_committers *all = committer->all;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_batch batch;
+    enum verdict verdict = VERDICT_FAILED;
+    enum hearth_status status =
+        hearth_batch_encode(&batch, items, n, all->store->batch_writer_id, take_seq(committer),
+                            hearth_clock_wall_ns(), &err);
+    if (status != HEARTH_OK) {
+        verdict = VERDICT_SPLIT;
+    } else if (!abandoned(all)) {
+        verdict = settle(committer, &batch, &status, &err);
+    }
+    if (verdict == VERDICT_STORED) {
+        take_over(&batch);
+        status = HEARTH_OK;
+    } else {
+        status = explain(committer, &batch, status, &err);
+    }
+    hearth_batch_release(&batch);
+    drop_seq(committer);
+    if (verdict == VERDICT_SPLIT && n > 1) {
+        process(committer, items, n / 2);
+        process(committer, items + n / 2, n - n / 2);
+    } else {
+        finish_all(all, items, n, status, &err);
+    }
+}
+
+/* ---- threads ---- */
+
+/* Wait for a batch to be due. False: stopping, and nothing is left. Under the lock. */
+static bool wait_for_work(struct committer *committer)
+{
+    struct hearth_committers *all = committer->all;
+    const struct hearth_store_options *options = &all->store->options;
+    for (;;) {
+        if (committer->head == NULL) {
+            if (all->stopping) {
+                return false;
+            }
+            (void)pthread_cond_wait(&committer->wake, &all->lock);
+            continue;
+        }
+        int64_t due_ns = committer->head->queued_mono_ns + options->linger_ns;
+        if (all->stopping || committer->n_rows >= options->max_batch_rows ||
+            hearth_clock_mono_ns() >= due_ns) {
+            return true;
+        }
+        (void)wait_until(all, &committer->wake, due_ns);
+    }
+}
+
+/* Unlink the next batch: at least one item, then as many as the limits allow. Under the lock. */
+static size_t
+take_items(struct committer *committer, struct hearth_push_item **ret_items, size_t max)
+{
+    size_t n = 0, n_rows = 0, n_bytes = 0;
+    while (committer->head != NULL && n < max) {
+        struct hearth_push_item *item = committer->head;
+        bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
+                    n_bytes + item->n_bytes <= MAX_BATCH_BYTES;
+        if (n > 0 && !fits) {
+            break;
+        }
+        n_rows += item->n_rows;
+        n_bytes += item->n_bytes;
+        committer->head = item->next;
+        ret_items[n++] = item;
+    }
+    committer->tail = committer->head == NULL ? NULL : committer->tail;
+    committer->n_rows -= n_rows;
+    return n;
+}
+
+static void *run_committer(void *arg)
+{
+    struct committer *committer = arg;
+    struct hearth_committers *all = committer->all;
+    size_t max = all->store->options.max_batch_rows;
+    struct hearth_push_item **items = hearth_mem_calloc(max, sizeof(void *));
+    struct hearth_push_item *one[1];
+    int64_t cpu_ns = hearth_clock_thread_cpu_ns();
+    (void)pthread_mutex_lock(&all->lock);
+    while (wait_for_work(committer)) {
+        size_t n = take_items(committer, items == NULL ? one : items, items == NULL ? 1 : max);
+        (void)pthread_mutex_unlock(&all->lock);
+        process(committer, items == NULL ? one : items, n);
+        int64_t now_ns = hearth_clock_thread_cpu_ns();
+        hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), now_ns - cpu_ns);
+        cpu_ns = now_ns;
+        (void)pthread_mutex_lock(&all->lock);
+    }
+    all->n_running--;
+    (void)pthread_cond_signal(&all->idle);
+    (void)pthread_mutex_unlock(&all->lock);
+    hearth_pg_close(&committer->pg);
+    hearth_mem_free(items);
+    return NULL;
+}
+
+enum hearth_status hearth_committers_start(struct hearth_store *store,
+                                           struct hearth_committers **ret_committers,
+                                           struct hearth_err *err)
+{
+    unsigned n = store->options.n_committers;
+    struct hearth_committers *all = hearth_mem_zalloc(sizeof *all + n * sizeof all->committers[0]);
+    if (all == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the committers");
+    }
+    all->store = store;
+    all->next_seq = 1;
+    hearth_cancel_init(&all->abandon, INT64_MAX);
+    (void)pthread_mutex_init(&all->lock, NULL);
+    init_cond(&all->idle);
+    sigset_t everything, old; /* signals are for the main thread */
+    (void)sigfillset(&everything);
+    (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
+    for (; all->n < n; all->n++) {
+        struct committer *committer = &all->committers[all->n];
+        *committer = (struct committer){.all = all,
+                                        .seq = INT64_MAX,
+                                        .pg = {.url = store->url,
+                                               .cancel = &all->abandon,
+                                               .timeout_ms = store->options.statement_timeout_ms}};
+        init_cond(&committer->wake);
+        (void)pthread_mutex_lock(&all->lock);
+        bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
+        all->n_running += started;
+        (void)pthread_mutex_unlock(&all->lock);
+        if (!started) {
+            (void)pthread_cond_destroy(&committer->wake);
+            break;
+        }
+        char name[16];
+        (void)snprintf(name, sizeof name, "commit-%u", all->n % 1000);
+        (void)pthread_setname_np(committer->thread, name);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (all->n < n) {
+        hearth_committers_stop(all, 0);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads", n);
+    }
+    *ret_committers = all;
+    return HEARTH_OK;
+}
+
+void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono_ns)
+{
+    if (all == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&all->lock);
+    all->stopping = true;
+    for (unsigned i = 0; i < all->n; i++) {
+        (void)pthread_cond_broadcast(&all->committers[i].wake);
+    }
+    while (all->n_running > 0 && hearth_clock_mono_ns() < deadline_mono_ns) {
+        (void)wait_until(all, &all->idle, deadline_mono_ns);
+    }
+    atomic_store(&all->abandon.cancelled, true);
+    for (unsigned i = 0; i < all->n; i++) {
+        (void)pthread_cond_broadcast(&all->committers[i].wake);
+    }
+    (void)pthread_mutex_unlock(&all->lock);
+    for (unsigned i = 0; i < all->n; i++) {
+        (void)pthread_join(all->committers[i].thread, NULL);
+        (void)pthread_cond_destroy(&all->committers[i].wake);
+    }
+    (void)pthread_cond_destroy(&all->idle);
+    (void)pthread_mutex_destroy(&all->lock);
+    hearth_mem_free(all);
+}
+
+int64_t hearth_committers_settled_below(struct hearth_committers *all)
+{
+    (void)pthread_mutex_lock(&all->lock);
+    int64_t below = all->next_seq;
+    for (unsigned i = 0; i < all->n; i++) {
+        below = all->committers[i].seq < below ? all->committers[i].seq : below;
+    }
+    (void)pthread_mutex_unlock(&all->lock);
+    return below;
+}

@@ -1,0 +1,103 @@
+/*
+ * housekeeping.c -- what a store does once in a while: partitions ahead of time, and trimming its
+ * bookkeeping.
+ *
+ * Each 30 s: leaves for today and tomorrow. Each minute:
+ *   - writer.seen_at of this server
+ *   - ingest_batch rows of this server that no committer will ask about again (below the oldest
+ * unsettled)
+ *   - ingest_batch rows of servers not seen for a day: a server gives a batch up after 12 hours
+ * (committer.c), so nobody is left to ask about them
+ *   - push_id rows past the hour, in slices of their time, so that no transaction is long and each
+ * row's own `at` decides (a row refreshed meanwhile stays)
+ */
+#include "hearth/base/clock.h"
+
+#include "store_internal.h"
+
+#define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
+#define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
+/* Beyond the hour: a margin for the clocks of other servers. */
+#define PUSH_ID_KEEP_NS  (HEARTH_NS_PER_HOUR + 300 * HEARTH_NS_PER_SEC)
+#define PUSH_ID_SLICE_NS (5 * HEARTH_NS_PER_SEC)
+#define PUSH_ID_SLICES   200
+
+/* A statement with up to two int8 parameters. */
+static enum hearth_status run(struct hearth_pg *pg,
+                              const char *sql,
+                              int n_params,
+                              int64_t a,
+                              int64_t b,
+                              PGresult **ret_result,
+                              struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    if (n_params > 0) {
+        hearth_pg_param_i64(&params, a);
+    }
+    if (n_params > 1) {
+        hearth_pg_param_i64(&params, b);
+    }
+    enum hearth_status status = hearth_pg_exec(pg, sql, &params, NULL, ret_result, NULL, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+static enum hearth_status
+trim_batches(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+{
+    int64_t writer_id = store->batch_writer_id;
+    int64_t below = hearth_committers_settled_below(store->committers);
+    HEARTH_TRY(run(pg, "UPDATE hearth_data.writer SET seen_at = now() WHERE writer_id = $1", 1,
+                   writer_id, 0, NULL, err));
+    HEARTH_TRY(run(pg, "DELETE FROM hearth_data.ingest_batch WHERE writer_id = $1 AND seq < $2", 2,
+                   writer_id, below, NULL, err));
+    return run(pg,
+               "DELETE FROM hearth_data.ingest_batch WHERE writer_id IN (SELECT writer_id FROM"
+               " hearth_data.writer WHERE seen_at < now() - interval '1 day' AND writer_id <> $1)",
+               1, writer_id, 0, NULL, err);
+}
+
+static enum hearth_status trim_push_ids(struct hearth_pg *pg, struct hearth_err *err)
+{
+    int64_t keep_from_ns = hearth_clock_wall_ns() - PUSH_ID_KEEP_NS;
+    for (int i = 0; i < PUSH_ID_SLICES; i++) {
+        PGresult *result = NULL;
+        HEARTH_TRY(run(pg, "SELECT min(at) FROM hearth_data.push_id", 0, 0, 0, &result, err));
+        int64_t oldest_ns =
+            hearth_pg_is_null(result, 0, 0) ? INT64_MAX : hearth_pg_i64(result, 0, 0);
+        PQclear(result);
+        if (oldest_ns >= keep_from_ns) {
+            break;
+        }
+        int64_t below_ns = keep_from_ns - oldest_ns < PUSH_ID_SLICE_NS
+                               ? keep_from_ns
+                               : oldest_ns + PUSH_ID_SLICE_NS;
+        HEARTH_TRY(
+            run(pg, "DELETE FROM hearth_data.push_id WHERE at < $1", 1, below_ns, 0, NULL, err));
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
+                                           struct hearth_pg *pg,
+                                           struct hearth_housekeeping *times,
+                                           struct hearth_err *err)
+{
+    int64_t now_ns = hearth_clock_mono_ns();
+    if (now_ns >= times->next_partitions_ns) {
+        times->next_partitions_ns = now_ns + PARTITIONS_EACH_NS;
+        int32_t today = hearth_day_of(hearth_clock_wall_ns());
+        HEARTH_TRY(hearth_partitions_ensure(store, pg, today, err));
+        HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
+    }
+    if (now_ns >= times->next_trim_ns) {
+        times->next_trim_ns = now_ns + TRIM_EACH_NS;
+        HEARTH_TRY(trim_batches(store, pg, err));
+        HEARTH_TRY(trim_push_ids(pg, err));
+    }
+    return HEARTH_OK;
+}

@@ -1,0 +1,207 @@
+/*
+ * partitions.c -- the leaves of a day: profile, dict_chunk and series_hour, made before they are
+ * needed.
+ *
+ * A leaf is made by CREATE TABLE .. (LIKE parent ..) and ATTACH, each a statement of its own, in
+ * one transaction under an advisory lock: so servers do it once, and the same text runs on Citus.
+ * What exists already is left alone; a leaf that was made but not attached is attached. Days known
+ * to be there are kept in memory; committers and the catalogue ask for each batch.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+
+#include "store_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct hearth_partitions {
+    pthread_mutex_t lock; /* guards the rest */
+    int32_t *days;        /* in no order: a handful, and at most what retention keeps */
+    size_t n_days, cap;
+};
+
+/*
+ * A profile leaf is only inserted into: without these settings autovacuum would first look at it
+ * when a fifth of it is new, and index-only scans need its visibility map. toast_tuple_target: a
+ * row that fits a page is stored as it is.
+ */
+#define LEAF_OPTIONS                                                         \
+    "toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = 50000," \
+    " autovacuum_vacuum_insert_scale_factor = 0.02"
+
+static const struct {
+    const char *name, *options;
+    int64_t units_per_day; /* of the partition key */
+} PARENTS[] = {
+    {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
+    {"dict_chunk", "toast_tuple_target = 8160", 1},
+    {"series_hour", "fillfactor = 100", 24},
+};
+
+/* ---- days ---- */
+
+/* Proleptic Gregorian date of a day since the epoch (the era method: 400 years are 146,097 days).
+ */
+static void date_of(int32_t day, int *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+    int64_t z = (int64_t)day + 719468; /* days since 0000-03-01 */
+    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+    unsigned doe = (unsigned)(z - era * 146097);
+    unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    unsigned mp = (5 * doy + 2) / 153; /* months since March */
+    *ret_day = doy - (153 * mp + 2) / 5 + 1;
+    *ret_month = mp < 10 ? mp + 3 : mp - 9;
+    *ret_year = (int)(yoe + era * 400) + (*ret_month <= 2);
+}
+
+void hearth_partition_name(const char *parent, int32_t day, char out[64])
+{
+    int year;
+    unsigned month, mday;
+    date_of(day, &year, &month, &mday);
+    (void)snprintf(out, 64, "hearth_data.%s_%04d%02u%02u", parent, year, month, mday);
+}
+
+/* ---- known days ---- */
+
+enum hearth_status hearth_partitions_new(struct hearth_partitions **ret_partitions,
+                                         struct hearth_err *err)
+{
+    struct hearth_partitions *partitions = hearth_mem_zalloc(sizeof *partitions);
+    if (partitions == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the set of partitions");
+    }
+    (void)pthread_mutex_init(&partitions->lock, NULL);
+    *ret_partitions = partitions;
+    return HEARTH_OK;
+}
+
+void hearth_partitions_free(struct hearth_partitions *partitions)
+{
+    if (partitions != NULL) {
+        (void)pthread_mutex_destroy(&partitions->lock);
+        hearth_mem_free(partitions->days);
+        hearth_mem_free(partitions);
+    }
+}
+
+/* Position of the day, or n_days. Under the lock. */
+static size_t find_day(const struct hearth_partitions *partitions, int32_t day)
+{
+    size_t i = 0;
+    while (i < partitions->n_days && partitions->days[i] != day) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_known(struct hearth_partitions *partitions, int32_t day)
+{
+    (void)pthread_mutex_lock(&partitions->lock);
+    bool known = find_day(partitions, day) < partitions->n_days;
+    (void)pthread_mutex_unlock(&partitions->lock);
+    return known;
+}
+
+/* Not remembering for want of memory costs a statement next time, nothing else. */
+static void remember(struct hearth_partitions *partitions, int32_t day)
+{
+    (void)pthread_mutex_lock(&partitions->lock);
+    if (find_day(partitions, day) == partitions->n_days &&
+        hearth_mem_grow(&partitions->days, &partitions->cap, partitions->n_days + 1, sizeof day)) {
+        partitions->days[partitions->n_days++] = day;
+    }
+    (void)pthread_mutex_unlock(&partitions->lock);
+}
+
+void hearth_partitions_forget(struct hearth_store *store, int32_t day)
+{
+    struct hearth_partitions *partitions = store->partitions;
+    (void)pthread_mutex_lock(&partitions->lock);
+    size_t i = find_day(partitions, day);
+    if (i < partitions->n_days) {
+        partitions->days[i] = partitions->days[--partitions->n_days];
+    }
+    (void)pthread_mutex_unlock(&partitions->lock);
+}
+
+/* ---- making leaves ---- */
+
+static enum hearth_status look_up_leaf(struct hearth_pg *pg,
+                                       const char *parent,
+                                       const char *leaf,
+                                       bool *ret_exists,
+                                       bool *ret_attached,
+                                       struct hearth_err *err)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT to_regclass('%s') IS NOT NULL, EXISTS (SELECT FROM pg_inherits WHERE"
+                   " inhrelid = to_regclass('%s') AND inhparent = 'hearth_data.%s'::regclass)",
+                   leaf, leaf, parent);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_exists = PQgetvalue(result, 0, 0)[0] != 0;
+    *ret_attached = PQgetvalue(result, 0, 1)[0] != 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day, struct hearth_err *err)
+{
+    int64_t from, to;
+    if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)day, &from) ||
+        __builtin_add_overflow(from, PARENTS[parent].units_per_day, &to)) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "day %" PRId32 " has no partition", day);
+    }
+    char leaf[64], sql[512];
+    hearth_partition_name(PARENTS[parent].name, day, leaf);
+    bool exists, attached;
+    HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &exists, &attached, err));
+    if (!exists) {
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
+                       " INCLUDING CONSTRAINTS) WITH (%s)",
+                       leaf, PARENTS[parent].name, PARENTS[parent].options);
+        HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+    }
+    if (!attached) {
+        (void)snprintf(sql, sizeof sql,
+                       "ALTER TABLE hearth_data.%s ATTACH PARTITION %s FOR VALUES FROM (%" PRId64
+                       ") TO (%" PRId64 ")",
+                       PARENTS[parent].name, leaf, from, to);
+        HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status make_leaves(struct hearth_pg *pg, int32_t day, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_script(
+        pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(PARENTS); i++) {
+        HEARTH_TRY(ensure_leaf(pg, i, day, err));
+    }
+    return hearth_pg_script(pg, "COMMIT", NULL, err);
+}
+
+enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
+                                            struct hearth_pg *pg,
+                                            int32_t day,
+                                            struct hearth_err *err)
+{
+    if (is_known(store->partitions, day)) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status = make_leaves(pg, day, err);
+    if (status != HEARTH_OK) {
+        hearth_pg_rollback(pg);
+        hearth_err_prefix(err, "partitions of day %" PRId32, day);
+        return status;
+    }
+    remember(store->partitions, day);
+    return HEARTH_OK;
+}
