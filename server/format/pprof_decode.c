@@ -14,6 +14,8 @@
 #include "pprof_scan.h"
 #include "pprof_text.h"
 
+#include <stdio.h>
+
 enum hearth_status
 hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct pprof_cursor c)
 {
@@ -24,8 +26,12 @@ hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct 
 enum hearth_status
 hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, const char *field)
 {
+    char number[16] = "";
+    if (i != HEARTH_NO_INDEX) {
+        (void)snprintf(number, sizeof number, " %u", i);
+    }
     return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
-                       "%s %u: %s: string index out of range of the %u strings", what, i, field,
+                       "%s%s: %s: string index out of range of the %u strings", what, number, field,
                        s->out->n_strings);
 }
 
@@ -275,12 +281,13 @@ static enum hearth_status read_types(struct scan *s)
         }
         HEARTH_TRY(check_value_type(s, "sample type", i, out->types[i]));
     }
-    HEARTH_TRY(check_value_type(s, "period type", 0, out->period_type));
+    HEARTH_TRY(check_value_type(s, "period type", HEARTH_NO_INDEX, out->period_type));
     for (uint32_t i = 0; i < out->n_comments; i++) {
         HEARTH_TRY(check_string(s, "comment", i, "text", out->comments[i]));
     }
-    HEARTH_TRY(check_string(s, "profile", 0, "default sample type", out->default_type));
-    return check_string(s, "profile", 0, "doc url", out->doc_url);
+    HEARTH_TRY(
+        check_string(s, "profile", HEARTH_NO_INDEX, "default sample type", out->default_type));
+    return check_string(s, "profile", HEARTH_NO_INDEX, "doc url", out->doc_url);
 }
 
 /* ---- all of it ---- */

@@ -60,7 +60,10 @@ static inline struct pprof_cursor message(const struct scan *s, enum kind kind, 
 enum hearth_status
 hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct pprof_cursor c);
 
-/* INVALID_ARGUMENT: a field of `what` number i is an index beyond the string table. */
+/*
+ * INVALID_ARGUMENT: a field of `what` number i (HEARTH_NO_INDEX: there is but one) is an index
+ * beyond the string table.
+ */
 enum hearth_status
 hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, const char *field);
 

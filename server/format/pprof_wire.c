@@ -33,11 +33,20 @@ struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint3
         c.why = "tag with an impossible field number";
         return c;
     }
+    uint64_t wire_type = tag & 7;
+    if (wire_type == 3 || wire_type == 4) {
+        c.why = "group, which pprof does not use";
+        return c;
+    }
+    if (wire_type > 5) {
+        c.why = "tag with an unknown wire type";
+        return c;
+    }
     if (field <= n_known) {
         c.why = "known field with the wrong wire type";
         return c;
     }
-    switch (tag & 7) {
+    switch (wire_type) {
     case 0:
         (void)pprof_int(&c, &n);
         return c;
@@ -49,16 +58,9 @@ struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint3
             return c;
         }
         break;
-    case 5:
+    default:
         n = 4;
         break;
-    case 3:
-    case 4:
-        c.why = "group, which pprof does not use";
-        return c;
-    default:
-        c.why = "tag with an unknown wire type";
-        return c;
     }
     if (n > (uint64_t)(c.end - c.p)) {
         c.why = "field reaches beyond the end of its message";
