@@ -29,9 +29,9 @@ void hearth_inflater_free(struct hearth_inflater *inflater);
 
 /*
  * Append the inflated bytes to `out`. NONE copies.
- * Returns OK; INVALID_ARGUMENT for a damaged or cut stream (the message says which format and roughly
- * where); RESOURCE_EXHAUSTED when more than max_bytes would come out; NO_MEMORY. On failure `out` may
- * hold a part; its length is restored.
+ * Returns OK; INVALID_ARGUMENT for a damaged or cut stream (the message says which format and
+ * roughly where); RESOURCE_EXHAUSTED when more than max_bytes would come out; NO_MEMORY. On failure
+ * `out` may hold a part; its length is restored.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_inflate(struct hearth_inflater *inflater,

@@ -1,19 +1,21 @@
 /*
  * pb.h -- protobuf-c messages in arenas, and canonical proto3 JSON both ways.
  *
- * protobuf-c has no recursion limit and trusts counts: hearth_pb_unpack first walks the wire form with
- * the descriptor (depth <= HEARTH_PB_MAX_DEPTH, well-formed lengths), checks that string fields are
- * UTF-8 without NUL, and unpacks into the arena, whose limit bounds the decoded form.
+ * protobuf-c has no recursion limit and trusts counts: hearth_pb_unpack first walks the wire form
+ * with the descriptor (depth <= HEARTH_PB_MAX_DEPTH, well-formed lengths), checks that string
+ * fields are UTF-8 without NUL, and unpacks into the arena, whose limit bounds the decoded form.
  *
- * JSON (parse): lowerCamelCase and original field names; enums by name or number; unknown fields and
- * unknown enum names are ignored; 64-bit integers as numbers or strings; bytes in base64 (both
+ * JSON (parse): lowerCamelCase and original field names; enums by name or number; unknown fields
+ * and unknown enum names are ignored; 64-bit integers as numbers or strings; bytes in base64 (both
  * alphabets); null means absent; duplicate keys are refused, also when they spell one field in
- * two ways. Errors of syntax name line and column, errors of type the path of the field. Integers above
- * INT64_MAX must be strings. The parsed text is held to the arena's limit as well, apart from the message.
+ * two ways. Errors of syntax name line and column, errors of type the path of the field. Integers
+ * above INT64_MAX must be strings. The parsed text is held to the arena's limit as well, apart from
+ * the message.
  *
  * JSON (write): lowerCamelCase; default values omitted; 64-bit integers as strings; enums as names;
  * bytes in standard base64; maps as objects; members of a oneof when set.
- * Supported: every scalar, enum, message, repeated, oneof and map field. Well-known types: Timestamp and Duration.
+ * Supported: every scalar, enum, message, repeated, oneof and map field. Well-known types:
+ * Timestamp and Duration.
  *
  * Ownership: messages live in the arena (never call *_free_unpacked). Strings and bytes are copies.
  * Threads: pure.
@@ -31,8 +33,8 @@ struct ProtobufCMessage;
 struct ProtobufCMessageDescriptor;
 
 /*
- * Returns OK; INVALID_ARGUMENT for bytes that are not such a message (the message says what is wrong at
- * which byte offset); NO_MEMORY when the arena's limit is reached.
+ * Returns OK; INVALID_ARGUMENT for bytes that are not such a message (the message says what is
+ * wrong at which byte offset); NO_MEMORY when the arena's limit is reached.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *descriptor,
