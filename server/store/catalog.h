@@ -18,6 +18,10 @@
 #include "series_cache.h"
 #include "store_internal.h"
 
+/* Of one series; what the label index and one statement (scan.c) can take. */
+#define HEARTH_SERIES_MAX_TYPES  64
+#define HEARTH_SERIES_MAX_LABELS 1024
+
 struct hearth_catalog_tenant {
     int32_t tenant_id;
     struct hearth_str name; /* owned */

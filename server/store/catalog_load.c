@@ -56,9 +56,19 @@ apply_tenant(struct load *load, const PGresult *rows, int row, struct hearth_err
                                      hearth_pg_str(rows, row, 1), err);
 }
 
-static enum hearth_status no_memory(struct hearth_err *err)
+/* What the index says about a row, as an error that names the row. */
+static enum hearth_status
+outcome(enum hearth_status status, const char *what, int32_t id, struct hearth_err *err)
 {
-    return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index");
+    if (status == HEARTH_OK) {
+        return HEARTH_OK;
+    }
+    if (status == HEARTH_CORRUPT) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "the catalogue's %s %d is empty or refers to what is not there", what,
+                           (int)id);
+    }
+    return HEARTH_FAIL(err, status, "no memory for the label index");
 }
 
 static enum hearth_status
@@ -66,9 +76,9 @@ apply_service(struct load *load, const PGresult *rows, int row, struct hearth_er
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
-    enum hearth_status status = hearth_label_index_add_service(index, hearth_pg_i32(rows, row, 1),
-                                                               hearth_pg_str(rows, row, 2));
-    return status == HEARTH_OK ? HEARTH_OK : no_memory(err);
+    int32_t id = hearth_pg_i32(rows, row, 1);
+    return outcome(hearth_label_index_add_service(index, id, hearth_pg_str(rows, row, 2)),
+                   "service", id, err);
 }
 
 static enum hearth_status
@@ -76,10 +86,10 @@ apply_pair(struct load *load, const PGresult *rows, int row, struct hearth_err *
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
-    enum hearth_status status =
-        hearth_label_index_add_pair(index, hearth_pg_i32(rows, row, 1), hearth_pg_str(rows, row, 2),
-                                    hearth_pg_str(rows, row, 3));
-    return status == HEARTH_OK ? HEARTH_OK : no_memory(err);
+    int32_t id = hearth_pg_i32(rows, row, 1);
+    return outcome(hearth_label_index_add_pair(index, id, hearth_pg_str(rows, row, 2),
+                                               hearth_pg_str(rows, row, 3)),
+                   "label pair", id, err);
 }
 
 static enum hearth_status
@@ -90,9 +100,9 @@ apply_shape(struct load *load, const PGresult *rows, int row, struct hearth_err 
     struct hearth_str *type_ids = NULL;
     size_t n_types = 0;
     HEARTH_TRY(hearth_pg_str_array(rows, row, 2, &load->arena, &type_ids, &n_types, err));
-    enum hearth_status status =
-        hearth_label_index_add_shape(index, hearth_pg_i32(rows, row, 1), type_ids, n_types);
-    return status == HEARTH_OK ? HEARTH_OK : no_memory(err);
+    int32_t id = hearth_pg_i32(rows, row, 1);
+    return outcome(hearth_label_index_add_shape(index, id, type_ids, n_types),
+                   "list of profile types", id, err);
 }
 
 static enum hearth_status
@@ -104,15 +114,9 @@ apply_series(struct load *load, const PGresult *rows, int row, struct hearth_err
     int32_t *pair_ids = NULL;
     size_t n_pairs = 0;
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 4, &load->arena, &pair_ids, &n_pairs, err));
-    enum hearth_status status = hearth_label_index_add_series(
-        index, series_id, service_id, hearth_pg_i32(rows, row, 3), pair_ids, n_pairs);
-    if (status == HEARTH_CORRUPT) {
-        return HEARTH_FAIL(
-            err, status,
-            "series %d of service %d refers to labels or types that the catalogue lacks",
-            (int)series_id, (int)service_id);
-    }
-    return status == HEARTH_OK ? HEARTH_OK : no_memory(err);
+    return outcome(hearth_label_index_add_series(index, series_id, service_id,
+                                                 hearth_pg_i32(rows, row, 3), pair_ids, n_pairs),
+                   "series", series_id, err);
 }
 
 /* All series of one tenant that have a profile in one hour. */
@@ -126,8 +130,9 @@ apply_hour(struct load *load, const PGresult *rows, int row, struct hearth_err *
     size_t n = 0;
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 2, &load->arena, &series_ids, &n, err));
     for (size_t i = 0; i < n; i++) {
-        if (hearth_label_index_add_hour(index, series_ids[i], hour) != HEARTH_OK) {
-            return no_memory(err);
+        enum hearth_status status = hearth_label_index_add_hour(index, series_ids[i], hour);
+        if (status != HEARTH_NOT_FOUND) { /* hours of a series that somebody deleted say nothing */
+            HEARTH_TRY(outcome(status, "series", series_ids[i], err));
         }
     }
     return HEARTH_OK;

@@ -145,6 +145,34 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
 
 /* ---- the public face ---- */
 
+/* A row that no index can take would stop every server's refresh: keep it out. Labels are sorted.
+ */
+static enum hearth_status check_series(const struct hearth_series_key *series,
+                                       struct hearth_err *err)
+{
+    bool ok = series->service_name.n > 0 && series->n_types > 0 &&
+              series->n_types <= HEARTH_SERIES_MAX_TYPES &&
+              series->labels.n <= HEARTH_SERIES_MAX_LABELS;
+    for (size_t i = 0; i < series->n_types && ok; i++) {
+        ok = series->type_ids[i].n > 0 && hearth_str_utf8_valid(series->type_ids[i]);
+    }
+    const struct hearth_label *labels = series->labels.v;
+    for (size_t i = 0; i < series->labels.n && ok; i++) {
+        ok = labels[i].name.n > 0 && labels[i].value.n > 0 &&
+             hearth_str_utf8_valid(labels[i].name) && hearth_str_utf8_valid(labels[i].value) &&
+             (i == 0 || hearth_str_cmp(labels[i - 1].name, labels[i].name) < 0);
+    }
+    if (ok && hearth_str_utf8_valid(series->service_name)) {
+        return HEARTH_OK;
+    }
+    return HEARTH_FAIL(
+        err, HEARTH_INVALID_ARGUMENT,
+        "a series of service \"" HEARTH_STR_FMT "\" cannot be stored: it needs 1 to %d "
+        "profile types and at most %d labels, sorted and distinct, all of them UTF-8 "
+        "and not empty",
+        HEARTH_STR_ARG(series->service_name), HEARTH_SERIES_MAX_TYPES, HEARTH_SERIES_MAX_LABELS);
+}
+
 enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
                                                struct hearth_str tenant,
                                                const struct hearth_series_key *keys,
@@ -167,6 +195,7 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
         if (known == HEARTH_SERIES_KNOWN) {
             continue;
         }
+        HEARTH_TRY(check_series(&keys[i], err));
         if (items == NULL && (items = hearth_mem_calloc(n - i, sizeof *items)) == NULL) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to write new series");
         }

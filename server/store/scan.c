@@ -16,7 +16,7 @@
 
 #include "catalog.h"
 
-#define MAX_COLUMNS     64
+#define MAX_COLUMNS     HEARTH_SERIES_MAX_TYPES
 #define SQL_LIMIT_BYTES (64 * 1024)
 
 /* One question while it runs. */

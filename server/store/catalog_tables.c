@@ -1,0 +1,335 @@
+/*
+ * catalog_tables.c -- services, shapes, label pairs and series of a group: look up, insert what is
+ * missing.
+ *
+ * Everything is set-based: a table costs one statement when nothing is missing, else three.
+ */
+#include "hearth/base/mem.h"
+
+#include "catalog_group.h"
+
+enum hearth_status hearth_group_no_memory(const struct hearth_group *group)
+{
+    return HEARTH_FAIL(group->err, HEARTH_NO_MEMORY, "no memory to write new series");
+}
+
+/* ---- distinct rows ---- */
+
+static struct hearth_hash128 key_of(int32_t parent, struct hearth_hash128 fingerprint)
+{
+    return (struct hearth_hash128){hearth_hash_mix(fingerprint.lo, (uint32_t)parent),
+                                   fingerprint.hi};
+}
+
+/* The index of the row, added when it is new; HEARTH_IDMAP_NONE when memory was refused. */
+uint32_t hearth_group_intern(struct hearth_group_rows *rows,
+                             int32_t parent,
+                             struct hearth_hash128 fingerprint,
+                             bool *ret_new)
+{
+    if (rows->n >= UINT32_MAX - 1 ||
+        !hearth_mem_grow(&rows->v, &rows->cap, rows->n + 1, sizeof rows->v[0])) {
+        return HEARTH_IDMAP_NONE;
+    }
+    uint32_t at =
+        hearth_idmap_intern(&rows->map, key_of(parent, fingerprint), (uint32_t)rows->n, ret_new);
+    if (at != HEARTH_IDMAP_NONE && *ret_new) {
+        rows->v[rows->n++] =
+            (struct hearth_group_row){.fingerprint = fingerprint, .parent = parent};
+    }
+    return at;
+}
+
+static void rows_release(struct hearth_group_rows *rows)
+{
+    hearth_idmap_release(&rows->map);
+    hearth_mem_free(rows->v);
+    *rows = (struct hearth_group_rows){0};
+}
+
+void hearth_group_reset(struct hearth_group *group)
+{
+    rows_release(&group->services);
+    rows_release(&group->pairs);
+    rows_release(&group->shapes);
+    rows_release(&group->series);
+    hearth_arena_reset(&group->arena);
+    group->n_pair_ids = 0;
+}
+
+/* ---- looking up and inserting rows of one table ---- */
+
+enum hearth_status hearth_group_run(struct hearth_group *group,
+                                    const char *sql,
+                                    struct hearth_pg_params *params,
+                                    PGresult **ret_result)
+{
+    return hearth_pg_exec(group->pg, sql, params, NULL, ret_result, group->ret_fault, group->err);
+}
+
+/* The keys of the rows without an id as $1 int4[], $2 uuid[]. *ret_index: which rows they are. */
+static enum hearth_status key_params(struct hearth_group *group,
+                                     const struct hearth_group_rows *rows,
+                                     struct hearth_pg_params *params,
+                                     uint32_t **ret_index,
+                                     size_t *ret_n)
+{
+    int32_t *parents = hearth_arena_array(&group->arena, rows->n, sizeof *parents);
+    struct hearth_hash128 *prints = hearth_arena_array(&group->arena, rows->n, sizeof *prints);
+    uint32_t *index = hearth_arena_array(&group->arena, rows->n, sizeof *index);
+    if (parents == NULL || prints == NULL || index == NULL) {
+        return hearth_group_no_memory(group);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (rows->v[i].id == 0) {
+            parents[n] = rows->v[i].parent;
+            prints[n] = rows->v[i].fingerprint;
+            index[n++] = (uint32_t)i;
+        }
+    }
+    hearth_pg_params_init(params, &group->arena);
+    hearth_pg_param_i32_array(params, parents, n);
+    hearth_pg_param_uuid_array(params, prints, n);
+    *ret_index = index;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+/* Answers are (number in the question from 1, id). */
+static enum hearth_status take_ids(struct hearth_group *group,
+                                   struct hearth_group_rows *rows,
+                                   const uint32_t *index,
+                                   size_t n,
+                                   const PGresult *result)
+{
+    for (int i = 0; i < PQntuples(result); i++) {
+        int64_t number = hearth_pg_i64(result, i, 0);
+        int32_t id = hearth_pg_i32(result, i, 1);
+        if (number < 1 || (uint64_t)number > n || id < 1) {
+            return HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue has an id below 1");
+        }
+        rows->v[index[number - 1]].id = id;
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+look_up(struct hearth_group *group, struct hearth_group_rows *rows, const char *sql)
+{
+    struct hearth_pg_params params;
+    uint32_t *index = NULL;
+    size_t n = 0;
+    PGresult *result = NULL;
+    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
+    HEARTH_TRY(hearth_group_run(group, sql, &params, &result));
+    enum hearth_status status = take_ids(group, rows, index, n, result);
+    PQclear(result);
+    return status;
+}
+
+/* Adds the columns of the table behind $1 and $2 for the n rows of index. */
+typedef enum hearth_status add_columns_fn(struct hearth_group *group,
+                                          const struct hearth_group_rows *rows,
+                                          const uint32_t *index,
+                                          size_t n,
+                                          struct hearth_pg_params *params);
+
+struct table {
+    const char *what;
+    const char *find;   /* $1 parents, $2 fingerprints -> (number, id) */
+    const char *insert; /* $1 parents, $2 fingerprints, $3 version, ... */
+    add_columns_fn *add_columns;
+};
+
+/* Ids for all rows of the table, creating what is missing. */
+static enum hearth_status
+settle(struct hearth_group *group, struct hearth_group_rows *rows, const struct table *table)
+{
+    HEARTH_TRY(look_up(group, rows, table->find));
+    struct hearth_pg_params params;
+    uint32_t *index = NULL;
+    size_t n = 0;
+    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    hearth_pg_param_i64(&params, group->version);
+    HEARTH_TRY(table->add_columns(group, rows, index, n, &params));
+    HEARTH_TRY(hearth_group_run(group, table->insert, &params, NULL));
+    HEARTH_TRY(look_up(group, rows, table->find));
+    for (size_t i = 0; i < n; i++) {
+        if (rows->v[index[i]].id == 0) {
+            return HEARTH_FAIL(group->err, HEARTH_INTERNAL,
+                               "a new %s was not found after its insert", table->what);
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- the tables ---- */
+
+static enum hearth_status service_columns(struct hearth_group *group,
+                                          const struct hearth_group_rows *rows,
+                                          const uint32_t *index,
+                                          size_t n,
+                                          struct hearth_pg_params *params)
+{
+    struct hearth_str *names = hearth_arena_array(&group->arena, n, sizeof *names);
+    if (names == NULL) {
+        return hearth_group_no_memory(group);
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = rows->v[index[i]].u.name;
+    }
+    hearth_pg_param_text_array(params, names, n);
+    return HEARTH_OK;
+}
+
+static enum hearth_status pair_columns(struct hearth_group *group,
+                                       const struct hearth_group_rows *rows,
+                                       const uint32_t *index,
+                                       size_t n,
+                                       struct hearth_pg_params *params)
+{
+    struct hearth_str *texts = hearth_arena_array(&group->arena, n * 2, sizeof *texts);
+    if (texts == NULL) {
+        return hearth_group_no_memory(group);
+    }
+    for (size_t i = 0; i < n; i++) {
+        texts[i] = rows->v[index[i]].u.pair->name;
+        texts[n + i] = rows->v[index[i]].u.pair->value;
+    }
+    hearth_pg_param_text_array(params, texts, n);
+    hearth_pg_param_text_array(params, texts + n, n);
+    return HEARTH_OK;
+}
+
+/* Arrays of arrays do not exist in SQL: all lists one after the other, and where each begins and
+ * ends. */
+struct slices {
+    int32_t *from, *to; /* 1-based, inclusive; from > to: empty */
+};
+
+static enum hearth_status slices_new(struct hearth_group *group, size_t n, struct slices *ret)
+{
+    ret->from = hearth_arena_array(&group->arena, n, sizeof *ret->from);
+    ret->to = hearth_arena_array(&group->arena, n, sizeof *ret->to);
+    return ret->from == NULL || ret->to == NULL ? hearth_group_no_memory(group) : HEARTH_OK;
+}
+
+static enum hearth_status shape_columns(struct hearth_group *group,
+                                        const struct hearth_group_rows *rows,
+                                        const uint32_t *index,
+                                        size_t n,
+                                        struct hearth_pg_params *params)
+{
+    struct slices slices;
+    HEARTH_TRY(slices_new(group, n, &slices));
+    size_t n_types = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_types += rows->v[index[i]].u.series->n_types;
+    }
+    struct hearth_str *types = hearth_arena_array(&group->arena, n_types, sizeof *types);
+    if (types == NULL || n_types > INT32_MAX - 1) {
+        return hearth_group_no_memory(group);
+    }
+    n_types = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct hearth_series_key *series = rows->v[index[i]].u.series;
+        slices.from[i] = (int32_t)n_types + 1;
+        for (size_t k = 0; k < series->n_types; k++) {
+            types[n_types++] = series->type_ids[k];
+        }
+        slices.to[i] = (int32_t)n_types;
+    }
+    hearth_pg_param_text_array(params, types, n_types);
+    hearth_pg_param_i32_array(params, slices.from, n);
+    hearth_pg_param_i32_array(params, slices.to, n);
+    return HEARTH_OK;
+}
+
+static enum hearth_status series_columns(struct hearth_group *group,
+                                         const struct hearth_group_rows *rows,
+                                         const uint32_t *index,
+                                         size_t n,
+                                         struct hearth_pg_params *params)
+{
+    struct slices slices;
+    HEARTH_TRY(slices_new(group, n, &slices));
+    int32_t *tenants = hearth_arena_array(&group->arena, n, sizeof *tenants);
+    int32_t *shapes = hearth_arena_array(&group->arena, n, sizeof *shapes);
+    if (tenants == NULL || shapes == NULL || group->n_pair_ids > INT32_MAX - 1) {
+        return hearth_group_no_memory(group);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct hearth_group_row *row = &rows->v[index[i]];
+        tenants[i] = row->u.s.tenant_id;
+        shapes[i] = row->u.s.shape_id;
+        slices.from[i] = (int32_t)row->u.s.first_pair + 1;
+        slices.to[i] = (int32_t)(row->u.s.first_pair + row->u.s.n_pairs);
+    }
+    hearth_pg_param_i32_array(params, tenants, n);
+    hearth_pg_param_i32_array(params, shapes, n);
+    hearth_pg_param_i32_array(params, group->pair_ids, group->n_pair_ids);
+    hearth_pg_param_i32_array(params, slices.from, n);
+    hearth_pg_param_i32_array(params, slices.to, n);
+    return HEARTH_OK;
+}
+
+#define FIND(id, table, parent)                                                                  \
+    "SELECT u.n, t." id " FROM unnest($1::int4[], $2::uuid[]) WITH ORDINALITY u (parent, fp, n)" \
+    " JOIN hearth_data." table " t ON t." parent " = u.parent AND t.fingerprint = u.fp"
+
+static const struct table TABLES[] = {
+    [HEARTH_GROUP_SERVICES] =
+        {
+            "service",
+            FIND("service_id", "service", "tenant_id"),
+            "INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
+            " SELECT parent, fp, name, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[])"
+            " u (parent, fp, name)",
+            service_columns,
+        },
+    [HEARTH_GROUP_PAIRS] =
+        {
+            "label pair",
+            FIND("pair_id", "label_pair", "tenant_id"),
+            "INSERT INTO hearth_data.label_pair (tenant_id, fingerprint, name, value, version)"
+            " SELECT parent, fp, name, value, $3"
+            " FROM unnest($1::int4[], $2::uuid[], $4::text[], $5::text[]) u (parent, fp, name, "
+            "value)",
+            pair_columns,
+        },
+    [HEARTH_GROUP_SHAPES] =
+        {
+            "shape",
+            FIND("shape_id", "shape", "tenant_id"),
+            "INSERT INTO hearth_data.shape (tenant_id, fingerprint, profile_types, version)"
+            " SELECT parent, fp, ($4::text[])[a:b], $3"
+            " FROM unnest($1::int4[], $2::uuid[], $5::int4[], $6::int4[]) u (parent, fp, a, b)",
+            shape_columns,
+        },
+    [HEARTH_GROUP_SERIES] =
+        {
+            "series",
+            FIND("series_id", "series", "service_id"),
+            "INSERT INTO hearth_data.series"
+            " (service_id, fingerprint, tenant_id, shape_id, pair_ids, version)"
+            " SELECT parent, fp, tenant, shape, ($6::int4[])[a:b], $3"
+            " FROM unnest($1::int4[], $2::uuid[], $4::int4[], $5::int4[], $7::int4[], $8::int4[])"
+            " u (parent, fp, tenant, shape, a, b)",
+            series_columns,
+        },
+};
+
+enum hearth_status hearth_group_settle(struct hearth_group *group, enum hearth_group_table table)
+{
+    struct hearth_group_rows *rows[] = {
+        [HEARTH_GROUP_SERVICES] = &group->services,
+        [HEARTH_GROUP_SHAPES] = &group->shapes,
+        [HEARTH_GROUP_PAIRS] = &group->pairs,
+        [HEARTH_GROUP_SERIES] = &group->series,
+    };
+    return rows[table]->n == 0 ? HEARTH_OK : settle(group, rows[table], &TABLES[table]);
+}
