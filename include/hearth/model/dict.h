@@ -12,6 +12,9 @@
  * Chunk: see server/model/dict_chunk.c (offset, size, meaning). Chunks are hostile to the reader as any
  * stored bytes: every index is checked.
  *
+ * Limits:  HEARTH_DICT_MAX_FRAMES frames (lines of the locations of all stacks) in one dictionary, for writer
+ *          and reader alike: it bounds what a stored byte can cost the reader in nodes of the name tree.
+ *
  * Threads: not thread-safe; the owner locks. A reader dictionary is safe for concurrent reads while nobody
  * applies a chunk.
  */
@@ -23,11 +26,17 @@
 #include "hearth/base/hash.h"
 #include "hearth/model/profile.h"
 
+/* A location without lines counts as one frame. 67 million: a million and a half stacks of depth 40. */
+#define HEARTH_DICT_MAX_FRAMES (UINT32_C(1) << 26)
+
 /* ---- writer ---- */
 
 struct hearth_dict_writer;
 
-/* Number of entries of each table: a position in the append-only stream. */
+/*
+ * Number of entries of each table: a position in the append-only stream. n_strings starts at 1: string 0 is
+ * empty in every dictionary and in no chunk.
+ */
 struct hearth_dict_mark {
     uint32_t n_strings, n_mappings, n_functions, n_locations, n_stacks;
 };
@@ -44,6 +53,7 @@ struct hearth_stack_keys {
     struct hearth_hash128 *location; /* [n_locations] */
     struct hearth_hash128 *function; /* [n_functions] */
     struct hearth_hash128 *mapping;  /* [n_mappings] */
+    struct hearth_hash128 *string;   /* [n_strings]; all zero for those of no function and no mapping */
     bool *skip;                      /* [n_samples] */
 };
 
@@ -55,8 +65,9 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
 
 /*
  * Dense ids for all samples: ret_ids[s] (HEARTH_NO_INDEX where keys->skip). New stacks are added.
- * NO_MEMORY leaves the writer usable (some new stacks may have been added; they are whole).
- * RESOURCE_EXHAUSTED when the dictionary would exceed UINT32_MAX - 1 entries of a table.
+ * Returns OK; NO_MEMORY; RESOURCE_EXHAUSTED when the dictionary would exceed UINT32_MAX - 1 entries of a table or
+ * HEARTH_DICT_MAX_FRAMES; INVALID_ARGUMENT for a string that is not UTF-8 (readers would refuse the chunk).
+ * A failure leaves the writer usable: some new stacks may have been added, and they are whole.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
@@ -82,8 +93,13 @@ uint32_t hearth_dict_writer_stacks(const struct hearth_dict_writer *writer);
 
 /* ---- reader ---- */
 
+/*
+ * The arrays as the chunks gave them, with checked indices. The names that the tree makes up for locations
+ * without lines stand in `strings` too, among those of the chunks in order of arrival; all string indices
+ * in this struct are positions in `strings`. A line's function may be HEARTH_NO_INDEX (its frame's name is empty).
+ */
 struct hearth_dict {
-    struct hearth_str *strings;
+    struct hearth_str *strings; /* strings[0] is empty */
     struct hearth_mapping *mappings;
     struct hearth_function *functions;
     struct hearth_line *lines;
@@ -92,9 +108,10 @@ struct hearth_dict {
     uint32_t *stack_locs;
     uint32_t n_strings, n_mappings, n_functions, n_lines, n_locations, n_stacks;
     /*
-     * The name tree (hearth_dict_build_tree): node 0 is the root; node_parent[i] < i; a node is a function
-     * name below its parent; every line of a location is a node (inlined calls are frames of their own); a location
-     * without lines is named by its address. stack_node[s] is the leaf node of stack s.
+     * The name tree (hearth_dict_build_tree): node 0 is the root, its own parent, with the empty name;
+     * node_parent[i] < i for the others; a node is a function name below its parent; every line of a location is
+     * a node (inlined calls are frames of their own); a location without lines is named by its address,
+     * "0x4f0 [libc.so.6]". stack_node[s] is the leaf node of stack s.
      */
     uint32_t *node_parent, *node_name /* string index */, *stack_node;
     uint32_t n_nodes, n_tree_stacks;
@@ -105,12 +122,13 @@ struct hearth_dict *hearth_dict_new(void);
 void hearth_dict_free(struct hearth_dict *dict);
 /*
  * Apply the next chunk (uncompressed). CORRUPT for damaged bytes or a chunk that does not start where the
- * dictionary ends; the dictionary is unchanged then. Pointers into the arrays may move.
+ * dictionary ends, RESOURCE_EXHAUSTED beyond the limits above, NO_MEMORY: the dictionary is unchanged then. Pointers
+ * into the arrays may move.
  */
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err);
-/* Extend the name tree to all stacks applied so far. */
+/* Extend the name tree to all stacks applied so far. NO_MEMORY leaves it as far as it came; call again. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err);
 size_t hearth_dict_bytes(const struct hearth_dict *dict);

@@ -1,0 +1,132 @@
+/*
+ * attr_keys.c -- which sample labels are attributes, in all the spellings that clients use, and
+ * what their values mean.
+ */
+#include "hearth/base/hash.h"
+#include "hearth/model/sample_attrs.h"
+
+static const struct {
+    const char *folded; /* lower case, without separators */
+    enum hearth_attr attr;
+} spellings[] = {
+    {"spanid", HEARTH_ATTR_SPAN_ID},
+    {"profileid", HEARTH_ATTR_SPAN_ID},
+    {"localrootspanid", HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
+    {"rootspanid", HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
+    {"traceid", HEARTH_ATTR_TRACE_ID},
+    {"spanname", HEARTH_ATTR_SPAN_NAME},
+    {"traceendpoint", HEARTH_ATTR_ENDPOINT},
+    {"threadid", HEARTH_ATTR_THREAD_ID},
+    {"threadnativeid", HEARTH_ATTR_THREAD_NATIVE_ID},
+    {"nativethreadid", HEARTH_ATTR_THREAD_NATIVE_ID},
+    {"osthreadid", HEARTH_ATTR_THREAD_NATIVE_ID},
+    {"threadname", HEARTH_ATTR_THREAD_NAME},
+    {"endtimestampns", HEARTH_ATTR_TIMESTAMP},
+    {"timestampns", HEARTH_ATTR_TIMESTAMP},
+};
+
+enum hearth_attr hearth_attr_of_key(struct hearth_str key)
+{
+    char folded[20]; /* longer than any spelling */
+    size_t n = 0;
+    for (size_t i = 0; i < key.n; i++) {
+        char c = key.p[i];
+        if (c == ' ' || c == '_' || c == '-' || c == '.') {
+            continue;
+        }
+        if (n == sizeof folded) {
+            return HEARTH_ATTR_NONE;
+        }
+        folded[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(spellings); i++) {
+        if (hearth_str_eq_c(hearth_str_n(folded, n), spellings[i].folded)) {
+            return spellings[i].attr;
+        }
+    }
+    return HEARTH_ATTR_NONE;
+}
+
+static uint64_t hash_of_text(struct hearth_str text)
+{
+    uint64_t hash = hearth_hash64(text.p, text.n, 0);
+    return hash == 0 ? 1 : hash; /* 0 means absent */
+}
+
+static uint64_t id_of_text(struct hearth_str key, struct hearth_str text)
+{
+    uint64_t id;
+    bool spaced = hearth_str_find(key, ' ', 0) < key.n;
+    if (!spaced && text.n == 16 && hearth_str_hex_to_u64(text, &id)) {
+        return id;
+    }
+    return hearth_str_to_u64(text, &id) ? id : hash_of_text(text);
+}
+
+static uint64_t thread_of_text(struct hearth_str text)
+{
+    uint64_t id;
+    return hearth_str_to_u64(text, &id) ? id : hash_of_text(text);
+}
+
+static void set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str text)
+{
+    size_t n_hi = text.n > 16 ? text.n - 16 : 0;
+    uint64_t hi = 0, lo = 0;
+    if (text.n > 32 || (n_hi > 0 && !hearth_str_hex_to_u64(hearth_str_n(text.p, n_hi), &hi)) ||
+        !hearth_str_hex_to_u64(hearth_str_n(text.p + n_hi, text.n - n_hi), &lo)) {
+        hi = 0;
+        lo = hash_of_text(text);
+    }
+    attrs->trace_id_hi = hi;
+    attrs->trace_id_lo = lo;
+}
+
+void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
+                             enum hearth_attr attr,
+                             struct hearth_str key,
+                             struct hearth_str str,
+                             int64_t num)
+{
+    bool is_text = str.n > 0;
+    switch (attr) {
+    case HEARTH_ATTR_SPAN_ID:
+        attrs->span_id = is_text ? id_of_text(key, str) : (uint64_t)num;
+        break;
+    case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
+        attrs->local_root_span_id = is_text ? id_of_text(key, str) : (uint64_t)num;
+        break;
+    case HEARTH_ATTR_TRACE_ID:
+        if (is_text) {
+            set_trace_id(attrs, str);
+        } else {
+            attrs->trace_id_hi = 0;
+            attrs->trace_id_lo = (uint64_t)num;
+        }
+        break;
+    case HEARTH_ATTR_SPAN_NAME:
+        attrs->span_name = str;
+        break;
+    case HEARTH_ATTR_ENDPOINT:
+        attrs->endpoint = str;
+        break;
+    case HEARTH_ATTR_THREAD_ID:
+        attrs->thread_id = is_text ? thread_of_text(str) : (uint64_t)num;
+        break;
+    case HEARTH_ATTR_THREAD_NATIVE_ID:
+        attrs->thread_native_id = is_text ? thread_of_text(str) : (uint64_t)num;
+        break;
+    case HEARTH_ATTR_THREAD_NAME:
+        attrs->thread_name = str;
+        break;
+    case HEARTH_ATTR_TIMESTAMP:
+        if (!is_text) {
+            attrs->timestamp_ns = num;
+        } else if (!hearth_str_to_i64(str, &attrs->timestamp_ns)) {
+            attrs->timestamp_ns = 0;
+        }
+        break;
+    case HEARTH_ATTR_NONE:
+        break;
+    }
+}

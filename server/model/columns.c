@@ -1,0 +1,403 @@
+/*
+ * columns.c -- encode and merge the stored form of a profile's samples (layout in columns.h).
+ *
+ * The merge runs once per stored profile of every query, so it decides how fast Hearth answers.
+ * What it costs is mispredicted branches: whether an id takes one byte or two and whether a value
+ * is 1 are as good as random. So ids are taken in groups of four from an eight-byte word, values
+ * are selected by arithmetic, and only what is rare (longer ids, values above 127, the ends of the
+ * columns) branches. Bounds and overflow are tested for every sample; those branches are never
+ * taken on good bytes.
+ */
+#include "hearth/model/columns.h"
+
+#include "hearth/base/varint.h"
+
+enum {
+    OWN_VALUES = 0, /* first byte of a value column */
+    MULTIPLE = 1,
+};
+
+#define MAX_ID_BYTES 5u /* a 32-bit delta and the flag: 33 bits */
+
+/* ---- encode ---- */
+
+/* Sum and bitwise or of one column; false when the sum overflows. */
+static bool total_of(const int64_t *values,
+                     uint32_t n,
+                     uint32_t n_types,
+                     uint32_t k,
+                     int64_t *ret_total,
+                     uint64_t *ret_bits)
+{
+    int64_t total = 0;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t value = values[i * n_types + k];
+        if (__builtin_add_overflow(total, value, &total)) {
+            return false;
+        }
+        bits |= (uint64_t)value;
+    }
+    *ret_total = total;
+    *ret_bits = bits;
+    return true;
+}
+
+/* True when column k is a constant times column 0 (zero where that is zero). */
+static bool
+factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, int64_t *ret_factor)
+{
+    int64_t factor = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (values[i * n_types] != 0) {
+            factor = values[i * n_types + k] / values[i * n_types];
+            break;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        int64_t product;
+        if (__builtin_mul_overflow(values[i * n_types], factor, &product) ||
+            product != values[i * n_types + k]) {
+            return false;
+        }
+    }
+    *ret_factor = factor;
+    return true;
+}
+
+static size_t
+encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n, uint32_t n_types, uint8_t *out)
+{
+    uint8_t *at = out;
+    uint32_t previous = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t one = values[i * n_types] == 1;
+        at += hearth_varint_write(at, (uint64_t)(ids[i] - previous) << 1 | one);
+        previous = ids[i];
+    }
+    return (size_t)(at - out);
+}
+
+static size_t
+encode_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, uint8_t *out)
+{
+    uint8_t *at = out;
+    *at++ = OWN_VALUES;
+    for (size_t i = 0; i < n; i++) {
+        int64_t value = values[i * n_types + k];
+        if (k > 0 || value != 1) {
+            at += hearth_varint_write(at, (uint64_t)value);
+        }
+    }
+    return (size_t)(at - out);
+}
+
+static enum hearth_status encode_column(const int64_t *values,
+                                        uint32_t n,
+                                        uint32_t k,
+                                        struct hearth_arena *arena,
+                                        struct hearth_columns *ret,
+                                        struct hearth_err *err)
+{
+    uint64_t bits;
+    if (!total_of(values, n, ret->n_types, k, &ret->totals[k], &bits)) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the sum of value column %u overflows 64 bits",
+                           (unsigned)k);
+    }
+    int64_t factor;
+    bool multiple = k > 0 && factor_of(values, n, ret->n_types, k, &factor);
+    size_t bound = multiple ? 11 : 1 + (size_t)n * hearth_varint_size(bits);
+    uint8_t *out = hearth_arena_alloc(arena, bound);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    size_t n_bytes;
+    if (multiple) {
+        out[0] = MULTIPLE;
+        n_bytes = 1 + hearth_varint_write(out + 1, (uint64_t)factor);
+    } else {
+        n_bytes = encode_values(values, n, ret->n_types, k, out);
+    }
+    ret->vals[k] = hearth_str_n((const char *)out, n_bytes);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_columns_encode(const uint32_t *ids,
+                                         const int64_t *values,
+                                         uint32_t n,
+                                         uint32_t n_types,
+                                         struct hearth_arena *arena,
+                                         struct hearth_columns *ret,
+                                         struct hearth_err *err)
+{
+    struct hearth_columns made = {.n = n, .n_types = n_types};
+    made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
+    made.totals = hearth_arena_array(arena, n_types, sizeof made.totals[0]);
+    uint8_t *id_bytes = hearth_arena_array(arena, n, MAX_ID_BYTES);
+    if (made.vals == NULL || made.totals == NULL || id_bytes == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    made.ids = hearth_str_n((const char *)id_bytes, encode_ids(ids, values, n, n_types, id_bytes));
+    for (uint32_t k = 0; k < n_types; k++) {
+        HEARTH_TRY(encode_column(values, n, k, arena, &made, err));
+    }
+    *ret = made;
+    return HEARTH_OK;
+}
+
+/* ---- merge ---- */
+
+/* How the value of a sample is found. */
+enum mode {
+    FLAGGED, /* column 0: 1 where the id says so, else from the column */
+    SCALED,  /* the same times a factor */
+    PLAIN,   /* from the column, always */
+};
+
+struct merge {
+    const uint8_t *ids, *ids_end;
+    const uint8_t *vals, *vals_end;
+    uint64_t factor;
+    uint64_t id; /* of the last sample; below n_acc once there was one */
+    int64_t *acc;
+    size_t n_acc;
+};
+
+HEARTH_ALWAYS_INLINE uint64_t load_le64(const uint8_t *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+#define CONTINUED 0x8080808080808080ull /* the continuation bits of eight varint bytes */
+
+/* A value and the place behind it; at is NULL when the bytes are damaged. By value: registers stay
+ * registers. */
+struct taken {
+    const uint8_t *at;
+    uint64_t value;
+};
+
+/* One varint without a loop where eight bytes may be read and it ends within them, else the checked
+ * reader. */
+static struct taken take_value(const uint8_t *at, const uint8_t *end)
+{
+    struct taken taken = {NULL, 0};
+    uint64_t word = end - at >= 8 ? load_le64(at) : CONTINUED;
+    uint64_t ends = ~word & CONTINUED;
+    if (HEARTH_UNLIKELY(ends == 0)) {
+        if (hearth_varint_read(&at, end, &taken.value) && taken.value <= INT64_MAX) {
+            taken.at = at;
+        }
+        return taken;
+    }
+    /* Keep the bytes up to the first end, then close the gaps of the eighth bits: 1, 2, then 4
+     * bytes at a time. */
+    word &= ends ^ (ends - 1);
+    word &= ~CONTINUED;
+    word = (word & 0x007f007f007f007full) | (word & 0x7f007f007f007f00ull) >> 1;
+    word = (word & 0x00003fff00003fffull) | (word & 0x3fff00003fff0000ull) >> 2;
+    taken.value = (word & 0x0fffffffull) | (word & 0x0fffffff00000000ull) >> 4;
+    taken.at = at + (size_t)(__builtin_ctzll(ends) + 1) / 8;
+    return taken;
+}
+
+/*
+ * One sample. `word` is its entry of the ids column. One byte is readable at m->vals even behind
+ * its end (the caller looks whether that happened). Returns OK, CORRUPT or OUT_OF_RANGE;
+ * hearth_columns_merge words it.
+ */
+HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge *m, uint64_t word)
+{
+    /* A select made of arithmetic: a branch on `one` would be mispredicted for every fourth sample
+     * or so. */
+    uint64_t one = mode == PLAIN ? 0 : word & 1;
+    uint64_t value = (*m->vals & (one - 1)) | one;
+    if (HEARTH_LIKELY(value < 0x80)) {
+        m->vals += 1 - one;
+    } else {
+        struct taken taken = take_value(m->vals, m->vals_end);
+        if (taken.at == NULL) {
+            return HEARTH_CORRUPT;
+        }
+        m->vals = taken.at;
+        value = taken.value;
+    }
+    /* id < n_acc before, word / 2 < 2^63: the sum does not wrap. */
+    m->id += word >> 1;
+    if (HEARTH_UNLIKELY(m->id >= m->n_acc)) {
+        return HEARTH_CORRUPT;
+    }
+    int64_t sum;
+    if (mode == SCALED && (__builtin_mul_overflow(value, m->factor, &value) || value > INT64_MAX)) {
+        return HEARTH_CORRUPT;
+    }
+    if (HEARTH_UNLIKELY(__builtin_add_overflow(m->acc[m->id], (int64_t)value, &sum))) {
+        return HEARTH_OUT_OF_RANGE;
+    }
+    m->acc[m->id] = sum;
+    return HEARTH_OK;
+}
+
+/*
+ * Four samples whose ids take one byte each: true for about half of the groups of a usual profile,
+ * so testing four at once costs a quarter of the mispredicted branches.
+ */
+HEARTH_ALWAYS_INLINE enum hearth_status
+add_four_short(enum mode mode, struct merge *m, uint64_t eight)
+{
+    HEARTH_TRY(add_sample(mode, m, eight & 0x7f));
+    HEARTH_TRY(add_sample(mode, m, eight >> 8 & 0x7f));
+    HEARTH_TRY(add_sample(mode, m, eight >> 16 & 0x7f));
+    HEARTH_TRY(add_sample(mode, m, eight >> 24 & 0x7f));
+    m->ids += 4;
+    return HEARTH_OK;
+}
+
+/* The entry that starts at a bit of `eight` and takes one or two bytes. */
+HEARTH_ALWAYS_INLINE uint64_t entry_at(uint64_t eight, unsigned bit)
+{
+    uint64_t at = eight >> bit;
+    uint64_t two = 0 - (at >> 7 & 1);
+    return (at & 0x7f) | (at >> 1 & 0x3f80 & two);
+}
+
+/*
+ * Four samples whose ids take one or two bytes, without a branch on which. No two continuation
+ * bytes of `eight` meet, so at least four of its bytes end an id.
+ */
+HEARTH_ALWAYS_INLINE enum hearth_status add_four(enum mode mode, struct merge *m, uint64_t eight)
+{
+    uint64_t ends = ~eight & CONTINUED;
+    unsigned start = 0;
+    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    start = (unsigned)__builtin_ctzll(ends) + 1;
+    ends &= ends - 1;
+    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    start = (unsigned)__builtin_ctzll(ends) + 1;
+    ends &= ends - 1;
+    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    start = (unsigned)__builtin_ctzll(ends) + 1;
+    ends &= ends - 1;
+    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    m->ids += ((unsigned)__builtin_ctzll(ends) + 1) / 8;
+    return HEARTH_OK;
+}
+
+/* One sample with an id of any length. */
+HEARTH_ALWAYS_INLINE enum hearth_status add_any(enum mode mode, struct merge *m)
+{
+    uint64_t word;
+    if (!hearth_varint_read(&m->ids, m->ids_end, &word)) {
+        return HEARTH_CORRUPT;
+    }
+    return add_sample(mode, m, word);
+}
+
+/* Four samples take at most this many bytes of values. */
+#define FOUR_VALUES 40
+
+/* Inlined once per mode, so that the mode costs nothing in the loop. */
+HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m)
+{
+    /* The end of the values moves here, where bytes behind it may be read. */
+    uint8_t tail[FOUR_VALUES + 8] = {0};
+    bool in_tail = false;
+    while (m.ids < m.ids_end) {
+        if (m.vals_end - m.vals < FOUR_VALUES && !in_tail) {
+            size_t n = (size_t)(m.vals_end - m.vals);
+            memcpy(tail, m.vals, n);
+            m.vals = tail;
+            m.vals_end = tail + n;
+            in_tail = true;
+        }
+        enum hearth_status status;
+        uint64_t eight = m.ids_end - m.ids >= 8 ? load_le64(m.ids) : CONTINUED;
+        uint64_t continued = eight & CONTINUED;
+        if ((continued & 0x80808080) == 0) {
+            status = add_four_short(mode, &m, eight);
+        } else if (HEARTH_LIKELY((continued & continued >> 8) == 0)) {
+            status = add_four(mode, &m, eight);
+        } else {
+            status = add_any(mode, &m);
+        }
+        if (HEARTH_UNLIKELY(status != HEARTH_OK)) {
+            return status;
+        }
+        if (HEARTH_UNLIKELY(m.vals > m.vals_end)) {
+            return HEARTH_CORRUPT;
+        }
+    }
+    return m.vals == m.vals_end ? HEARTH_OK : HEARTH_CORRUPT;
+}
+
+static enum hearth_status merge_in_mode(struct hearth_str ids,
+                                        struct hearth_str val,
+                                        struct hearth_str val0,
+                                        bool is_column0,
+                                        int64_t *acc,
+                                        size_t n_acc)
+{
+    if (val.n == 0) {
+        return HEARTH_CORRUPT;
+    }
+    struct merge m = {.acc = acc, .n_acc = n_acc};
+    m.ids = (const uint8_t *)ids.p;
+    m.ids_end = m.ids + ids.n;
+    m.vals = (const uint8_t *)val.p + 1;
+    m.vals_end = (const uint8_t *)val.p + val.n;
+    if (val.p[0] == OWN_VALUES) {
+        return is_column0 ? merge_all(FLAGGED, m) : merge_all(PLAIN, m);
+    }
+    if (val.p[0] != MULTIPLE || is_column0 || !hearth_varint_read(&m.vals, m.vals_end, &m.factor) ||
+        m.vals != m.vals_end || val0.n == 0 || val0.p[0] != OWN_VALUES) {
+        return HEARTH_CORRUPT;
+    }
+    m.vals = (const uint8_t *)val0.p + 1;
+    m.vals_end = (const uint8_t *)val0.p + val0.n;
+    return merge_all(SCALED, m);
+}
+
+enum hearth_status hearth_columns_merge(struct hearth_str ids,
+                                        struct hearth_str val,
+                                        struct hearth_str val0,
+                                        bool is_column0,
+                                        int64_t *acc,
+                                        size_t n_acc,
+                                        struct hearth_err *err)
+{
+    enum hearth_status status = merge_in_mode(ids, val, val0, is_column0, acc, n_acc);
+    if (HEARTH_LIKELY(status == HEARTH_OK)) {
+        return HEARTH_OK;
+    }
+    if (status == HEARTH_OUT_OF_RANGE) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                           "the sum of a stack trace's values overflows 64 bits");
+    }
+    return HEARTH_FAIL(
+        err, HEARTH_CORRUPT,
+        "sample columns are damaged (%zu bytes of ids, %zu of values, %zu stack traces)", ids.n,
+        val.n, n_acc);
+}
+
+bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound)
+{
+    const uint8_t *at = (const uint8_t *)ids.p;
+    const uint8_t *end = at + ids.n;
+    uint64_t id = 0, word;
+    while (at < end) {
+        if (!hearth_varint_read(&at, end, &word)) {
+            return false;
+        }
+        id += word >> 1;
+        if (id >= UINT32_MAX) {
+            return false;
+        }
+    }
+    *ret_bound = ids.n == 0 ? 0 : (uint32_t)id + 1;
+    return true;
+}

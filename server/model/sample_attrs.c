@@ -1,0 +1,562 @@
+/*
+ * sample_attrs.c -- the column that keeps attributes of single samples (attr_keys.c has the
+ * spellings of labels).
+ *
+ * Few samples have few distinct ids, names and threads, so each attribute is a table of its
+ * distinct values and an index for each sample that has it. Ids stand in their tables as 8
+ * big-endian bytes, so that PostgreSQL finds a span with position(int8send(id) in attrs).
+ *
+ * Numbers are varints (unsigned LEB128); "signed" ones are zigzag-coded first.
+ *
+ * OFFSET  SIZE         MEANING
+ *   0     1            version: 1
+ *   1     varint       n: number of samples, not 0
+ *   ..    varint       number of sample types
+ *   ..    n signed     stack id minus that of the sample before (the first: minus 0)
+ *   ..    n varints    for each sample type: the values, two's complement
+ *   ..    varint       which attributes follow: bit (enum hearth_attr - 1)
+ * for each of these, in the order of enum hearth_attr:
+ *   ..    1            0: every sample has it; 1: a bitmap follows
+ *   ..    (n + 7) / 8  the bitmap, lowest bit first, unused bits 0
+ * then, a timestamp:
+ *   ..    signed       for each sample that has it: nanoseconds minus those of the one before
+ * or any other:
+ *   ..    varint       number of distinct values
+ *   ..    8 / 16 / varint and bytes   each of them: an id; a trace id; a text
+ *   ..    varint       for each sample that has it: which
+ */
+#include "hearth/model/sample_attrs.h"
+
+#include "hearth/base/buf.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/varint.h"
+
+#define VERSION 1
+#define N_ATTRS HEARTH_ATTR_TIMESTAMP /* they count from 1 */
+
+/* ---- one attribute of a sample ---- */
+
+/* An attribute's value in a form that fits all of them: ids in lo, a trace id in hi and lo. */
+struct value {
+    uint64_t hi, lo;
+    struct hearth_str text;
+};
+
+enum kind {
+    KIND_ID,
+    KIND_TRACE_ID,
+    KIND_TEXT,
+    KIND_TIME,
+};
+
+static enum kind kind_of(enum hearth_attr attr)
+{
+    switch (attr) {
+    case HEARTH_ATTR_TRACE_ID:
+        return KIND_TRACE_ID;
+    case HEARTH_ATTR_SPAN_NAME:
+    case HEARTH_ATTR_ENDPOINT:
+    case HEARTH_ATTR_THREAD_NAME:
+        return KIND_TEXT;
+    case HEARTH_ATTR_TIMESTAMP:
+        return KIND_TIME;
+    case HEARTH_ATTR_SPAN_ID:
+    case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
+    case HEARTH_ATTR_THREAD_ID:
+    case HEARTH_ATTR_THREAD_NATIVE_ID:
+    case HEARTH_ATTR_NONE:
+        break;
+    }
+    return KIND_ID;
+}
+
+static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_attr attr)
+{
+    struct value value = {0};
+    switch (attr) {
+    case HEARTH_ATTR_SPAN_ID:
+        value.lo = a->span_id;
+        break;
+    case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
+        value.lo = a->local_root_span_id;
+        break;
+    case HEARTH_ATTR_TRACE_ID:
+        value.hi = a->trace_id_hi;
+        value.lo = a->trace_id_lo;
+        break;
+    case HEARTH_ATTR_SPAN_NAME:
+        value.text = a->span_name;
+        break;
+    case HEARTH_ATTR_ENDPOINT:
+        value.text = a->endpoint;
+        break;
+    case HEARTH_ATTR_THREAD_ID:
+        value.lo = a->thread_id;
+        break;
+    case HEARTH_ATTR_THREAD_NATIVE_ID:
+        value.lo = a->thread_native_id;
+        break;
+    case HEARTH_ATTR_THREAD_NAME:
+        value.text = a->thread_name;
+        break;
+    case HEARTH_ATTR_TIMESTAMP:
+        value.lo = (uint64_t)a->timestamp_ns;
+        break;
+    case HEARTH_ATTR_NONE:
+        break;
+    }
+    return value;
+}
+
+static void
+put_value(struct hearth_sample_attrs *a, enum hearth_attr attr, const struct value *value)
+{
+    switch (attr) {
+    case HEARTH_ATTR_SPAN_ID:
+        a->span_id = value->lo;
+        break;
+    case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
+        a->local_root_span_id = value->lo;
+        break;
+    case HEARTH_ATTR_TRACE_ID:
+        a->trace_id_hi = value->hi;
+        a->trace_id_lo = value->lo;
+        break;
+    case HEARTH_ATTR_SPAN_NAME:
+        a->span_name = value->text;
+        break;
+    case HEARTH_ATTR_ENDPOINT:
+        a->endpoint = value->text;
+        break;
+    case HEARTH_ATTR_THREAD_ID:
+        a->thread_id = value->lo;
+        break;
+    case HEARTH_ATTR_THREAD_NATIVE_ID:
+        a->thread_native_id = value->lo;
+        break;
+    case HEARTH_ATTR_THREAD_NAME:
+        a->thread_name = value->text;
+        break;
+    case HEARTH_ATTR_TIMESTAMP:
+        a->timestamp_ns = (int64_t)value->lo;
+        break;
+    case HEARTH_ATTR_NONE:
+        break;
+    }
+}
+
+static bool is_absent(const struct value *value)
+{
+    return (value->hi | value->lo) == 0 && value->text.n == 0;
+}
+
+bool hearth_sample_attrs_empty(const struct hearth_sample_attrs *attrs)
+{
+    for (int attr = 1; attr <= N_ATTRS; attr++) {
+        struct value value = value_of(attrs, (enum hearth_attr)attr);
+        if (!is_absent(&value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
+                            const struct hearth_sample_attrs *b)
+{
+    for (int attr = 1; attr <= N_ATTRS; attr++) {
+        struct value x = value_of(a, (enum hearth_attr)attr);
+        struct value y = value_of(b, (enum hearth_attr)attr);
+        if (x.hi != y.hi || x.lo != y.lo || !hearth_str_eq(x.text, y.text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- encode ---- */
+
+static void append_be64(struct hearth_buf *out, uint64_t value)
+{
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        hearth_buf_byte(out, (unsigned char)(value >> shift));
+    }
+}
+
+static void append_value(struct hearth_buf *out, enum kind kind, const struct value *value)
+{
+    switch (kind) {
+    case KIND_TRACE_ID:
+        append_be64(out, value->hi);
+        append_be64(out, value->lo);
+        break;
+    case KIND_TEXT:
+        hearth_buf_varint(out, value->text.n);
+        hearth_buf_str(out, value->text);
+        break;
+    case KIND_ID:
+    case KIND_TIME:
+        append_be64(out, value->lo);
+        break;
+    }
+}
+
+static struct hearth_hash128 key_of(enum kind kind, const struct value *value, uint64_t seed)
+{
+    if (kind == KIND_TEXT) {
+        return hearth_hash128(value->text.p, value->text.n, seed);
+    }
+    uint64_t words[2] = {value->hi, value->lo};
+    return hearth_hash128(words, sizeof words, seed);
+}
+
+struct encoder {
+    const struct hearth_attr_sample *samples;
+    size_t n;
+    struct hearth_buf out, indices;
+    struct hearth_idmap distinct;
+    uint64_t seed;
+    bool refused; /* the map could not grow */
+};
+
+static void encoder_release(struct encoder *e)
+{
+    hearth_buf_release(&e->out);
+    hearth_buf_release(&e->indices);
+    hearth_idmap_release(&e->distinct);
+}
+
+static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_present)
+{
+    hearth_buf_byte(&e->out, n_present < e->n);
+    if (n_present == e->n) {
+        return;
+    }
+    for (size_t from = 0; from < e->n; from += 8) {
+        unsigned bits = 0;
+        for (size_t i = from; i < e->n && i < from + 8; i++) {
+            struct value value = value_of(&e->samples[i].attrs, attr);
+            bits |= (unsigned)!is_absent(&value) << (i - from);
+        }
+        hearth_buf_byte(&e->out, (unsigned char)bits);
+    }
+}
+
+static void append_times(struct encoder *e)
+{
+    uint64_t previous = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint64_t time = (uint64_t)e->samples[i].attrs.timestamp_ns;
+        if (time != 0) {
+            hearth_buf_varint(&e->out, hearth_zigzag((int64_t)(time - previous)));
+            previous = time;
+        }
+    }
+}
+
+/* The table goes behind its size, which is known last: first the indices, then all in order. */
+static void append_table(struct encoder *e, enum hearth_attr attr)
+{
+    enum kind kind = kind_of(attr);
+    hearth_idmap_reset(&e->distinct);
+    hearth_buf_reset(&e->indices);
+    struct hearth_buf table;
+    hearth_buf_init(&table, 0);
+    uint32_t n_distinct = 0;
+    for (size_t i = 0; i < e->n && !e->refused; i++) {
+        struct value value = value_of(&e->samples[i].attrs, attr);
+        if (is_absent(&value)) {
+            continue;
+        }
+        bool inserted = false;
+        struct hearth_hash128 key = key_of(kind, &value, e->seed);
+        uint32_t index = hearth_idmap_intern(&e->distinct, key, n_distinct, &inserted);
+        if (index == HEARTH_IDMAP_NONE) {
+            e->refused = true;
+        } else if (inserted) {
+            n_distinct++;
+            append_value(&table, kind, &value);
+        }
+        hearth_buf_varint(&e->indices, index);
+    }
+    hearth_buf_varint(&e->out, n_distinct);
+    hearth_buf_str(&e->out, hearth_buf_view(&table));
+    hearth_buf_str(&e->out, hearth_buf_view(&e->indices));
+    e->refused = e->refused || hearth_buf_failed(&table) || hearth_buf_failed(&e->indices);
+    hearth_buf_release(&table);
+}
+
+static void append_attrs(struct encoder *e)
+{
+    size_t n_present[N_ATTRS + 1] = {0};
+    uint64_t mask = 0;
+    for (int attr = 1; attr <= N_ATTRS; attr++) {
+        for (size_t i = 0; i < e->n; i++) {
+            struct value value = value_of(&e->samples[i].attrs, (enum hearth_attr)attr);
+            n_present[attr] += !is_absent(&value);
+        }
+        mask |= (uint64_t)(n_present[attr] > 0) << (attr - 1);
+    }
+    hearth_buf_varint(&e->out, mask);
+    for (int attr = 1; attr <= N_ATTRS; attr++) {
+        if (n_present[attr] == 0) {
+            continue;
+        }
+        append_presence(e, (enum hearth_attr)attr, n_present[attr]);
+        if (kind_of((enum hearth_attr)attr) == KIND_TIME) {
+            append_times(e);
+        } else {
+            append_table(e, (enum hearth_attr)attr);
+        }
+    }
+}
+
+enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *samples,
+                                              size_t n,
+                                              uint32_t n_types,
+                                              struct hearth_arena *arena,
+                                              struct hearth_str *ret,
+                                              struct hearth_err *err)
+{
+    if (n == 0) {
+        *ret = hearth_str_n(NULL, 0);
+        return HEARTH_OK;
+    }
+    HEARTH_CLEANUP(encoder_release)
+    struct encoder e = {.samples = samples, .n = n, .seed = hearth_hash_process_seed()};
+    hearth_buf_init(&e.out, 0);
+    hearth_buf_init(&e.indices, 0);
+    hearth_idmap_init(&e.distinct);
+    hearth_buf_byte(&e.out, VERSION);
+    hearth_buf_varint(&e.out, n);
+    hearth_buf_varint(&e.out, n_types);
+    uint32_t previous = 0;
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_varint(&e.out, hearth_zigzag((int64_t)samples[i].stack_id - (int64_t)previous));
+        previous = samples[i].stack_id;
+    }
+    for (uint32_t k = 0; k < n_types; k++) {
+        for (size_t i = 0; i < n; i++) {
+            hearth_buf_varint(&e.out, (uint64_t)samples[i].values[k]);
+        }
+    }
+    append_attrs(&e);
+    if (e.refused || hearth_buf_failed(&e.out)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
+    }
+    struct hearth_str made = hearth_arena_str(arena, hearth_buf_view(&e.out));
+    if (made.p == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    *ret = made;
+    return HEARTH_OK;
+}
+
+/* ---- decode ---- */
+
+struct decoder {
+    const uint8_t *at, *end;
+    struct hearth_attr_sample *samples;
+    size_t n;
+    struct hearth_arena *arena;
+};
+
+static enum hearth_status fail_damaged(const char *what, struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample attributes are damaged: %s", what);
+}
+
+static size_t n_left(const struct decoder *d)
+{
+    return (size_t)(d->end - d->at);
+}
+
+static uint64_t take_be64(struct decoder *d)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) {
+        value = value << 8 | *d->at++;
+    }
+    return value;
+}
+
+static bool take_value(struct decoder *d, enum kind kind, struct value *ret)
+{
+    struct value value = {0};
+    if (kind == KIND_TEXT) {
+        uint64_t n;
+        if (!hearth_varint_read(&d->at, d->end, &n) || n > n_left(d)) {
+            return false;
+        }
+        value.text = hearth_str_n((const char *)d->at, (size_t)n);
+        d->at += n;
+    } else {
+        if (n_left(d) < (kind == KIND_TRACE_ID ? 16u : 8u)) {
+            return false;
+        }
+        value.hi = kind == KIND_TRACE_ID ? take_be64(d) : 0;
+        value.lo = take_be64(d);
+    }
+    *ret = value;
+    return !is_absent(&value);
+}
+
+/* The bitmap, or NULL in *ret_bitmap when every sample has the attribute. */
+static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
+{
+    if (n_left(d) == 0 || *d->at > 1) {
+        return false;
+    }
+    bool some = *d->at++ == 1;
+    *ret_bitmap = some ? d->at : NULL;
+    if (some) {
+        size_t n_bytes = d->n / 8 + (d->n % 8 != 0);
+        if (n_left(d) < n_bytes) {
+            return false;
+        }
+        d->at += n_bytes;
+    }
+    return true;
+}
+
+static bool has(const uint8_t *bitmap, size_t i)
+{
+    return bitmap == NULL || (bitmap[i / 8] >> (i % 8) & 1) != 0;
+}
+
+static bool take_times(struct decoder *d, const uint8_t *bitmap)
+{
+    uint64_t time = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        uint64_t delta;
+        if (!has(bitmap, i)) {
+            continue;
+        }
+        if (!hearth_varint_read(&d->at, d->end, &delta)) {
+            return false;
+        }
+        time += (uint64_t)hearth_unzigzag(delta);
+        d->samples[i].attrs.timestamp_ns = (int64_t)time;
+    }
+    return true;
+}
+
+static enum hearth_status
+take_table(struct decoder *d, enum hearth_attr attr, const uint8_t *bitmap, struct hearth_err *err)
+{
+    enum kind kind = kind_of(attr);
+    uint64_t n_distinct;
+    if (!hearth_varint_read(&d->at, d->end, &n_distinct) || n_distinct > n_left(d) / 2) {
+        return fail_damaged("size of a table", err);
+    }
+    struct value *table = hearth_arena_array(d->arena, (size_t)n_distinct, sizeof table[0]);
+    if (table == NULL) {
+        return HEARTH_FAIL_ARENA(err, d->arena);
+    }
+    for (uint64_t i = 0; i < n_distinct; i++) {
+        if (!take_value(d, kind, &table[i])) {
+            return fail_damaged("a distinct value", err);
+        }
+    }
+    for (size_t i = 0; i < d->n; i++) {
+        uint64_t index;
+        if (!has(bitmap, i)) {
+            continue;
+        }
+        if (!hearth_varint_read(&d->at, d->end, &index) || index >= n_distinct) {
+            return fail_damaged("index of a value", err);
+        }
+        put_value(&d->samples[i].attrs, attr, &table[index]);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status take_attrs(struct decoder *d, struct hearth_err *err)
+{
+    uint64_t mask;
+    if (!hearth_varint_read(&d->at, d->end, &mask) || mask >> N_ATTRS != 0) {
+        return fail_damaged("unknown attributes", err);
+    }
+    for (int attr = 1; attr <= N_ATTRS; attr++) {
+        const uint8_t *bitmap;
+        if ((mask >> (attr - 1) & 1) == 0) {
+            continue;
+        }
+        if (!take_presence(d, &bitmap)) {
+            return fail_damaged("which samples have an attribute", err);
+        }
+        if (kind_of((enum hearth_attr)attr) != KIND_TIME) {
+            HEARTH_TRY(take_table(d, (enum hearth_attr)attr, bitmap, err));
+        } else if (!take_times(d, bitmap)) {
+            return fail_damaged("timestamps", err);
+        }
+    }
+    return d->at == d->end ? HEARTH_OK : fail_damaged("bytes are left over", err);
+}
+
+static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t n_types)
+{
+    int64_t stack_id = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        uint64_t delta;
+        if (!hearth_varint_read(&d->at, d->end, &delta) ||
+            __builtin_add_overflow(stack_id, hearth_unzigzag(delta), &stack_id) || stack_id < 0 ||
+            stack_id > UINT32_MAX) {
+            return false;
+        }
+        d->samples[i].stack_id = (uint32_t)stack_id;
+        d->samples[i].values = values + i * n_types;
+    }
+    for (uint32_t k = 0; k < n_types; k++) {
+        for (size_t i = 0; i < d->n; i++) {
+            uint64_t value;
+            if (!hearth_varint_read(&d->at, d->end, &value)) {
+                return false;
+            }
+            values[i * n_types + k] = (int64_t)value;
+        }
+    }
+    return true;
+}
+
+enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes,
+                                              struct hearth_arena *arena,
+                                              struct hearth_attr_sample **ret_samples,
+                                              size_t *ret_n,
+                                              uint32_t *ret_n_types,
+                                              struct hearth_err *err)
+{
+    if (bytes.n == 0) {
+        *ret_samples = NULL;
+        *ret_n = 0;
+        *ret_n_types = 0;
+        return HEARTH_OK;
+    }
+    struct decoder d = {.arena = arena};
+    d.at = (const uint8_t *)bytes.p;
+    d.end = d.at + bytes.n;
+    if (*d.at++ != VERSION) {
+        return fail_damaged("unknown version", err);
+    }
+    uint64_t n, n_types;
+    /* Every sample takes a byte for its stack and one for each value. */
+    if (!hearth_varint_read(&d.at, d.end, &n) || n == 0 ||
+        !hearth_varint_read(&d.at, d.end, &n_types) || n > n_left(&d) || n_types > n_left(&d) / n ||
+        n_types > UINT32_MAX) {
+        return fail_damaged("number of samples", err);
+    }
+    d.n = (size_t)n;
+    d.samples = hearth_arena_calloc(arena, d.n, sizeof d.samples[0]);
+    int64_t *values = hearth_arena_array(arena, d.n * (size_t)n_types, sizeof values[0]);
+    if (d.samples == NULL || values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (!take_stacks_and_values(&d, values, (uint32_t)n_types)) {
+        return fail_damaged("stack traces or values", err);
+    }
+    HEARTH_TRY(take_attrs(&d, err));
+    *ret_samples = d.samples;
+    *ret_n = d.n;
+    *ret_n_types = (uint32_t)n_types;
+    return HEARTH_OK;
+}

@@ -1,0 +1,913 @@
+/* test_dict.c -- dictionaries: what a reader knows after the chunks is what the writer was given.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/base/varint.h"
+#include "hearth/model/dict.h"
+
+#include "dict_chunk.h"
+#include "synth_profile.h"
+
+#include <cmocka.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct hearth_stack_keys keys_of(const struct hearth_profile *profile,
+                                        struct hearth_arena *arena)
+{
+    struct hearth_stack_keys keys;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_stack_keys_make(profile, arena, &keys, &err), HEARTH_OK);
+    return keys;
+}
+
+static uint32_t *resolve(struct hearth_dict_writer *writer,
+                         const struct hearth_profile *profile,
+                         struct hearth_arena *arena)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_stack_keys keys = keys_of(profile, arena);
+    uint32_t *ids = synth_array(arena, profile->n_samples, sizeof *ids);
+    enum hearth_status status = hearth_dict_writer_resolve(writer, profile, &keys, ids, &err);
+    if (status != HEARTH_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return ids;
+}
+
+/* Cut, apply to the reader, commit. */
+static void ship(struct hearth_dict_writer *writer, struct hearth_dict *dict)
+{
+    struct hearth_buf chunk;
+    struct hearth_dict_mark upto;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_buf_init(&chunk, 0);
+    hearth_dict_writer_cut(writer, &chunk, &upto);
+    assert_false(hearth_buf_failed(&chunk));
+    enum hearth_status status = hearth_dict_apply(dict, hearth_buf_view(&chunk), &err);
+    if (status != HEARTH_OK) {
+        fail_msg("%s", err.msg);
+    }
+    hearth_dict_writer_commit(writer, upto);
+    hearth_buf_release(&chunk);
+}
+
+static void assert_str(struct hearth_str got, struct hearth_str want)
+{
+    if (!hearth_str_eq(got, want)) {
+        fail_msg("\"" HEARTH_STR_FMT "\" instead of \"" HEARTH_STR_FMT "\"", HEARTH_STR_ARG(got),
+                 HEARTH_STR_ARG(want));
+    }
+}
+
+static void assert_same_mapping(const struct hearth_dict *dict,
+                                uint32_t id,
+                                const struct hearth_profile *p,
+                                uint32_t index)
+{
+    if (index == HEARTH_NO_INDEX) {
+        assert_int_equal(id, HEARTH_NO_INDEX);
+        return;
+    }
+    const struct hearth_mapping *got = &dict->mappings[id], *want = &p->mappings[index];
+    assert_str(dict->strings[got->filename], p->strings[want->filename]);
+    assert_str(dict->strings[got->build_id], p->strings[want->build_id]);
+    assert_int_equal(got->has_functions, want->has_functions);
+    assert_int_equal(got->has_filenames, want->has_filenames);
+    assert_int_equal(got->has_line_numbers, want->has_line_numbers);
+    assert_int_equal(got->has_inline_frames, want->has_inline_frames);
+    assert_true(got->start == (want->has_functions ? 0 : want->start));
+    assert_true(got->limit == (want->has_functions ? 0 : want->limit));
+    assert_true(got->offset == (want->has_functions ? 0 : want->offset));
+}
+
+static void assert_same_line(const struct hearth_dict *dict,
+                             const struct hearth_line *got,
+                             const struct hearth_profile *p,
+                             const struct hearth_line *want)
+{
+    assert_true(got->line == want->line);
+    if (want->function == HEARTH_NO_INDEX) {
+        assert_int_equal(got->function, HEARTH_NO_INDEX);
+        return;
+    }
+    const struct hearth_function *f = &dict->functions[got->function];
+    const struct hearth_function *g = &p->functions[want->function];
+    assert_str(dict->strings[f->name], p->strings[g->name]);
+    assert_str(dict->strings[f->system_name], p->strings[g->system_name]);
+    assert_str(dict->strings[f->filename], p->strings[g->filename]);
+    assert_true(f->start_line == g->start_line);
+}
+
+/* Stack `id` of the dictionary is that of sample s, down to every line. */
+static void assert_same_stack(const struct hearth_dict *dict,
+                              uint32_t id,
+                              const struct hearth_profile *p,
+                              uint32_t s)
+{
+    assert_true(id < dict->n_stacks);
+    uint32_t depth = p->stack_first[s + 1] - p->stack_first[s];
+    assert_int_equal(dict->stack_first[id + 1] - dict->stack_first[id], depth);
+    for (uint32_t d = 0; d < depth; d++) {
+        const struct hearth_location *got =
+            &dict->locations[dict->stack_locs[dict->stack_first[id] + d]];
+        const struct hearth_location *want = &p->locations[p->stack_locs[p->stack_first[s] + d]];
+        assert_int_equal(got->n_lines, want->n_lines);
+        assert_int_equal(got->is_folded, want->is_folded);
+        assert_true(got->address == (want->n_lines == 0 ? want->address : 0));
+        assert_same_mapping(dict, got->mapping, p, want->mapping);
+        for (uint32_t i = 0; i < want->n_lines; i++) {
+            assert_same_line(dict, &dict->lines[got->first_line + i], p,
+                             &p->lines[want->first_line + i]);
+        }
+    }
+}
+
+static struct hearth_str
+frame_name(const struct hearth_profile *p, const struct hearth_location *location, uint32_t line)
+{
+    uint32_t function = p->lines[location->first_line + line].function;
+    return function == HEARTH_NO_INDEX ? HEARTH_STR("") : p->strings[p->functions[function].name];
+}
+
+/* The path from the leaf node up to the root names the frames of sample s, leaf first. */
+static void assert_same_path(const struct hearth_dict *dict,
+                             uint32_t id,
+                             const struct hearth_profile *p,
+                             uint32_t s)
+{
+    uint32_t node = dict->stack_node[id];
+    for (uint32_t i = p->stack_first[s]; i < p->stack_first[s + 1]; i++) {
+        const struct hearth_location *location = &p->locations[p->stack_locs[i]];
+        for (uint32_t line = 0; line < location->n_lines; line++) {
+            assert_str(dict->strings[dict->node_name[node]], frame_name(p, location, line));
+            assert_true(dict->node_parent[node] < node);
+            node = dict->node_parent[node];
+        }
+    }
+    assert_int_equal(node, 0);
+}
+
+static void build_tree(struct hearth_dict *dict)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_dict_build_tree(dict, &err), HEARTH_OK);
+    assert_int_equal(dict->n_tree_stacks, dict->n_stacks);
+}
+
+static void a_reader_learns_every_stack_that_a_writer_resolved(void **state)
+{
+    (void)state;
+    struct hearth_arena fixed;
+    hearth_arena_init(&fixed, 0);
+    struct synth_world world;
+    synth_world_init(&world, 1, 700, 1500, 3000, 24, &fixed);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    uint32_t *id_of = synth_array(&fixed, world.n_stacks, sizeof *id_of); /* plus one */
+    for (int round = 0; round < 12; round++) {
+        struct hearth_arena arena;
+        hearth_arena_init(&arena, 0);
+        uint32_t drawn[300];
+        struct hearth_profile p = synth_profile(&world, 300, 2, &arena, drawn);
+        uint32_t *ids = resolve(writer, &p, &arena);
+        if (round % 3 != 1) { /* chunks of one and of two profiles */
+            ship(writer, dict);
+            build_tree(dict);
+        }
+        for (uint32_t s = 0; s < p.n_samples; s++) {
+            /* Different stacks of the world may be equal by chance, so only one direction is
+             * certain. */
+            assert_true(id_of[drawn[s]] == 0 || id_of[drawn[s]] == ids[s] + 1);
+            id_of[drawn[s]] = ids[s] + 1;
+            if (round % 3 != 1) {
+                assert_same_stack(dict, ids[s], &p, s);
+                assert_same_path(dict, ids[s], &p, s);
+            }
+        }
+        hearth_arena_release(&arena);
+    }
+    assert_int_equal(dict->n_stacks, hearth_dict_writer_stacks(writer));
+    assert_false(hearth_dict_writer_pending(writer));
+    assert_true(dict->n_functions <= world.n_functions && dict->n_locations <= world.n_locations);
+    assert_int_equal(dict->n_mappings, 1);
+    assert_true(hearth_dict_bytes(dict) > 10000 && hearth_dict_writer_bytes(writer) > 10000);
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_arena_release(&fixed);
+}
+
+/* Two nodes never have the same parent and name; there are as many nodes as distinct paths. */
+static void the_name_tree_has_one_node_for_each_path(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct synth_world world;
+    synth_world_init(&world, 3, 40, 120, 800, 10, &arena);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    struct hearth_profile p = synth_profile(&world, 700, 1, &arena, NULL);
+    (void)resolve(writer, &p, &arena);
+    ship(writer, dict);
+    build_tree(dict);
+    assert_true(dict->n_nodes > 200);
+    bool *used = synth_array(&arena, dict->n_nodes, sizeof *used);
+    for (uint32_t a = 1; a < dict->n_nodes; a++) {
+        for (uint32_t b = a + 1; b < dict->n_nodes; b++) {
+            assert_false(dict->node_parent[a] == dict->node_parent[b] &&
+                         dict->node_name[a] == dict->node_name[b]);
+        }
+    }
+    for (uint32_t s = 0; s < dict->n_stacks; s++) {
+        for (uint32_t node = dict->stack_node[s]; node != 0; node = dict->node_parent[node]) {
+            used[node] = true;
+        }
+    }
+    for (uint32_t node = 1; node < dict->n_nodes; node++) {
+        assert_true(used[node]);
+    }
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_arena_release(&arena);
+}
+
+/* A profile of a few hand-made locations; tests change it before they resolve it. */
+struct small {
+    struct hearth_str strings[12];
+    struct hearth_mapping mappings[3];
+    struct hearth_function functions[4];
+    struct hearth_line lines[6];
+    struct hearth_location locations[8];
+    uint32_t stack_first[8], stack_locs[16];
+    struct hearth_profile profile;
+};
+
+enum {
+    EMPTY,
+    LIB,
+    MAIN,
+    WORK,
+    INLINED,
+    FILE_C,
+    BUILD,
+    OTHER,
+    N_SMALL_STRINGS
+};
+
+static void small_init(struct small *s)
+{
+    *s = (struct small){
+        .strings = {HEARTH_STR(""), HEARTH_STR("/usr/lib/libc.so.6"), HEARTH_STR("main"),
+                    HEARTH_STR("work"), HEARTH_STR("inlined"), HEARTH_STR("a.c"),
+                    HEARTH_STR("b01d"), HEARTH_STR("other.c")},
+        .mappings =
+            {{.start = 4096, .limit = 8192, .offset = 64, .filename = LIB, .build_id = BUILD},
+             {.start = 1, .limit = 2, .filename = LIB, .has_functions = true},
+             {.start = 7, .limit = 9}},
+        .functions = {{MAIN, MAIN, FILE_C, 3},
+                      {WORK, EMPTY, FILE_C, -5},
+                      {INLINED, WORK, FILE_C, 0},
+                      {MAIN, MAIN, OTHER, 3}},
+        .lines = {{0, 12}, {2, 7}, {1, -9}, {3, 12}, {HEARTH_NO_INDEX, 0}, {0, 13}},
+        .locations =
+            {{.mapping = 1, .first_line = 0, .n_lines = 1, .address = 77},
+             {.mapping = 1, .first_line = 1, .n_lines = 2, .address = 78, .is_folded = true},
+             {.mapping = 0, .address = 0x4f0},
+             {.mapping = HEARTH_NO_INDEX, .address = UINT64_MAX},
+             {.mapping = 2, .address = 0},
+             {.mapping = 1, .first_line = 3, .n_lines = 1},
+             {.mapping = 1, .first_line = 4, .n_lines = 1},
+             {.mapping = 1, .first_line = 5, .n_lines = 1}},
+        .stack_first = {0, 3, 6, 7, 7, 9},
+        .stack_locs = {2, 1, 0, 3, 4, 5, 6, 2, 7},
+    };
+    s->profile = (struct hearth_profile){.strings = s->strings,
+                                         .mappings = s->mappings,
+                                         .functions = s->functions,
+                                         .lines = s->lines,
+                                         .locations = s->locations,
+                                         .stack_first = s->stack_first,
+                                         .stack_locs = s->stack_locs,
+                                         .n_strings = N_SMALL_STRINGS,
+                                         .n_mappings = 3,
+                                         .n_functions = 4,
+                                         .n_lines = 6,
+                                         .n_locations = 8,
+                                         .n_samples = 5,
+                                         .n_stack_locs = 9};
+}
+
+static void assert_names(const struct hearth_dict *dict, uint32_t stack, const char *leaf_first)
+{
+    char got[256] = "";
+    size_t n = 0;
+    for (uint32_t node = dict->stack_node[stack]; node != 0; node = dict->node_parent[node]) {
+        struct hearth_str name = dict->strings[dict->node_name[node]];
+        n += (size_t)snprintf(got + n, sizeof got - n, "%s" HEARTH_STR_FMT, n > 0 ? ";" : "",
+                              HEARTH_STR_ARG(name));
+    }
+    assert_string_equal(got, leaf_first);
+}
+
+static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    uint32_t *ids = resolve(writer, &small.profile, &arena);
+    ship(writer, dict);
+    for (uint32_t s = 0; s < 5; s++) {
+        assert_int_equal(ids[s], s);
+        assert_same_stack(dict, ids[s], &small.profile, s);
+    }
+    build_tree(dict);
+    assert_names(dict, 0, "0x4f0 [libc.so.6];inlined;work;main");
+    assert_names(dict, 1, "0xffffffffffffffff;0x0;main");
+    assert_int_equal(dict->strings[dict->node_name[dict->stack_node[2]]].n, 0);
+    assert_int_equal(dict->node_parent[dict->stack_node[2]], 0);
+    assert_int_equal(dict->stack_node[3], 0);
+    /* main of other.c and main at another line are the same frame name: one node. */
+    assert_names(dict, 4, "0x4f0 [libc.so.6];main");
+    assert_int_equal(dict->node_parent[dict->stack_node[4]],
+                     dict->node_parent[dict->node_parent[dict->node_parent[dict->stack_node[0]]]]);
+    /* 4 function names of which `main` once, and the made-up names once each. */
+    assert_int_equal(dict->node_name[dict->stack_node[4]], dict->node_name[dict->stack_node[0]]);
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_arena_release(&arena);
+}
+
+static void made_up_names_do_not_disturb_the_ids_of_later_chunks(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    small.profile.n_samples = 2;
+    (void)resolve(writer, &small.profile, &arena);
+    ship(writer, dict);
+    build_tree(dict);
+    uint32_t n_strings = dict->n_strings;
+    small.strings[WORK] = HEARTH_STR("later");
+    small.strings[OTHER] = HEARTH_STR("later.c");
+    small.profile.n_samples = 5;
+    uint32_t *ids = resolve(writer, &small.profile, &arena);
+    ship(writer, dict);
+    build_tree(dict);
+    assert_int_equal(dict->n_strings, n_strings + 2);
+    for (uint32_t s = 0; s < 5; s++) {
+        assert_same_stack(dict, ids[s], &small.profile, s);
+    }
+    assert_names(dict, ids[0], "0x4f0 [libc.so.6];inlined;later;main");
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_arena_release(&arena);
+}
+
+/* The first stack's key after one change, compared with the key before. */
+static void assert_change(struct small *changed, bool key_differs, const char *what)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct small original;
+    small_init(&original);
+    struct hearth_stack_keys a = keys_of(&original.profile, &arena);
+    struct hearth_stack_keys b = keys_of(&changed->profile, &arena);
+    if (hearth_hash128_eq(a.stack[0], b.stack[0]) == key_differs) {
+        fail_msg("%s %s the stack's key", what, key_differs ? "does not change" : "changes");
+    }
+    hearth_arena_release(&arena);
+}
+
+#define CHANGE(differs, assignment)                                       \
+    do {                                                                  \
+        struct small s;                                                   \
+        small_init(&s);                                                   \
+        s.profile = (struct hearth_profile){.strings = s.strings,         \
+                                            .mappings = s.mappings,       \
+                                            .functions = s.functions,     \
+                                            .lines = s.lines,             \
+                                            .locations = s.locations,     \
+                                            .stack_first = s.stack_first, \
+                                            .stack_locs = s.stack_locs,   \
+                                            .n_strings = N_SMALL_STRINGS, \
+                                            .n_mappings = 3,              \
+                                            .n_functions = 4,             \
+                                            .n_locations = 8,             \
+                                            .n_samples = 1};              \
+        assignment;                                                       \
+        assert_change(&s, (differs), #assignment);                        \
+    } while (0)
+
+static void a_stack_is_identified_by_its_locations_lines_and_mappings(void **state)
+{
+    (void)state;
+    CHANGE(true, s.strings[MAIN] = HEARTH_STR("Main"));
+    CHANGE(true, s.strings[FILE_C] = HEARTH_STR("A.c"));
+    CHANGE(true, s.strings[BUILD] = HEARTH_STR("b02d"));
+    CHANGE(true, s.functions[0].system_name = WORK);
+    CHANGE(true, s.functions[1].start_line = 1);
+    CHANGE(true, s.lines[2].line = 9);
+    CHANGE(true, s.lines[1].function = 0);
+    CHANGE(true, s.locations[1].n_lines = 1);
+    CHANGE(true, s.locations[1].is_folded = false);
+    CHANGE(true, s.locations[0].mapping = HEARTH_NO_INDEX);
+    CHANGE(true, s.locations[2].address++);
+    CHANGE(true, s.mappings[0].start++);
+    CHANGE(true, s.mappings[0].limit++);
+    CHANGE(true, s.mappings[0].offset++);
+    CHANGE(true, s.mappings[0].has_functions = true);
+    CHANGE(true, s.mappings[1].has_inline_frames = true);
+    CHANGE(true, s.stack_locs[0] = 3);
+    CHANGE(true, s.stack_first[1] = 2);
+    CHANGE(true, {
+        s.stack_locs[0] = 1;
+        s.stack_locs[1] = 2;
+    });
+    /* Not part of it: addresses of symbolised code, ranges of mappings that have functions, other
+     * stacks. */
+    CHANGE(false, s.locations[1].address = 1);
+    CHANGE(false, s.mappings[1].start = 99);
+    CHANGE(false, s.mappings[1].limit = 99);
+    CHANGE(false, s.mappings[2].start = 99);
+    CHANGE(false, s.locations[3].address = 99);
+    /* Nor the numbering: the same text under another index. */
+    CHANGE(false, {
+        s.strings[OTHER] = HEARTH_STR("main");
+        s.functions[0].name = OTHER;
+    });
+    CHANGE(false, {
+        s.functions[3] = s.functions[0];
+        s.lines[0].function = 3;
+    });
+}
+
+static void long_locations_differ_in_any_line(void **state)
+{
+    (void)state;
+    enum {
+        N = 100
+    };
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct small small;
+    small_init(&small);
+    struct hearth_line *lines = synth_array(&arena, N, sizeof *lines);
+    small.profile.lines = lines;
+    small.locations[0] = (struct hearth_location){.mapping = 1, .n_lines = N};
+    small.locations[1].n_lines = 0;
+    small.profile.n_samples = 1;
+    struct hearth_hash128 seen[N + 1];
+    for (uint32_t i = 0; i <= N; i++) {
+        if (i < N) {
+            lines[i].line = 5;
+        }
+        seen[i] = keys_of(&small.profile, &arena).stack[0];
+        lines[i < N ? i : 0].line = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            assert_false(hearth_hash128_eq(seen[i], seen[j]));
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
+static void equal_stacks_share_an_id_and_dangling_ones_have_none(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    small.stack_first[3] = 8; /* sample 2: locations 6, 2 */
+    small.stack_first[4] = 10;
+    small.stack_first[5] = 12;
+    small.stack_first[6] = 15;
+    small.profile.n_samples = 6;
+    small.stack_locs[8] = 6; /* sample 3: the same again */
+    small.stack_locs[9] = 2;
+    small.stack_locs[10] = 6; /* sample 4: dangling */
+    small.stack_locs[11] = HEARTH_NO_INDEX;
+    memcpy(&small.stack_locs[12], &small.stack_locs[0],
+           3 * sizeof(uint32_t)); /* sample 5: as sample 0 */
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    uint32_t *ids = resolve(writer, &small.profile, &arena);
+    const uint32_t want[] = {0, 1, 2, 2, HEARTH_NO_INDEX, 0};
+    assert_memory_equal(ids, want, sizeof want);
+    assert_int_equal(hearth_dict_writer_stacks(writer), 3);
+    hearth_dict_writer_free(writer);
+    hearth_arena_release(&arena);
+}
+
+static void a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct synth_world world;
+    synth_world_init(&world, 9, 300, 600, 900, 12, &arena);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_dict *dict = hearth_dict_new();
+    struct hearth_profile first = synth_profile(&world, 100, 1, &arena, NULL);
+    struct hearth_profile second = synth_profile(&world, 100, 1, &arena, NULL);
+    struct hearth_buf lost, sent, rest;
+    struct hearth_dict_mark upto, later, lost_upto;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_buf_init(&lost, 0);
+    hearth_buf_init(&sent, 0);
+    hearth_buf_init(&rest, 0);
+
+    uint32_t *ids_first = resolve(writer, &first, &arena);
+    hearth_dict_writer_cut(writer, &lost, &lost_upto);
+    assert_int_equal(hearth_dict_writer_committed(writer).n_stacks, 0);
+    hearth_dict_writer_cut(writer, &sent, &upto);
+    assert_true(hearth_str_eq(hearth_buf_view(&lost), hearth_buf_view(&sent)));
+    uint32_t *ids_second = resolve(writer, &second, &arena); /* while the transaction runs */
+    hearth_dict_writer_commit(writer, upto);
+    hearth_dict_writer_commit(writer, upto); /* again: nothing more */
+    assert_int_equal(hearth_dict_writer_committed(writer).n_stacks, upto.n_stacks);
+    assert_true(hearth_dict_writer_pending(writer));
+    hearth_dict_writer_cut(writer, &rest, &later);
+    hearth_dict_writer_commit(writer, later);
+    assert_false(hearth_dict_writer_pending(writer));
+
+    assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&rest), &err),
+                     HEARTH_CORRUPT); /* a gap */
+    assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&sent), &err), HEARTH_OK);
+    assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&sent), &err),
+                     HEARTH_CORRUPT); /* twice */
+    assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&rest), &err), HEARTH_OK);
+    for (uint32_t s = 0; s < 100; s++) {
+        assert_same_stack(dict, ids_first[s], &first, s);
+        assert_same_stack(dict, ids_second[s], &second, s);
+    }
+    hearth_buf_release(&lost);
+    hearth_buf_release(&sent);
+    hearth_buf_release(&rest);
+    hearth_dict_writer_free(writer);
+    hearth_dict_free(dict);
+    hearth_arena_release(&arena);
+}
+
+/* With every allocation refused in turn, the writer goes on and ends up with whole, readable
+ * entries. */
+static void refused_memory_leaves_the_writer_whole(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct synth_world world;
+    synth_world_init(&world, 11, 120, 240, 400, 8, &arena);
+    struct hearth_profile profiles[3];
+    struct hearth_stack_keys keys[3];
+    for (int i = 0; i < 3; i++) {
+        profiles[i] = synth_profile(&world, 90, 1, &arena, NULL);
+        keys[i] = keys_of(&profiles[i], &arena);
+    }
+    uint32_t n_refused = 0;
+    bool refused = true;
+    for (uint64_t n = 1; refused; n++) {
+        refused = false;
+        struct hearth_dict_writer *writer = hearth_dict_writer_new();
+        struct hearth_dict *dict = hearth_dict_new();
+        uint32_t ids[3][90];
+        for (int i = 0; i < 3; i++) {
+            struct hearth_err err = HEARTH_ERR_INIT;
+            hearth_mem_fail_after(n);
+            enum hearth_status status =
+                hearth_dict_writer_resolve(writer, &profiles[i], &keys[i], ids[i], &err);
+            hearth_mem_fail_after(0);
+            if (status != HEARTH_OK) {
+                assert_int_equal(status, HEARTH_NO_MEMORY);
+                refused = true;
+                n_refused++;
+                ship(writer, dict); /* what is there is whole */
+                assert_int_equal(
+                    hearth_dict_writer_resolve(writer, &profiles[i], &keys[i], ids[i], &err),
+                    HEARTH_OK);
+            }
+        }
+        ship(writer, dict);
+        build_tree(dict);
+        for (int i = 0; i < 3; i++) {
+            for (uint32_t s = 0; s < 90; s++) {
+                assert_same_stack(dict, ids[i][s], &profiles[i], s);
+                assert_same_path(dict, ids[i][s], &profiles[i], s);
+            }
+        }
+        hearth_dict_writer_free(writer);
+        hearth_dict_free(dict);
+    }
+    assert_true(n_refused > 20);
+    hearth_arena_release(&arena);
+}
+
+static void refused_memory_leaves_the_reader_as_it_was(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct small small;
+    small_init(&small);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    uint32_t *ids = resolve(writer, &small.profile, &arena);
+    struct hearth_buf chunk;
+    struct hearth_dict_mark upto;
+    hearth_buf_init(&chunk, 0);
+    hearth_dict_writer_cut(writer, &chunk, &upto);
+    bool done = false;
+    for (uint64_t n = 1; !done; n++) {
+        struct hearth_err err = HEARTH_ERR_INIT;
+        hearth_mem_fail_after(n);
+        struct hearth_dict *dict = hearth_dict_new();
+        enum hearth_status applied = dict == NULL
+                                         ? HEARTH_NO_MEMORY
+                                         : hearth_dict_apply(dict, hearth_buf_view(&chunk), &err);
+        enum hearth_status built =
+            applied == HEARTH_OK ? hearth_dict_build_tree(dict, &err) : applied;
+        hearth_mem_fail_after(0);
+        done = built == HEARTH_OK;
+        assert_true(done || built == HEARTH_NO_MEMORY);
+        if (dict != NULL) {
+            if (applied != HEARTH_OK) {
+                assert_int_equal(dict->n_strings, 1);
+                assert_int_equal(dict->n_locations + dict->n_stacks + dict->n_lines, 0);
+                assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&chunk), &err), HEARTH_OK);
+            }
+            build_tree(dict);
+            for (uint32_t s = 0; s < 5; s++) {
+                assert_same_stack(dict, ids[s], &small.profile, s);
+            }
+            assert_names(dict, 0, "0x4f0 [libc.so.6];inlined;work;main");
+        }
+        hearth_dict_free(dict);
+    }
+    hearth_buf_release(&chunk);
+    hearth_dict_writer_free(writer);
+    hearth_arena_release(&arena);
+}
+
+static void a_full_table_is_reported_and_known_stacks_still_resolve(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&arena, 0);
+    for (int t = 0; t <= HEARTH_DICT_N_TABLES; t++) {
+        struct hearth_dict_writer *writer = hearth_dict_writer_new();
+        small.profile.n_samples = 1;
+        uint32_t *ids = resolve(writer, &small.profile, &arena);
+        if (t < HEARTH_DICT_N_TABLES) {
+            struct hearth_dict_section *section = &writer->sections[t];
+            section->n_committed = UINT32_MAX - 1 - section->n_pending;
+        } else {
+            writer->n_frames = HEARTH_DICT_MAX_FRAMES - 3;
+        }
+        small.profile.n_samples = 5;
+        small.strings[OTHER] = HEARTH_STR("new");
+        struct hearth_stack_keys keys = keys_of(&small.profile, &arena);
+        uint32_t all[5];
+        assert_int_equal(hearth_dict_writer_resolve(writer, &small.profile, &keys, all, &err),
+                         HEARTH_RESOURCE_EXHAUSTED);
+        small.profile.n_samples = 1;
+        assert_int_equal(hearth_dict_writer_resolve(writer, &small.profile, &keys, ids, &err),
+                         HEARTH_OK);
+        assert_int_equal(ids[0], 0);
+        hearth_dict_writer_free(writer);
+    }
+    hearth_arena_release(&arena);
+}
+
+static void a_symbol_that_is_not_utf8_is_refused(void **state)
+{
+    (void)state;
+    struct small small;
+    small_init(&small);
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&arena, 0);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    small.strings[WORK] = HEARTH_STR("w\xffrk");
+    struct hearth_stack_keys keys = keys_of(&small.profile, &arena);
+    uint32_t ids[5];
+    assert_int_equal(hearth_dict_writer_resolve(writer, &small.profile, &keys, ids, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    hearth_dict_writer_free(writer);
+    hearth_arena_release(&arena);
+}
+
+/* Every state of a dictionary that a chunk may change. */
+static void assert_unchanged(const struct hearth_dict *dict, const struct hearth_dict *before)
+{
+    assert_int_equal(dict->n_strings, before->n_strings);
+    assert_int_equal(dict->n_mappings, before->n_mappings);
+    assert_int_equal(dict->n_functions, before->n_functions);
+    assert_int_equal(dict->n_lines, before->n_lines);
+    assert_int_equal(dict->n_locations, before->n_locations);
+    assert_int_equal(dict->n_stacks, before->n_stacks);
+    assert_int_equal(dict->n_nodes, before->n_nodes);
+}
+
+static void apply_exact(struct hearth_dict *dict, const char *bytes, size_t n, bool must_fail)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_dict before = *dict;
+    char *copy = malloc(n == 0 ? 1 : n);
+    memcpy(copy, bytes, n);
+    enum hearth_status status = hearth_dict_apply(dict, hearth_str_n(copy, n), &err);
+    free(copy);
+    assert_true(!must_fail || status == HEARTH_CORRUPT);
+    if (status != HEARTH_OK) {
+        assert_unchanged(dict, &before);
+    }
+    assert_int_equal(hearth_dict_build_tree(dict, &err), HEARTH_OK);
+}
+
+static void damaged_chunks_change_nothing(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct small small;
+    small_init(&small);
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    (void)resolve(writer, &small.profile, &arena);
+    struct hearth_buf chunk;
+    struct hearth_dict_mark upto;
+    hearth_buf_init(&chunk, 0);
+    hearth_dict_writer_cut(writer, &chunk, &upto);
+    for (size_t n = 0; n < chunk.n; n++) {
+        struct hearth_dict *dict = hearth_dict_new();
+        apply_exact(dict, chunk.p, n, true);
+        apply_exact(dict, chunk.p, chunk.n, false);
+        assert_int_equal(dict->n_stacks, 5);
+        hearth_dict_free(dict);
+    }
+    hearth_buf_byte(&chunk, 0);
+    struct hearth_dict *dict = hearth_dict_new();
+    apply_exact(dict, chunk.p, chunk.n--, true);
+    hearth_dict_free(dict);
+    for (size_t i = 0; i < chunk.n; i++) {
+        for (unsigned bit = 0; bit < 256; bit++) {
+            char was = chunk.p[i];
+            chunk.p[i] = (char)(unsigned char)bit;
+            dict = hearth_dict_new();
+            apply_exact(dict, chunk.p, chunk.n, false);
+            hearth_dict_free(dict);
+            chunk.p[i] = was;
+        }
+    }
+    hearth_buf_release(&chunk);
+    hearth_dict_writer_free(writer);
+    hearth_arena_release(&arena);
+}
+
+/* Text of a chunk made by hand: the five sections, each with its count. */
+struct section_text {
+    uint32_t start, count;
+    struct hearth_str bytes;
+};
+
+static enum hearth_status apply_sections(struct hearth_dict *dict,
+                                         const struct section_text *sections)
+{
+    struct hearth_buf chunk;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_buf_init(&chunk, 0);
+    hearth_buf_byte(&chunk, 1);
+    for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
+        hearth_buf_varint(&chunk, sections[t].start);
+        hearth_buf_varint(&chunk, sections[t].count);
+        hearth_buf_varint(&chunk, sections[t].bytes.n);
+    }
+    for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
+        hearth_buf_str(&chunk, sections[t].bytes);
+    }
+    enum hearth_status status = hearth_dict_apply(dict, hearth_buf_view(&chunk), &err);
+    hearth_buf_release(&chunk);
+    return status;
+}
+
+static void indices_beyond_their_table_are_corrupt(void **state)
+{
+    (void)state;
+    const struct section_text good[HEARTH_DICT_N_TABLES] = {
+        {1, 1, HEARTH_STR("\x01x")},
+        {0, 1, HEARTH_STR("\x01\x00\x01")},
+        {0, 1, HEARTH_STR("\x01\x01\x00\x00")},
+        {0, 1, HEARTH_STR("\x01\x02\x01\x0e")},
+        {0, 1, HEARTH_STR("\x02\x00\x00")},
+    };
+    const struct {
+        int table;
+        struct section_text section;
+    } bad[] = {
+        {0, {1, 1, HEARTH_STR("\x02x")}},    /* text longer than the section */
+        {0, {1, 1, HEARTH_STR("\x01\xff")}}, /* not UTF-8 */
+        {0, {1, 1, HEARTH_STR("\x01\x00")}}, /* NUL */
+        {0, {1, 1, HEARTH_STR("\x01xy")}},   /* left over */
+        {0, {0, 1, HEARTH_STR("\x01x")}},    /* string 0 is implied */
+        {0, {1, 0, HEARTH_STR("\x01x")}},
+        {1, {0, 1, HEARTH_STR("\x02\x00\x01")}},     /* file name */
+        {1, {0, 1, HEARTH_STR("\x00\x02\x01")}},     /* build id */
+        {1, {0, 1, HEARTH_STR("\x00\x00\x11")}},     /* unknown flag */
+        {1, {0, 1, HEARTH_STR("\x00\x00\x00")}},     /* no range */
+        {2, {0, 1, HEARTH_STR("\x02\x00\x00\x00")}}, /* name */
+        {2, {0, 1, HEARTH_STR("\x00\x02\x00\x00")}}, /* system name */
+        {2, {0, 1, HEARTH_STR("\x00\x00\x02\x00")}}, /* file name */
+        {3, {0, 1, HEARTH_STR("\x02\x02\x01\x0e")}}, /* mapping */
+        {3, {0, 1, HEARTH_STR("\x01\x02\x02\x0e")}}, /* function */
+        {3, {0, 1, HEARTH_STR("\x01\x04\x01\x0e")}}, /* more lines than bytes */
+        {3, {0, 1, HEARTH_STR("\x01\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01")}},
+        {4, {0, 1, HEARTH_STR("\x02\x00\x02")}}, /* location */
+        {4, {0, 1, HEARTH_STR("\x02\x00\x01")}}, /* location -1 */
+        {4, {0, 1, HEARTH_STR("\x03\x00\x00")}}, /* deeper than its bytes */
+        {4, {0, 1, HEARTH_STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
+        {4, {0, 4, HEARTH_STR("\x02\x00\x00")}}, /* a count that cannot fit */
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
+        struct section_text sections[HEARTH_DICT_N_TABLES];
+        memcpy(sections, good, sizeof good);
+        sections[bad[i].table] = bad[i].section;
+        struct hearth_dict *dict = hearth_dict_new();
+        if (apply_sections(dict, sections) != HEARTH_CORRUPT) {
+            fail_msg("bad section %zu is accepted", i);
+        }
+        assert_int_equal(dict->n_strings, 1);
+        assert_int_equal(apply_sections(dict, good), HEARTH_OK);
+        build_tree(dict);
+        assert_names(dict, 0, "x;x");
+        hearth_dict_free(dict);
+    }
+}
+
+/* A few bytes may name many frames: a location of many lines, many times over. */
+static void a_frame_bomb_is_refused_before_it_costs_memory(void **state)
+{
+    (void)state;
+    enum {
+        N_LINES = 20000,
+        DEPTH = 5000
+    };
+    struct hearth_buf locations, stacks;
+    hearth_buf_init(&locations, 0);
+    hearth_buf_init(&stacks, 0);
+    hearth_buf_byte(&locations, 0);
+    hearth_buf_varint(&locations, (uint64_t)N_LINES << 1);
+    for (int i = 0; i < N_LINES; i++) {
+        hearth_buf_byte(&locations, 0);
+        hearth_buf_byte(&locations, 0);
+    }
+    hearth_buf_varint(&stacks, DEPTH);
+    for (int i = 0; i < DEPTH; i++) {
+        hearth_buf_byte(&stacks, 0);
+    }
+    const struct section_text sections[HEARTH_DICT_N_TABLES] = {
+        {1, 0, {NULL, 0}},
+        {0, 0, {NULL, 0}},
+        {0, 0, {NULL, 0}},
+        {0, 1, hearth_buf_view(&locations)},
+        {0, 1, hearth_buf_view(&stacks)},
+    };
+    struct hearth_dict *dict = hearth_dict_new();
+    assert_int_equal(apply_sections(dict, sections), HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(dict->n_locations, 0);
+    hearth_dict_free(dict);
+    hearth_buf_release(&locations);
+    hearth_buf_release(&stacks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_learns_every_stack_that_a_writer_resolved),
+        cmocka_unit_test(the_name_tree_has_one_node_for_each_path),
+        cmocka_unit_test(keeps_unsymbolised_inlined_folded_and_empty_stacks),
+        cmocka_unit_test(made_up_names_do_not_disturb_the_ids_of_later_chunks),
+        cmocka_unit_test(a_stack_is_identified_by_its_locations_lines_and_mappings),
+        cmocka_unit_test(long_locations_differ_in_any_line),
+        cmocka_unit_test(equal_stacks_share_an_id_and_dangling_ones_have_none),
+        cmocka_unit_test(a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part),
+        cmocka_unit_test(refused_memory_leaves_the_writer_whole),
+        cmocka_unit_test(refused_memory_leaves_the_reader_as_it_was),
+        cmocka_unit_test(a_full_table_is_reported_and_known_stacks_still_resolve),
+        cmocka_unit_test(a_symbol_that_is_not_utf8_is_refused),
+        cmocka_unit_test(damaged_chunks_change_nothing),
+        cmocka_unit_test(indices_beyond_their_table_are_corrupt),
+        cmocka_unit_test(a_frame_bomb_is_refused_before_it_costs_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
