@@ -1,0 +1,295 @@
+/*
+ * front.c -- the parts put together: start, readiness, drain, the ticker, and the order in which
+ * everything stops.
+ */
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+
+#include "acceptor.h"
+#include "front_internal.h"
+#include "grpc_server.h"
+#include "http_server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS (100 * HEARTH_NS_PER_MS)
+
+void hearth_front_options_init(struct hearth_front_options *options)
+{
+    *options = (struct hearth_front_options){
+        .max_connections = 8192,
+        .max_header_bytes = 64 * 1024,
+        .max_streams = 256,
+        .max_request_bytes = 256 * 1024 * 1024,
+        .first_bytes_timeout_ns = 10 * HEARTH_NS_PER_SEC,
+        .http_idle_timeout_ns = 120 * HEARTH_NS_PER_SEC,
+        .grpc_keepalive_ns = 60 * HEARTH_NS_PER_SEC,
+        .default_deadline_ns = 60 * HEARTH_NS_PER_SEC,
+        .max_query_memory_bytes = 1024 * 1024 * 1024,
+        .max_queued_requests = 4096,
+        .memory_quota_bytes = 512 * 1024 * 1024,
+        .version = "",
+    };
+}
+
+bool hearth_front_is_ready(struct hearth_front *front, char reason[256])
+{
+    if (atomic_load(&front->is_draining)) {
+        (void)pthread_mutex_lock(&front->drain_lock);
+        memcpy(reason, front->drain_reason, sizeof front->drain_reason);
+        (void)pthread_mutex_unlock(&front->drain_lock);
+        return false;
+    }
+    return front->ready == NULL || front->ready(front->ready_context, reason);
+}
+
+void hearth_front_drain(struct hearth_front *front, const char *reason)
+{
+    (void)pthread_mutex_lock(&front->drain_lock);
+    (void)snprintf(front->drain_reason, sizeof front->drain_reason, "%s", reason);
+    (void)pthread_mutex_unlock(&front->drain_lock);
+    atomic_store(&front->is_draining, true);
+}
+
+/* ---- the ticker ---- */
+
+static void *run_ticker(void *arg)
+{
+    struct hearth_front *front = arg;
+    (void)pthread_mutex_lock(&front->tick_lock);
+    while (!front->ticker_ends) {
+        int64_t until = hearth_clock_mono_ns() + TICK_NS;
+        struct timespec at = {.tv_sec = until / HEARTH_NS_PER_SEC,
+                              .tv_nsec = until % HEARTH_NS_PER_SEC};
+        (void)pthread_cond_timedwait(&front->tick_wake, &front->tick_lock, &at);
+        (void)pthread_mutex_unlock(&front->tick_lock);
+        hearth_rpc_cancel_gone(front);
+        hearth_health_tick(front);
+        hearth_grpc_tick(front->grpc);
+        (void)pthread_mutex_lock(&front->tick_lock);
+    }
+    (void)pthread_mutex_unlock(&front->tick_lock);
+    return NULL;
+}
+
+static enum hearth_status start_ticker(struct hearth_front *front, struct hearth_err *err)
+{
+    sigset_t all, old;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    front->has_ticker = pthread_create(&front->ticker, NULL, run_ticker, front) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!front->has_ticker) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the front's ticker");
+    }
+    (void)pthread_setname_np(front->ticker, "front-ticker");
+    return HEARTH_OK;
+}
+
+static void stop_ticker(struct hearth_front *front)
+{
+    if (!front->has_ticker) {
+        return;
+    }
+    (void)pthread_mutex_lock(&front->tick_lock);
+    front->ticker_ends = true;
+    (void)pthread_cond_signal(&front->tick_wake);
+    (void)pthread_mutex_unlock(&front->tick_lock);
+    (void)pthread_join(front->ticker, NULL);
+    front->has_ticker = false;
+}
+
+/* ---- start ---- */
+
+static void init_locks(struct hearth_front *front)
+{
+    (void)pthread_mutex_init(&front->in_flight_lock, NULL);
+    (void)pthread_mutex_init(&front->watch_lock, NULL);
+    (void)pthread_mutex_init(&front->drain_lock, NULL);
+    (void)pthread_mutex_init(&front->tick_lock, NULL);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&front->tick_wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+static void free_front(struct hearth_front *front)
+{
+    (void)pthread_mutex_destroy(&front->in_flight_lock);
+    (void)pthread_mutex_destroy(&front->watch_lock);
+    (void)pthread_mutex_destroy(&front->drain_lock);
+    (void)pthread_mutex_destroy(&front->tick_lock);
+    (void)pthread_cond_destroy(&front->tick_wake);
+    hearth_mem_free(front);
+}
+
+static enum hearth_status start_pools(struct hearth_front *front, struct hearth_err *err)
+{
+    const struct hearth_front_options *options = &front->options;
+    long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = n_cpus < 1 ? 1 : (unsigned)n_cpus;
+    unsigned n_ingest = options->ingest_threads > 0 ? options->ingest_threads : n;
+    unsigned n_query = options->query_threads > 0 ? options->query_threads : 2 * n;
+    size_t max_queued = (size_t)options->max_queued_requests;
+    HEARTH_TRY(hearth_workers_start("finish", 1, SIZE_MAX, &front->finishers, err));
+    HEARTH_TRY(hearth_workers_start("ingest", n_ingest, max_queued, &front->ingest_pool, err));
+    return hearth_workers_start("query", n_query, max_queued, &front->query_pool, err);
+}
+
+static enum hearth_status
+start_network(struct hearth_front *front, const char *const *listen, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_grpc_start(front, &front->grpc, err));
+    HEARTH_TRY(hearth_http_start(front, &front->http, err));
+    struct hearth_acceptor_options options = {
+        .listen = listen,
+        .max_connections = (size_t)front->options.max_connections,
+        .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
+        .take_grpc = hearth_grpc_take,
+        .grpc_context = front->grpc,
+        .take_http = hearth_http_take,
+        .http_context = front->http,
+    };
+    HEARTH_TRY(hearth_acceptor_open(&options, &front->acceptor, err));
+    HEARTH_TRY(start_ticker(front, err));
+    return hearth_acceptor_run(front->acceptor, err);
+}
+
+static enum hearth_status check_options(const struct hearth_front_options *options,
+                                        struct hearth_err *err)
+{
+    const struct {
+        const char *name;
+        int64_t value, min;
+    } rules[] = {
+        {"max-connections", options->max_connections, 1},
+        {"max-header-bytes", options->max_header_bytes, 4096},
+        {"max-streams", options->max_streams, 1},
+        {"max-request-bytes", options->max_request_bytes, 1},
+        {"first-bytes-timeout", options->first_bytes_timeout_ns, 1},
+        {"http-idle-timeout", options->http_idle_timeout_ns, 0},
+        {"grpc-keepalive", options->grpc_keepalive_ns, HEARTH_NS_PER_MS},
+        {"default-deadline", options->default_deadline_ns, 0},
+        {"max-query-memory-bytes", options->max_query_memory_bytes, 0},
+        {"max-queued-requests", options->max_queued_requests, 1},
+        {"memory-quota-bytes", options->memory_quota_bytes, 0},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(rules); i++) {
+        if (rules[i].value < rules[i].min) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s is %lld; it must be at least %lld",
+                               rules[i].name, (long long)rules[i].value, (long long)rules[i].min);
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_front_start(const struct hearth_front_options *options,
+                                      struct hearth_ingest *ingest,
+                                      struct hearth_query_engine *query,
+                                      hearth_front_ready_fn *ready,
+                                      void *ready_context,
+                                      struct hearth_front **ret_front,
+                                      struct hearth_err *err)
+{
+    HEARTH_TRY(check_options(options, err));
+    struct hearth_front *front = hearth_mem_zalloc(sizeof *front);
+    if (front == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the front");
+    }
+    front->options = *options;
+    front->options.listen = NULL;
+    front->options.version = NULL;
+    (void)snprintf(front->version, sizeof front->version, "%s",
+                   options->version != NULL ? options->version : "");
+    front->ingest = ingest;
+    front->query = query;
+    front->ready = ready;
+    front->ready_context = ready_context;
+    init_locks(front);
+    enum hearth_status status = start_pools(front, err);
+    if (status == HEARTH_OK) {
+        status = start_network(front, options->listen, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_front_stop(front, 0);
+        return status;
+    }
+    for (size_t i = 0; hearth_front_address(front, i) != NULL; i++) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "front", "listening", "addr", hearth_front_address(front, i),
+                   NULL);
+    }
+    *ret_front = front;
+    return HEARTH_OK;
+}
+
+const char *hearth_front_address(const struct hearth_front *front, size_t i)
+{
+    return hearth_acceptor_address(front->acceptor, i);
+}
+
+/* ---- stop ---- */
+
+static bool is_idle(struct hearth_front *front)
+{
+    return hearth_rpc_in_flight(front) == 0 &&
+           (front->http == NULL || hearth_http_open_requests(front->http) == 0) &&
+           (front->grpc == NULL || hearth_grpc_has_stopped(front->grpc, 0));
+}
+
+/* Requests finish; the deadline past, they are cancelled. */
+static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_ns)
+{
+    while (!is_idle(front) && hearth_clock_mono_ns() < deadline_mono_ns) {
+        (void)usleep(2000);
+    }
+    if (is_idle(front)) {
+        return;
+    }
+    HEARTH_LOG(HEARTH_LOG_WARN, "front", "cancelling requests that did not finish in time",
+               "requests", hearth_log_i64((int64_t)hearth_rpc_in_flight(front)), NULL);
+    while (hearth_rpc_in_flight(front) > 0) {
+        hearth_rpc_cancel_all(front); /* again: a queued one may only now have begun */
+        if (front->grpc != NULL) {
+            hearth_grpc_cancel_calls(front->grpc);
+        }
+        (void)usleep(2000);
+    }
+}
+
+/*
+ * The order: nobody new is let in; gRPC clients are told to go; requests finish or are cancelled;
+ * then the libraries, which hold what the requests live in; last the threads that end requests.
+ */
+void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
+{
+    if (front == NULL) {
+        return;
+    }
+    if (!atomic_load(&front->is_draining)) {
+        hearth_front_drain(front, "stopping");
+    }
+    atomic_store(&front->is_stopping, true);
+    if (front->acceptor != NULL) {
+        hearth_acceptor_stop(front->acceptor);
+    }
+    if (front->grpc != NULL) {
+        hearth_grpc_begin_stop(front->grpc);
+    }
+    hearth_health_end_watches(front);
+    wait_for_requests(front, deadline_mono_ns);
+    stop_ticker(front);
+    if (front->grpc != NULL) {
+        hearth_grpc_cancel_calls(front->grpc); /* calls whose client never sent its message */
+    }
+    hearth_workers_stop(front->ingest_pool);
+    hearth_workers_stop(front->query_pool);
+    hearth_grpc_free(front->grpc);
+    hearth_http_free(front->http);
+    hearth_workers_stop(front->finishers);
+    hearth_acceptor_free(front->acceptor);
+    free_front(front);
+}

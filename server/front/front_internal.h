@@ -1,0 +1,64 @@
+/*
+ * front_internal.h -- what the files of this layer share: the front and its parts.
+ *
+ * Locks: `in_flight_lock` guards `in_flight`; `watch_lock` guards `watchers`. Neither is held while
+ * the other is taken, nor while anything blocks.
+ */
+#ifndef HEARTH_FRONT_FRONT_INTERNAL_H
+#define HEARTH_FRONT_FRONT_INTERNAL_H
+
+#include "hearth/front/front.h"
+
+#include "methods.h"
+#include "rpc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hearth_acceptor;
+struct hearth_grpc;
+struct hearth_http;
+
+struct hearth_front {
+    struct hearth_front_options options; /* `listen` is not kept */
+    char version[64];
+    struct hearth_ingest *ingest;
+    struct hearth_query_engine *query;
+    hearth_front_ready_fn *ready;
+    void *ready_context;
+
+    struct hearth_acceptor *acceptor;
+    struct hearth_grpc *grpc;
+    struct hearth_http *http;
+    struct hearth_workers *ingest_pool, *query_pool;
+    struct hearth_workers
+        *finishers; /* ends requests for threads that must not (hearth_rpc_end_later) */
+
+    pthread_mutex_t in_flight_lock;
+    struct hearth_rpc_list in_flight;
+    pthread_mutex_t watch_lock;
+    struct hearth_rpc *watchers;
+    _Atomic int64_t http_body_bytes; /* of bodies being collected or worked on */
+
+    pthread_mutex_t drain_lock; /* guards drain_reason */
+    char drain_reason[256];
+    _Atomic bool is_draining, is_stopping;
+
+    pthread_t ticker;
+    bool has_ticker;
+    pthread_mutex_t tick_lock; /* guards ticker_ends */
+    pthread_cond_t tick_wake;
+    bool ticker_ends;
+};
+
+/* Ready and not draining; else the reason. */
+bool hearth_front_is_ready(struct hearth_front *front, char reason[256]);
+
+/* svc_health.c: tell watchers of a changed state; end all watches. */
+void hearth_health_tick(struct hearth_front *front);
+void hearth_health_end_watches(struct hearth_front *front);
+/* The transport: a stream's message is out; its client has gone. */
+void hearth_health_sent(struct hearth_rpc *rpc);
+void hearth_health_gone(struct hearth_rpc *rpc);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * grpc_call.c -- calls as a state machine over tags. Runs on the queue's threads, except `finish`
+ * and `stream_send`, which come from wherever the work ends.
+ */
+#include "grpc_call.h"
+
+#include "hearth/base/mem.h"
+
+#include "acceptor.h"
+#include "front_internal.h"
+
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+
+#define PUSHBACK_MS      "1000"
+#define COPY_BELOW_BYTES 256u
+#define MAX_METADATA     (HEARTH_RPC_MAX_HEADERS + 1)
+
+enum call_state {
+    CALL_NEW,
+    CALL_READING,
+    CALL_WORKING,
+    CALL_SENDING,
+};
+
+struct call {
+    struct hearth_rpc rpc;
+    struct hearth_grpc *grpc;
+    grpc_call *call;
+    grpc_call_details details;
+    grpc_metadata_array metadata;
+    grpc_byte_buffer *body;
+    struct hearth_buf joined; /* the body, when it came in several slices */
+    grpc_byte_buffer *out;
+    grpc_slice status_text; /* must live until the batch is done */
+    grpc_metadata trailing[MAX_METADATA], leading[MAX_METADATA];
+    struct hearth_op op_new, op_close, op_read, op_send, op_stream;
+    int was_cancelled;
+    _Atomic int refs; /* chains that have not ended */
+    enum call_state state;
+    bool has_rpc, has_status_text, sent_leading;
+};
+
+static struct hearth_str slice_view(const grpc_slice *slice)
+{
+    return hearth_str_n((const char *)GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice));
+}
+
+static void unref_call(struct call *call)
+{
+    if (atomic_fetch_sub(&call->refs, 1) > 1) {
+        return;
+    }
+    if (call->has_rpc) {
+        hearth_rpc_release(&call->rpc);
+    }
+    if (call->call != NULL) {
+        grpc_call_unref(call->call);
+    }
+    grpc_call_details_destroy(&call->details);
+    grpc_metadata_array_destroy(&call->metadata);
+    grpc_byte_buffer_destroy(call->body);
+    grpc_byte_buffer_destroy(call->out);
+    hearth_buf_release(&call->joined);
+    if (call->has_status_text) {
+        grpc_slice_unref(call->status_text);
+    }
+    hearth_mem_free(call);
+}
+
+static void start_batch(struct call *call, const grpc_op *ops, size_t n, struct hearth_op *tag)
+{
+    grpc_call_error rc = grpc_call_start_batch(call->call, ops, n, tag, NULL);
+    HEARTH_ASSERT(rc == GRPC_CALL_OK); /* anything else is a misuse of ours */
+}
+
+/* ---- answering ---- */
+
+static void on_sent(struct hearth_op *op, bool ok)
+{
+    (void)ok; /* a client that has left has no use for the answer */
+    unref_call(HEARTH_CONTAINER_OF(op, struct call, op_send));
+}
+
+/* The buffer's bytes without a copy; small ones fit into the slice itself or are cheaper to copy.
+ */
+static grpc_byte_buffer *make_message(struct hearth_buf *packed)
+{
+    grpc_slice slice;
+    if (packed->n < COPY_BELOW_BYTES) {
+        slice = grpc_slice_from_copied_buffer(packed->p, packed->n);
+    } else {
+        size_t n;
+        char *bytes = hearth_buf_take(packed, &n);
+        slice = grpc_slice_new(bytes, n, hearth_mem_free);
+    }
+    grpc_byte_buffer *out = grpc_raw_byte_buffer_create(&slice, 1);
+    grpc_slice_unref(slice);
+    return out;
+}
+
+static grpc_metadata metadata_of(const char *name, const char *value)
+{
+    return (grpc_metadata){.key = grpc_slice_from_static_string(name),
+                           .value = grpc_slice_from_static_string(value)};
+}
+
+static grpc_op leading_op(struct call *call)
+{
+    const struct hearth_rpc *rpc = &call->rpc;
+    for (size_t i = 0; i < rpc->n_headers; i++) {
+        /* Values live in the request's arena, thus as long as the call. */
+        call->leading[i] = metadata_of(rpc->headers[i].name, rpc->headers[i].value);
+    }
+    call->sent_leading = true;
+    grpc_op op = {.op = GRPC_OP_SEND_INITIAL_METADATA};
+    op.data.send_initial_metadata.metadata = call->leading;
+    op.data.send_initial_metadata.count = rpc->n_headers;
+    return op;
+}
+
+static grpc_op status_op(struct call *call)
+{
+    const struct hearth_rpc *rpc = &call->rpc;
+    size_t n_trailing = 0;
+    if (rpc->status == HEARTH_UNAVAILABLE) {
+        call->trailing[n_trailing++] = metadata_of("grpc-retry-pushback-ms", PUSHBACK_MS);
+    }
+    grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+    int code = hearth_status_grpc(rpc->status);
+    op.data.send_status_from_server.status = (grpc_status_code)code;
+    op.data.send_status_from_server.trailing_metadata = call->trailing;
+    op.data.send_status_from_server.trailing_metadata_count = n_trailing;
+    if (rpc->status != HEARTH_OK) {
+        call->status_text = grpc_slice_from_copied_string(rpc->err.msg);
+        call->has_status_text = true;
+        op.data.send_status_from_server.status_details = &call->status_text;
+    }
+    return op;
+}
+
+static void finish_call(struct hearth_rpc *rpc)
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    HEARTH_ASSERT(call->state == CALL_READING || call->state == CALL_WORKING);
+    call->state = CALL_SENDING;
+    grpc_op ops[3];
+    size_t n = 0;
+    if (!call->sent_leading) {
+        ops[n++] = leading_op(call);
+    }
+    if (rpc->status == HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+        call->out = make_message(&rpc->packed);
+        ops[n] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
+        ops[n++].data.send_message.send_message = call->out;
+    }
+    ops[n++] = status_op(call);
+    start_batch(call, ops, n, &call->op_send);
+}
+
+static void on_stream_sent(struct hearth_op *op, bool ok)
+{
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_stream);
+    (void)ok;
+    grpc_byte_buffer_destroy(call->out);
+    call->out = NULL;
+    hearth_health_sent(&call->rpc);
+}
+
+static bool stream_send(struct hearth_rpc *rpc, const void *message, size_t n_bytes)
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    if (call->out != NULL) {
+        return false;
+    }
+    grpc_slice slice = grpc_slice_from_copied_buffer(message, n_bytes);
+    call->out = grpc_raw_byte_buffer_create(&slice, 1);
+    grpc_slice_unref(slice);
+    grpc_op ops[2];
+    size_t n = 0;
+    if (!call->sent_leading) {
+        ops[n++] = leading_op(call);
+    }
+    ops[n] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
+    ops[n++].data.send_message.send_message = call->out;
+    start_batch(call, ops, n, &call->op_stream);
+    return true;
+}
+
+static void on_close(struct hearth_op *op, bool ok)
+{
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_close);
+    (void)ok;
+    if (call->was_cancelled != 0) {
+        atomic_store(&call->rpc.cancel.cancelled, true);
+        if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0) {
+            hearth_health_gone(&call->rpc);
+        }
+    }
+    unref_call(call);
+}
+
+/* ---- reading ---- */
+
+static void drop_body(struct hearth_rpc *rpc)
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    grpc_byte_buffer_destroy(call->body);
+    call->body = NULL;
+    hearth_buf_release(&call->joined);
+    rpc->body = hearth_str_n(NULL, 0);
+}
+
+/* The bytes as one piece, as they came: compressed ones stay so. */
+static enum hearth_status view_body(struct call *call, struct hearth_err *err)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    grpc_byte_buffer *body = call->body;
+    if (body == NULL || body->type != GRPC_BB_RAW) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the call carries no whole message");
+    }
+    grpc_compression_algorithm algorithm = body->data.raw.compression;
+    rpc->compression = algorithm == GRPC_COMPRESS_GZIP      ? HEARTH_COMPRESSION_GZIP
+                       : algorithm == GRPC_COMPRESS_DEFLATE ? HEARTH_COMPRESSION_ZLIB
+                                                            : HEARTH_COMPRESSION_NONE;
+    const grpc_slice_buffer *slices = &body->data.raw.slice_buffer;
+    if (slices->count == 1) {
+        rpc->body = slice_view(&slices->slices[0]);
+        return HEARTH_OK;
+    }
+    if (hearth_buf_reserve(&call->joined, slices->length) == NULL && slices->length > 0) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a message of %zu bytes",
+                           slices->length);
+    }
+    for (size_t i = 0; i < slices->count; i++) {
+        hearth_buf_str(&call->joined, slice_view(&slices->slices[i]));
+    }
+    rpc->body = hearth_buf_view(&call->joined);
+    return HEARTH_OK;
+}
+
+static void on_read(struct hearth_op *op, bool ok)
+{
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_read);
+    struct hearth_rpc *rpc = &call->rpc;
+    (void)ok;
+    enum hearth_status status = view_body(call, &rpc->err);
+    if (status != HEARTH_OK) {
+        hearth_rpc_refuse(rpc, status);
+        return;
+    }
+    call->state = CALL_WORKING;
+    hearth_rpc_start(rpc);
+}
+
+static enum hearth_status read_metadata(struct call *call, struct hearth_err *err)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    size_t n_tenants = 0;
+    struct hearth_str tenant = {0};
+    for (size_t i = 0; i < call->metadata.count; i++) {
+        struct hearth_str key = slice_view(&call->metadata.metadata[i].key);
+        struct hearth_str value = slice_view(&call->metadata.metadata[i].value);
+        if (hearth_str_eq_c(key, "x-scope-orgid")) {
+            if (n_tenants++ == 0) {
+                tenant = value;
+            }
+        } else if (hearth_str_eq_c(key, "accept")) {
+            struct hearth_accept accept;
+            if (!hearth_accept_parse(value, &accept)) {
+                return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "malformed accept metadata");
+            }
+            rpc->utf8_label_names = rpc->utf8_label_names || accept.utf8_label_names;
+        }
+    }
+    if ((rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
+        return HEARTH_OK;
+    }
+    return hearth_tenant_find(rpc->front->options.multitenancy, n_tenants, tenant, &rpc->tenant,
+                              err);
+}
+
+static int64_t remaining_ns(gpr_timespec deadline)
+{
+    if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
+        return INT64_MAX;
+    }
+    gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+    int64_t ns;
+    if (__builtin_mul_overflow(left.tv_sec, HEARTH_NS_PER_SEC, &ns) ||
+        __builtin_add_overflow(ns, (int64_t)left.tv_nsec, &ns)) {
+        return left.tv_sec < 0 ? 0 : INT64_MAX;
+    }
+    return ns < 0 ? 0 : ns;
+}
+
+/* The core says "fd:12" of a channel that was made from a descriptor. */
+static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    char *text = grpc_call_get_peer(call->call);
+    int64_t fd = -1;
+    struct hearth_str peer = hearth_str_c(text);
+    if (hearth_str_starts(peer, HEARTH_STR("fd:"))) {
+        (void)hearth_str_to_i64(hearth_str_n(peer.p + 3, peer.n - 3), &fd);
+    }
+    gpr_free(text);
+    hearth_peers_text(hearth_acceptor_peers(rpc->front->acceptor), (int)fd, out);
+}
+
+/* A method that nobody offers: for the answer and the log. */
+static const struct hearth_method g_unknown = {
+    .path = "/unknown",
+    .pool = HEARTH_POOL_QUERY,
+};
+
+static void begin_call(struct call *call)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    struct hearth_str path = slice_view(&call->details.method);
+    const struct hearth_method *method = hearth_method_find(path);
+    hearth_rpc_init(rpc, call->grpc->front, method != NULL ? method : &g_unknown);
+    call->has_rpc = true;
+    rpc->transport = "grpc";
+    rpc->drop_body = drop_body;
+    rpc->finish = finish_call;
+    rpc->stream_send = stream_send;
+    rpc->peer_text = peer_text;
+
+    /* First of all, or a client that leaves would be noticed only at the end. */
+    atomic_store(&call->refs, 2);
+    call->state = CALL_READING;
+    grpc_op close = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+    close.data.recv_close_on_server.cancelled = &call->was_cancelled;
+    start_batch(call, &close, 1, &call->op_close);
+
+    if (method == NULL) {
+        hearth_rpc_refuse(rpc, HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                                           "unknown method \"" HEARTH_STR_FMT "\"",
+                                           HEARTH_STR_ARG(path)));
+        return;
+    }
+    enum hearth_status status = read_metadata(call, &rpc->err);
+    if (status != HEARTH_OK) {
+        hearth_rpc_refuse(rpc, status);
+        return;
+    }
+    hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
+    grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
+    read.data.recv_message.recv_message = &call->body;
+    start_batch(call, &read, 1, &call->op_read);
+}
+
+static void on_new(struct hearth_op *op, bool ok)
+{
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_new);
+    if (!ok) { /* the server stops */
+        unref_call(call);
+        return;
+    }
+    hearth_call_request(call->grpc);
+    begin_call(call);
+}
+
+void hearth_call_request(struct hearth_grpc *grpc)
+{
+    if (atomic_load(&grpc->is_stopping)) {
+        return;
+    }
+    struct call *call = hearth_mem_zalloc(sizeof *call);
+    if (call == NULL) {
+        (void)atomic_fetch_add(&grpc->n_wanted, 1);
+        return;
+    }
+    call->grpc = grpc;
+    call->op_new.done = on_new;
+    call->op_close.done = on_close;
+    call->op_read.done = on_read;
+    call->op_send.done = on_sent;
+    call->op_stream.done = on_stream_sent;
+    atomic_init(&call->refs, 1);
+    grpc_call_details_init(&call->details);
+    grpc_metadata_array_init(&call->metadata);
+    hearth_buf_init(&call->joined, 0);
+    grpc_call_error rc =
+        grpc_server_request_call(grpc->server, &call->call, &call->details, &call->metadata,
+                                 grpc->queue, grpc->queue, &call->op_new);
+    HEARTH_ASSERT(rc == GRPC_CALL_OK);
+}

@@ -1,0 +1,47 @@
+/*
+ * grpc_call.h -- one gRPC call, from the wish for one to its last tag.
+ *
+ *   NEW --matched--> READING --message--> WORKING --end--> SENDING --sent--> (freed)
+ *     \--shutdown--> (freed)     \--refused: no method, no tenant-----^
+ *
+ * A call is freed when its two chains have ended: the one above, and the watch for the client's
+ * close (cancellation). Streams send any number of messages while WORKING.
+ *
+ * Tags are struct hearth_op; each comes back exactly once.
+ */
+#ifndef HEARTH_FRONT_GRPC_CALL_H
+#define HEARTH_FRONT_GRPC_CALL_H
+
+#include "hearth/base/compiler.h"
+
+#include <grpc/grpc.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hearth_front;
+struct hearth_peers;
+
+struct hearth_op {
+    void (*done)(struct hearth_op *op, bool ok);
+};
+
+struct hearth_grpc {
+    struct hearth_front *front;
+    grpc_server *server;
+    grpc_server_credentials *credentials;
+    grpc_completion_queue *queue;
+    unsigned n_threads;
+    pthread_t threads[8];
+    _Atomic bool is_stopping;
+    _Atomic int n_wanted; /* calls not asked for because memory was refused */
+    struct hearth_op shutdown_op;
+    pthread_mutex_t lock; /* guards has_stopped */
+    pthread_cond_t wake;
+    bool has_stopped;
+};
+
+/* Ask for one more call. */
+void hearth_call_request(struct hearth_grpc *grpc);
+
+#endif

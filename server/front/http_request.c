@@ -1,0 +1,440 @@
+/*
+ * http_request.c -- heads, bodies and answers of HTTP/1.1.
+ *
+ * A request that breaks a rule is answered when its body has come in, because closing a connection
+ * with unread bytes resets it and may cost the client the answer. Long bodies are not waited for.
+ */
+#include "http_request.h"
+
+#include "hearth/base/mem.h"
+
+#include "front_internal.h"
+#include "routes.h"
+
+#define SWALLOW_MAX_BYTES   (INT64_C(1) << 20)
+#define ANSWER_NOW_BYTES    (INT64_C(64) << 10) /* announced bodies above this are not waited for */
+#define GZIP_MIN_BYTES      1024u
+#define GZIP_LEVEL          3
+#define FIRST_RESERVE_BYTES (64u << 10)
+
+enum request_state {
+    REQUEST_READING,
+    REQUEST_SWALLOWING,
+    REQUEST_WORKING,
+    REQUEST_ANSWERED,
+};
+
+struct http_request {
+    struct hearth_rpc rpc; /* when has_rpc */
+    struct hearth_http *http;
+    struct MHD_Connection *connection;
+    enum request_state state;
+    bool has_rpc, is_suspended, wants_gzip;
+    struct hearth_buf body;
+    int64_t counted_bytes; /* of the body, in front->http_body_bytes */
+    int64_t swallowed_bytes;
+    struct MHD_Response *response;
+    unsigned code;
+};
+
+/* The header fields that anything here looks at. */
+struct head {
+    struct hearth_connect_head connect;
+    struct hearth_str accept, accept_encoding, tenant;
+    size_t n_tenants;
+    bool has_accept, has_length, has_transfer_encoding, expects_continue;
+    int64_t content_length; /* -1: none */
+};
+
+/* ---- answers ---- */
+
+static void add_header(struct http_request *request, const char *name, const char *value)
+{
+    if (request->response != NULL) {
+        (void)MHD_add_response_header(request->response, name, value);
+    }
+}
+
+/* Takes the buffer's bytes. Without memory for a response the connection is closed instead. */
+static void set_response(struct http_request *request,
+                         unsigned code,
+                         const char *content_type,
+                         struct hearth_buf *body)
+{
+    size_t n = 0;
+    char *bytes = hearth_buf_take(body, &n);
+    if (n > 0) {
+        request->response =
+            MHD_create_response_from_buffer_with_free_callback(n, bytes, hearth_mem_free);
+    } else {
+        hearth_mem_free(bytes);
+        request->response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    if (n > 0 && request->response == NULL) {
+        hearth_mem_free(bytes);
+    }
+    request->code = code;
+    if (content_type != NULL) {
+        add_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    }
+    if (atomic_load_explicit(&request->http->front->is_stopping, memory_order_relaxed)) {
+        add_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+}
+
+static void set_text(struct http_request *request, unsigned code, const char *text)
+{
+    struct hearth_buf body;
+    hearth_buf_init(&body, 0);
+    hearth_buf_cstr(&body, text);
+    set_response(request, code, text[0] == '\0' ? NULL : "text/plain; charset=utf-8", &body);
+    request->state = REQUEST_SWALLOWING;
+}
+
+static bool gzip_answer(struct hearth_buf *body)
+{
+    struct hearth_buf packed;
+    hearth_buf_init(&packed, 0);
+    if (hearth_gzip(hearth_buf_view(body), GZIP_LEVEL, &packed, NULL) != HEARTH_OK ||
+        hearth_buf_failed(&packed) || packed.n >= body->n) {
+        hearth_buf_release(&packed);
+        return false;
+    }
+    hearth_buf_release(body);
+    *body = packed;
+    return true;
+}
+
+/* The end of an RPC, from whatever thread. */
+static void finish_request(struct hearth_rpc *rpc)
+{
+    struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
+    struct hearth_http *http = request->http;
+    if (rpc->status == HEARTH_OK) {
+        bool is_gzip =
+            request->wants_gzip && rpc->packed.n >= GZIP_MIN_BYTES && gzip_answer(&rpc->packed);
+        set_response(request, 200, hearth_codec_content_type(rpc->codec), &rpc->packed);
+        if (is_gzip) {
+            add_header(request, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+            add_header(request, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+        }
+    } else {
+        struct hearth_buf body;
+        hearth_buf_init(&body, 0);
+        hearth_connect_write_error(rpc->status, rpc->err.msg, &body);
+        set_response(request, (unsigned)hearth_status_http(rpc->status), "application/json", &body);
+        if (rpc->status == HEARTH_UNAVAILABLE) {
+            add_header(request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        }
+    }
+    for (size_t i = 0; i < rpc->n_headers; i++) {
+        add_header(request, rpc->headers[i].name, rpc->headers[i].value);
+    }
+    request->state = request->state == REQUEST_WORKING ? REQUEST_ANSWERED : REQUEST_SWALLOWING;
+    if (request->is_suspended) {
+        request->is_suspended = false;
+        /* From the resumption on, the daemon's thread may free the request. */
+        MHD_resume_connection(request->connection);
+        (void)atomic_fetch_sub(&http->n_suspended, 1);
+    }
+}
+
+static enum MHD_Result queue_answer(struct http_request *request)
+{
+    if (request->response == NULL) {
+        return MHD_NO;
+    }
+    enum MHD_Result result =
+        MHD_queue_response(request->connection, request->code, request->response);
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    request->state = REQUEST_ANSWERED;
+    return result;
+}
+
+/* ---- the head ---- */
+
+static enum MHD_Result
+read_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *text)
+{
+    struct head *head = cls;
+    struct hearth_str name = hearth_str_c(key), value = hearth_str_c(text);
+    (void)kind;
+    if (hearth_str_eq_nocase(name, HEARTH_STR("content-type"))) {
+        head->connect.content_type = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-encoding"))) {
+        head->connect.content_encoding = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("connect-protocol-version"))) {
+        head->connect.protocol_version = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("connect-timeout-ms"))) {
+        head->connect.timeout_ms = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("accept"))) {
+        head->accept = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("accept-encoding"))) {
+        head->accept_encoding = value;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
+        if (head->n_tenants++ == 0) {
+            head->tenant = value;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
+        head->has_length = true;
+        if (!hearth_str_to_i64(value, &head->content_length)) {
+            head->content_length = INT64_MAX;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("transfer-encoding"))) {
+        head->has_transfer_encoding = true;
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("expect"))) {
+        head->expects_continue = true;
+    }
+    return MHD_YES;
+}
+
+static void drop_body(struct hearth_rpc *rpc)
+{
+    struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
+    hearth_buf_release(&request->body);
+    (void)atomic_fetch_sub(&request->http->front->http_body_bytes, request->counted_bytes);
+    request->counted_bytes = 0;
+    rpc->body = hearth_str_n(NULL, 0);
+}
+
+static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    hearth_address_text(info != NULL ? info->client_addr : &nobody, out);
+}
+
+static void refuse(struct http_request *request, enum hearth_status status)
+{
+    hearth_rpc_refuse(&request->rpc, status);
+}
+
+static enum hearth_status
+check_rpc(struct http_request *request, const struct head *head, const struct hearth_accept *accept)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    const struct hearth_front_options *options = &rpc->front->options;
+    struct hearth_connect_call call;
+    HEARTH_TRY(hearth_connect_parse_head(&head->connect, &call, &rpc->err));
+    rpc->compression = call.compression;
+    rpc->utf8_label_names = accept->utf8_label_names;
+    hearth_rpc_set_timeout(rpc, call.timeout_ms == HEARTH_CONNECT_NO_TIMEOUT
+                                    ? INT64_MAX
+                                    : call.timeout_ms * HEARTH_NS_PER_MS);
+    if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                           "%s streams its answer, which is offered over gRPC only",
+                           rpc->method->path + 1);
+    }
+    if ((rpc->method->flags & HEARTH_METHOD_TENANT) != 0) {
+        HEARTH_TRY(hearth_tenant_find(options->multitenancy, head->n_tenants, head->tenant,
+                                      &rpc->tenant, &rpc->err));
+    }
+    if (head->content_length > options->max_request_bytes) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                           "request body is %lld bytes; the limit (max-request-bytes) is %lld",
+                           (long long)head->content_length, (long long)options->max_request_bytes);
+    }
+    return HEARTH_OK;
+}
+
+static void begin_rpc(struct http_request *request,
+                      const struct hearth_method *rpc_method,
+                      const char *method,
+                      const struct head *head)
+{
+    if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
+        set_text(request, 405, "");
+        add_header(request, MHD_HTTP_HEADER_ALLOW, "POST");
+        return;
+    }
+    enum hearth_rpc_codec codec;
+    if (!hearth_connect_is_spoken(&head->connect, &codec)) {
+        set_text(request, 415, "");
+        add_header(request, "Accept-Post", "application/json, application/proto");
+        return;
+    }
+    struct hearth_accept accept;
+    if (!hearth_accept_parse(head->accept, &accept)) {
+        set_text(request, 400, "malformed Accept header\n");
+        return;
+    }
+    struct hearth_rpc *rpc = &request->rpc;
+    hearth_rpc_init(rpc, request->http->front, rpc_method);
+    request->has_rpc = true;
+    request->wants_gzip = hearth_accept_encoding_gzip(head->accept_encoding);
+    hearth_buf_init(&request->body, 0);
+    rpc->transport = "http";
+    rpc->codec = codec;
+    rpc->peer_text = peer_text;
+    rpc->drop_body = drop_body;
+    rpc->finish = finish_request;
+    enum hearth_status status = check_rpc(request, head, &accept);
+    if (status != HEARTH_OK) {
+        refuse(request, status);
+        return;
+    }
+    if (head->content_length > 0) {
+        size_t first = head->content_length < (int64_t)FIRST_RESERVE_BYTES
+                           ? (size_t)head->content_length
+                           : FIRST_RESERVE_BYTES;
+        (void)hearth_buf_reserve(&request->body, first);
+    }
+}
+
+static void begin_route(struct http_request *request,
+                        struct hearth_str path,
+                        const char *method,
+                        const struct head *head)
+{
+    struct hearth_accept accept = {0};
+    (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
+    struct hearth_route_answer answer;
+    if (!hearth_route_get(request->http->front, path, accept.json, &answer)) {
+        set_text(request, 404, "404 page not found\n");
+        return;
+    }
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        hearth_buf_release(&answer.body);
+        set_text(request, 405, "");
+        add_header(request, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+        return;
+    }
+    set_response(request, answer.code, answer.content_type, &answer.body);
+    request->state = REQUEST_SWALLOWING;
+}
+
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *method)
+{
+    struct head head = {.content_length = -1};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, read_header, &head);
+    struct hearth_str path = hearth_str_c(url);
+    const struct hearth_method *rpc_method = hearth_method_find(path);
+    if (head.has_length && head.has_transfer_encoding) {
+        /* Two ideas of where the request ends: the beginning of request smuggling. */
+        set_text(request, 400, "both Content-Length and Transfer-Encoding\n");
+        return queue_answer(request);
+    }
+    if (rpc_method != NULL) {
+        begin_rpc(request, rpc_method, method, &head);
+    } else {
+        begin_route(request, path, method, &head);
+    }
+    if (request->state == REQUEST_SWALLOWING &&
+        (head.expects_continue || head.content_length > ANSWER_NOW_BYTES)) {
+        return queue_answer(request);
+    }
+    return MHD_YES;
+}
+
+/* ---- the body ---- */
+
+static enum MHD_Result take_upload(struct http_request *request, const char *upload, size_t n)
+{
+    if (request->state != REQUEST_READING) {
+        request->swallowed_bytes += (int64_t)n;
+        return request->swallowed_bytes > SWALLOW_MAX_BYTES ? MHD_NO : MHD_YES;
+    }
+    struct hearth_rpc *rpc = &request->rpc;
+    const struct hearth_front_options *options = &rpc->front->options;
+    if (n > (size_t)options->max_request_bytes - request->body.n) {
+        refuse(request,
+               HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                           "request body exceeds the limit (max-request-bytes) of %lld bytes",
+                           (long long)options->max_request_bytes));
+        return MHD_YES;
+    }
+    request->counted_bytes += (int64_t)n;
+    int64_t in_work = atomic_fetch_add(&rpc->front->http_body_bytes, (int64_t)n) + (int64_t)n;
+    int64_t limit = options->memory_quota_bytes > options->max_request_bytes
+                        ? options->memory_quota_bytes
+                        : options->max_request_bytes;
+    if (in_work > limit) {
+        refuse(request, HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                                    "request bodies in work exceed %lld bytes", (long long)limit));
+        return MHD_YES;
+    }
+    hearth_buf_append(&request->body, upload, n);
+    if (hearth_buf_failed(&request->body)) {
+        refuse(request, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the body"));
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result work(struct http_request *request)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    rpc->body = hearth_buf_view(&request->body);
+    request->state = REQUEST_WORKING;
+    if (hearth_rpc_is_inline(rpc)) {
+        hearth_rpc_start(rpc);
+        return queue_answer(request);
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    rpc->fd = info != NULL ? info->connect_fd : -1;
+    request->is_suspended = true;
+    (void)atomic_fetch_add(&request->http->n_suspended, 1);
+    MHD_suspend_connection(request->connection);
+    hearth_rpc_start(rpc);
+    return MHD_YES;
+}
+
+enum MHD_Result hearth_http_on_request(void *cls,
+                                       struct MHD_Connection *connection,
+                                       const char *url,
+                                       const char *method,
+                                       const char *version,
+                                       const char *upload,
+                                       size_t *upload_bytes,
+                                       void **slot)
+{
+    struct hearth_http *http = cls;
+    struct http_request *request = *slot;
+    (void)version;
+    if (request == NULL) {
+        request = hearth_mem_zalloc(sizeof *request);
+        if (request == NULL) {
+            return MHD_NO;
+        }
+        request->http = http;
+        request->connection = connection;
+        *slot = request;
+        (void)atomic_fetch_add(&http->n_open, 1);
+        return begin(request, url, method);
+    }
+    if (*upload_bytes > 0) {
+        size_t n = *upload_bytes;
+        *upload_bytes = 0;
+        return take_upload(request, upload, n);
+    }
+    return request->state == REQUEST_READING ? work(request) : queue_answer(request);
+}
+
+void hearth_http_on_completed(void *cls,
+                              struct MHD_Connection *connection,
+                              void **slot,
+                              enum MHD_RequestTerminationCode how)
+{
+    struct hearth_http *http = cls;
+    struct http_request *request = *slot;
+    (void)connection;
+    (void)how;
+    if (request == NULL) {
+        return;
+    }
+    HEARTH_ASSERT(!request->is_suspended);
+    if (request->response != NULL) {
+        MHD_destroy_response(request->response);
+    }
+    if (request->has_rpc) {
+        drop_body(&request->rpc);
+        hearth_rpc_release(&request->rpc);
+    }
+    hearth_mem_free(request);
+    *slot = NULL;
+    (void)atomic_fetch_sub(&http->n_open, 1);
+}

@@ -1,0 +1,29 @@
+/*
+ * http_server.h -- the HTTP/1.1 side: libmicrohttpd on one thread, connections handed in by
+ * descriptor.
+ *
+ * Threads: start and stop from one thread; take from the acceptor's.
+ * Source:  libmicrohttpd 0.9.75; RFC 9110, 9112.
+ */
+#ifndef HEARTH_FRONT_HTTP_SERVER_H
+#define HEARTH_FRONT_HTTP_SERVER_H
+
+#include "hearth/base/status.h"
+
+#include <sys/socket.h>
+
+struct hearth_front;
+struct hearth_http;
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_http_start(struct hearth_front *front,
+                                     struct hearth_http **ret_http,
+                                     struct hearth_err *err);
+/* A hearth_acceptor_take_fn; the context is the struct hearth_http. */
+void hearth_http_take(void *http, int fd, const struct sockaddr *address, socklen_t address_bytes);
+/* Requests whose answer is not yet sent. */
+size_t hearth_http_open_requests(const struct hearth_http *http);
+/* Nothing may be in flight any more. NULL-safe. */
+void hearth_http_free(struct hearth_http *http);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * media.h -- Accept, Content-Type, Content-Encoding and Accept-Encoding headers.
+ *
+ * Threads: pure. Source: RFC 9110 sections 5.6, 8.3, 8.4, 12.5.
+ */
+#ifndef HEARTH_FRONT_MEDIA_H
+#define HEARTH_FRONT_MEDIA_H
+
+#include "hearth/base/status.h"
+#include "hearth/codec/compress.h"
+
+enum hearth_rpc_codec {
+    HEARTH_RPC_PROTO,
+    HEARTH_RPC_JSON,
+};
+
+/* What an Accept header says that anything here looks at. */
+struct hearth_accept {
+    bool utf8_label_names; /* parameter allow-utf8-labelnames=true of any element */
+    bool json;             /* application/json is named */
+};
+
+/* False when malformed. An empty header is an empty list. */
+HEARTH_MUST_CHECK bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret);
+
+/* application/proto, or application/json with charset=utf-8 or without; false for anything else. */
+HEARTH_MUST_CHECK bool hearth_content_type_codec(struct hearth_str header,
+                                                 enum hearth_rpc_codec *ret);
+const char *hearth_codec_content_type(enum hearth_rpc_codec codec);
+
+/* identity (also ""), gzip; UNIMPLEMENTED for others, naming what is offered. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_content_encoding_parse(struct hearth_str header,
+                                                 enum hearth_compression *ret,
+                                                 struct hearth_err *err);
+
+/* True when gzip (or *) is offered with a weight above 0. */
+bool hearth_accept_encoding_gzip(struct hearth_str header);
+
+#endif

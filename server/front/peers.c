@@ -1,0 +1,145 @@
+/* peers.c -- a table over descriptors; the used entries are also a dense list, for the sweep. */
+#include "peers.h"
+
+#include "hearth/base/mem.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+struct peer {
+    uint64_t cookie;
+    uint32_t
+        listed; /* 1 + index into fds; 0: no connection (so that untouched pages stay untouched) */
+    uint16_t port; /* host byte order */
+    bool is_ipv6;
+    unsigned char ip[16];
+};
+
+struct hearth_peers {
+    size_t max_fds, n;
+    uint32_t *fds; /* n used */
+    struct peer by_fd[];
+};
+
+enum hearth_status
+hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers, struct hearth_err *err)
+{
+    struct hearth_peers *peers =
+        hearth_mem_zalloc(sizeof *peers + max_fds * sizeof peers->by_fd[0]);
+    uint32_t *fds = hearth_mem_calloc(max_fds, sizeof *fds);
+    if (peers == NULL || fds == NULL) {
+        hearth_mem_free(peers);
+        hearth_mem_free(fds);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a table of %zu peers", max_fds);
+    }
+    peers->max_fds = max_fds;
+    peers->fds = fds;
+    *ret_peers = peers;
+    return HEARTH_OK;
+}
+
+void hearth_peers_free(struct hearth_peers *peers)
+{
+    if (peers != NULL) {
+        hearth_mem_free(peers->fds);
+        hearth_mem_free(peers);
+    }
+}
+
+/* 0 when the descriptor is no socket (any more). */
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t n = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n) == 0 ? cookie : 0;
+}
+
+void hearth_peers_remove(struct hearth_peers *peers, int fd)
+{
+    if (fd < 0 || (size_t)fd >= peers->max_fds || peers->by_fd[fd].listed == 0) {
+        return;
+    }
+    uint32_t at = peers->by_fd[fd].listed;
+    uint32_t last = peers->fds[--peers->n];
+    peers->fds[at - 1] = last;
+    peers->by_fd[last].listed = at;
+    peers->by_fd[fd].listed = 0;
+}
+
+void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address)
+{
+    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+        return;
+    }
+    hearth_peers_remove(peers,
+                        fd); /* the number was given out again: its old connection has gone */
+    struct peer *peer = &peers->by_fd[fd];
+    peer->cookie = cookie_of(fd);
+    if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+        peer->is_ipv6 = true;
+        memcpy(peer->ip, &in6->sin6_addr, sizeof in6->sin6_addr);
+        peer->port = ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+        peer->is_ipv6 = false;
+        memcpy(peer->ip, &in->sin_addr, sizeof in->sin_addr);
+        peer->port = ntohs(in->sin_port);
+    }
+    peers->fds[peers->n++] = (uint32_t)fd;
+    peer->listed = (uint32_t)peers->n;
+}
+
+void hearth_peers_sweep(struct hearth_peers *peers)
+{
+    for (size_t i = 0; i < peers->n;) {
+        int fd = (int)peers->fds[i];
+        if (cookie_of(fd) == peers->by_fd[fd].cookie) {
+            i++;
+        } else {
+            hearth_peers_remove(peers, fd); /* puts the last one at i */
+        }
+    }
+}
+
+size_t hearth_peers_count(const struct hearth_peers *peers)
+{
+    return peers->n;
+}
+
+static void
+format_address(bool is_ipv6, const void *ip, unsigned port, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    char text[INET6_ADDRSTRLEN];
+    if (inet_ntop(is_ipv6 ? AF_INET6 : AF_INET, ip, text, sizeof text) == NULL) {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+        return;
+    }
+    (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, is_ipv6 ? "[%s]:%u" : "%s:%u", text, port);
+}
+
+void hearth_peers_text(const struct hearth_peers *peers, int fd, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+        return;
+    }
+    const struct peer *peer = &peers->by_fd[fd];
+    format_address(peer->is_ipv6, peer->ip, peer->port, out);
+}
+
+void hearth_address_text(const struct sockaddr *address, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    if (address->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, address, sizeof in6);
+        format_address(true, &in6.sin6_addr, ntohs(in6.sin6_port), out);
+    } else if (address->sa_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof in);
+        format_address(false, &in.sin_addr, ntohs(in.sin_port), out);
+    } else {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+    }
+}

@@ -1,0 +1,40 @@
+/*
+ * peers.h -- the open connections by descriptor: who is at the other end, and how many there are.
+ *
+ * The libraries close the descriptors that were handed to them and do not all say so (a gRPC
+ * channel made from a descriptor never does). So an entry remembers the kernel's cookie of its
+ * socket: when the descriptor has another cookie, or none, the connection has gone. The count is
+ * therefore an upper bound that hearth_peers_sweep makes exact.
+ *
+ * Threads: the acceptor's thread changes the table; hearth_peers_text may be called by anyone who
+ * knows that the descriptor is open.
+ */
+#ifndef HEARTH_FRONT_PEERS_H
+#define HEARTH_FRONT_PEERS_H
+
+#include "hearth/base/status.h"
+
+#include <sys/socket.h>
+
+struct hearth_peers;
+
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers, struct hearth_err *err);
+void hearth_peers_free(struct hearth_peers *peers);
+
+/* Before the descriptor is handed over. Descriptors beyond max_fds are counted but not swept, so
+ * max_fds must cover all. */
+void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address);
+/* The connection was closed by the acceptor itself. */
+void hearth_peers_remove(struct hearth_peers *peers, int fd);
+/* Drop the entries whose connection has gone. About 0.3 us each. */
+void hearth_peers_sweep(struct hearth_peers *peers);
+size_t hearth_peers_count(const struct hearth_peers *peers);
+/* "127.0.0.1:50123", "[::1]:50123", or "unknown". */
+#define HEARTH_PEER_TEXT_BYTES 64
+void hearth_peers_text(const struct hearth_peers *peers, int fd, char out[HEARTH_PEER_TEXT_BYTES]);
+/* The same of an address. */
+void hearth_address_text(const struct sockaddr *address, char out[HEARTH_PEER_TEXT_BYTES]);
+
+#endif

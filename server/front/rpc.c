@@ -1,0 +1,318 @@
+/*
+ * rpc.c -- the life of a request between its transport and its handler.
+ *
+ * In flight are the requests whose work has begun and not ended; stopping waits for them. Streams
+ * are not among them: they have no end of their own.
+ */
+#include "rpc.h"
+
+#include "hearth/base/metrics.h"
+#include "hearth/codec/pb.h"
+
+#include "front_internal.h"
+#include "request_log.h"
+
+#include <poll.h>
+
+#define INLINE_MAX_BODY_BYTES 4096u
+#define POLL_BATCH            256u
+
+static pthread_key_t g_inflater_key;
+static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
+
+static void free_inflater(void *inflater)
+{
+    hearth_inflater_free(inflater);
+}
+
+static void make_inflater_key(void)
+{
+    if (pthread_key_create(&g_inflater_key, free_inflater) != 0) {
+        HEARTH_BUG("no thread-specific key left for the inflater");
+    }
+}
+
+/* Each thread keeps its decompressor warm. */
+static struct hearth_inflater *thread_inflater(void)
+{
+    (void)pthread_once(&g_inflater_once, make_inflater_key);
+    struct hearth_inflater *inflater = pthread_getspecific(g_inflater_key);
+    if (inflater == NULL) {
+        inflater = hearth_inflater_new();
+        (void)pthread_setspecific(g_inflater_key, inflater);
+    }
+    return inflater;
+}
+
+void hearth_rpc_init(struct hearth_rpc *rpc,
+                     struct hearth_front *front,
+                     const struct hearth_method *method)
+{
+    memset(rpc, 0, sizeof *rpc);
+    rpc->front = front;
+    rpc->method = method;
+    rpc->fd = -1;
+    rpc->started_mono_ns = hearth_clock_mono_ns();
+    hearth_cancel_init(&rpc->cancel, INT64_MAX);
+    const struct hearth_front_options *options = &front->options;
+    size_t limit = method->pool == HEARTH_POOL_INGEST
+                       ? 2 * (size_t)options->max_request_bytes + (1u << 20)
+                       : (size_t)options->max_query_memory_bytes;
+    hearth_arena_init(&rpc->arena, limit);
+    hearth_buf_init(&rpc->packed, 0);
+}
+
+void hearth_rpc_release(struct hearth_rpc *rpc)
+{
+    hearth_arena_release(&rpc->arena);
+    hearth_buf_release(&rpc->packed);
+}
+
+void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
+{
+    if (timeout_ns == INT64_MAX && rpc->front->options.default_deadline_ns > 0) {
+        timeout_ns = rpc->front->options.default_deadline_ns;
+    }
+    int64_t deadline;
+    if (timeout_ns == INT64_MAX ||
+        __builtin_add_overflow(hearth_clock_mono_ns(), timeout_ns, &deadline)) {
+        deadline = INT64_MAX;
+    }
+    rpc->cancel.deadline_mono_ns = deadline;
+}
+
+void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value)
+{
+    if (rpc->n_headers < HEARTH_RPC_MAX_HEADERS && value != NULL) {
+        rpc->headers[rpc->n_headers++] = (struct hearth_rpc_header){name, value};
+    }
+}
+
+/* ---- in flight ---- */
+
+static void link_in_flight(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    rpc->prev = NULL;
+    rpc->next = front->in_flight.first;
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc;
+    }
+    front->in_flight.first = rpc;
+    front->in_flight.n++;
+    rpc->is_in_flight = true;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+static void unlink_in_flight(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    if (rpc->prev != NULL) {
+        rpc->prev->next = rpc->next;
+    } else {
+        front->in_flight.first = rpc->next;
+    }
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc->prev;
+    }
+    front->in_flight.n--;
+    rpc->is_in_flight = false;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+size_t hearth_rpc_in_flight(struct hearth_front *front)
+{
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    size_t n = front->in_flight.n;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    return n;
+}
+
+void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
+                            void (*abandon)(struct hearth_rpc *rpc, void *work),
+                            void *work)
+{
+    (void)pthread_mutex_lock(&rpc->front->in_flight_lock);
+    rpc->abandon = abandon;
+    rpc->work = work;
+    (void)pthread_mutex_unlock(&rpc->front->in_flight_lock);
+}
+
+void hearth_rpc_cancel_all(struct hearth_front *front)
+{
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        atomic_store(&rpc->cancel.cancelled, true);
+        if (rpc->abandon != NULL) {
+            void (*abandon)(struct hearth_rpc *, void *) = rpc->abandon;
+            rpc->abandon = NULL;
+            abandon(rpc, rpc->work);
+        }
+    }
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+static void poll_batch(struct pollfd *fds, struct hearth_rpc **rpcs, nfds_t n)
+{
+    if (n == 0 || poll(fds, n, 0) <= 0) {
+        return;
+    }
+    for (nfds_t i = 0; i < n; i++) {
+        if ((fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+            atomic_store(&rpcs[i]->cancel.cancelled, true);
+        }
+    }
+}
+
+/*
+ * libmicrohttpd does not look at a connection whose request is being worked on, so we do. A request
+ * leaves the list before its connection is resumed: no descriptor seen under the lock can be
+ * closed.
+ */
+void hearth_rpc_cancel_gone(struct hearth_front *front)
+{
+    struct pollfd fds[POLL_BATCH];
+    struct hearth_rpc *rpcs[POLL_BATCH];
+    nfds_t n = 0;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        if (rpc->fd >= 0) {
+            fds[n] = (struct pollfd){.fd = rpc->fd, .events = POLLRDHUP};
+            rpcs[n++] = rpc;
+        }
+        if (n == POLL_BATCH) {
+            poll_batch(fds, rpcs, n);
+            n = 0;
+        }
+    }
+    poll_batch(fds, rpcs, n);
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+/* ---- end ---- */
+
+static enum hearth_status encode_answer(struct hearth_rpc *rpc)
+{
+    const struct ProtobufCMessage *answer = rpc->answer;
+    if (rpc->codec == HEARTH_RPC_JSON) {
+        if (rpc->is_packed) {
+            struct ProtobufCMessage *message;
+            HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
+                                        &rpc->arena, &message, &rpc->err));
+            answer = message;
+            hearth_buf_reset(&rpc->packed);
+        }
+        if (answer != NULL) {
+            hearth_pb_to_json(answer, &rpc->packed);
+        } else {
+            hearth_buf_cstr(&rpc->packed, "{}");
+        }
+    } else if (answer != NULL) {
+        hearth_pb_pack(answer, &rpc->packed);
+    }
+    if (hearth_buf_failed(&rpc->packed)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
+    }
+    return HEARTH_OK;
+}
+
+void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (rpc->drop_body != NULL) {
+        rpc->drop_body(rpc);
+        rpc->drop_body = NULL;
+    }
+    if (status == HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+        status = encode_answer(rpc);
+    }
+    rpc->status = status;
+    if (status != HEARTH_OK) {
+        hearth_buf_reset(&rpc->packed);
+    }
+    hearth_request_log(rpc, hearth_clock_mono_ns());
+    if (rpc->is_in_flight) {
+        unlink_in_flight(rpc);
+    }
+    rpc->finish(rpc);
+}
+
+static void run_end(struct hearth_job *job)
+{
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    hearth_rpc_end(rpc, rpc->later);
+}
+
+void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    rpc->later = status;
+    rpc->job.run = run_end;
+    /* Unbounded, and stopped only when nothing is in flight any more. */
+    if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
+        HEARTH_BUG("a request ended after its front had stopped");
+    }
+}
+
+/* ---- start ---- */
+
+static enum hearth_status decode_request(struct hearth_rpc *rpc)
+{
+    HEARTH_TRY(hearth_cancel_check(&rpc->cancel, &rpc->err));
+    struct hearth_inflater *inflater = thread_inflater();
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+    struct ProtobufCMessage *message;
+    HEARTH_TRY(hearth_body_decode(rpc->method->request, rpc->codec, rpc->compression, rpc->body,
+                                  (size_t)rpc->front->options.max_request_bytes, inflater,
+                                  &rpc->arena, &message, &rpc->err));
+    rpc->request = message;
+    /* The message holds copies; a large body should not live as long as the work. */
+    rpc->drop_body(rpc);
+    rpc->drop_body = NULL;
+    return HEARTH_OK;
+}
+
+static void run_request(struct hearth_job *job)
+{
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    enum hearth_status status = decode_request(rpc);
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    rpc->method->handle(rpc);
+}
+
+bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
+{
+    return (rpc->method->flags & HEARTH_METHOD_INLINE) != 0 &&
+           rpc->body.n <= INLINE_MAX_BODY_BYTES && rpc->compression == HEARTH_COMPRESSION_NONE;
+}
+
+void hearth_rpc_start(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    rpc->body_bytes = rpc->body.n;
+    rpc->job.run = run_request;
+    if ((rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+        link_in_flight(rpc);
+    }
+    if (hearth_rpc_is_inline(rpc)) {
+        run_request(&rpc->job);
+        return;
+    }
+    bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
+    if (!hearth_workers_submit(is_ingest ? front->ingest_pool : front->query_pool, &rpc->job)) {
+        hearth_rpc_end(rpc,
+                       HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                                   "too many requests are waiting (max-queued-requests is %lld)",
+                                   (long long)front->options.max_queued_requests));
+    }
+}
+
+void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    hearth_rpc_end(rpc, status);
+}

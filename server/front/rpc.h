@@ -1,0 +1,134 @@
+/*
+ * rpc.h -- a request, whatever brought it: from its complete body to the answer that its transport
+ * sends.
+ *
+ *   transport                      pool thread                         any thread
+ *   hearth_rpc_init ... start ---> decode -> method's handler ... ---> hearth_rpc_end ->
+ * transport's finish
+ *
+ * A handler ends the request exactly once, at once or later from another thread
+ * (hearth_rpc_end_later, when that thread must not be held up). After the end the request belongs
+ * to its transport again, which may free it at any time.
+ *
+ * Streams (method->is_stream) end the same way; in between they send messages through
+ * `stream_send`.
+ *
+ * Threads: a request is used by one thread at a time; `cancel` and the in-flight list are shared.
+ */
+#ifndef HEARTH_FRONT_RPC_H
+#define HEARTH_FRONT_RPC_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/base/cancel.h"
+#include "hearth/base/workers.h"
+
+#include "connect.h"
+#include "peers.h"
+#include "tenant.h"
+
+struct hearth_front;
+struct hearth_method;
+
+#define HEARTH_RPC_MAX_HEADERS 4
+
+struct hearth_rpc_header {
+    const char *name;  /* static */
+    const char *value; /* static or in arena */
+};
+
+struct hearth_rpc {
+    struct hearth_front *front;
+    const struct hearth_method *method;
+
+    /* Set by the transport before the start. */
+    const char *transport; /* "grpc", "http" */
+    int fd;                /* watched for a client that leaves; -1: the transport notices itself */
+    void (*peer_text)(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES]);
+    struct hearth_tenant tenant;
+    bool utf8_label_names;
+    enum hearth_rpc_codec codec;
+    enum hearth_compression compression;
+    struct hearth_str body; /* borrowed from the transport until `drop_body` */
+    void (*drop_body)(struct hearth_rpc *rpc);
+    void (*finish)(struct hearth_rpc *rpc); /* send `status` or `packed`; from any thread */
+    /* Streams: false while the one before is still being sent. */
+    bool (*stream_send)(struct hearth_rpc *rpc, const void *message, size_t n);
+
+    struct hearth_cancel cancel;
+    int64_t started_mono_ns;
+    struct hearth_arena arena;
+
+    /* For the handler. */
+    const struct ProtobufCMessage *request;
+
+    /* The answer: a message in arena, or a packed one of method->response; encoded into `packed` at
+     * the end. */
+    const struct ProtobufCMessage *answer;
+    bool is_packed;
+    struct hearth_buf packed;
+    enum hearth_status status;
+    struct hearth_err err;
+    struct hearth_rpc_header headers[HEARTH_RPC_MAX_HEADERS];
+    size_t n_headers;
+
+    /* See hearth_rpc_set_abandon. Guarded by the in-flight lock. */
+    void (*abandon)(struct hearth_rpc *rpc, void *work);
+    void *work;
+
+    struct hearth_job job;
+    struct hearth_rpc *prev, *next; /* in flight, or the health watchers */
+    bool is_in_flight;
+    size_t body_bytes; /* for the log */
+    enum hearth_status later;
+    /* Streams: see svc_health.c. */
+    int stream_state;
+    bool is_watching, is_sending, is_ending, is_service_known;
+};
+
+/* All requests whose work has not ended. */
+struct hearth_rpc_list {
+    struct hearth_rpc *first;
+    size_t n;
+};
+
+/* Prepare; the arena's limit comes with the method. `method` may not be NULL. */
+void hearth_rpc_init(struct hearth_rpc *rpc,
+                     struct hearth_front *front,
+                     const struct hearth_method *method);
+/* Frees what the request holds, not itself. */
+void hearth_rpc_release(struct hearth_rpc *rpc);
+
+/* The deadline from what the client asked for; INT64_MAX: the server's default. */
+void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns);
+
+/* True when the caller's own thread runs it: small health checks, which must work when all pools
+ * are full. */
+bool hearth_rpc_is_inline(const struct hearth_rpc *rpc);
+/* Start the work: on its pool, or on this thread. The request may have ended when this returns. */
+void hearth_rpc_start(struct hearth_rpc *rpc);
+/* Answer without any work, e.g. for a request that breaks a rule; `rpc->err` holds the message. */
+void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
+
+void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
+/* The same from another thread: for threads that must not do this work, and under locks. */
+void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
+
+/*
+ * How to end the request before its work has ended, when the server stops and cannot wait.
+ * `abandon` is called at most once, with the in-flight lock held; it ends by hearth_rpc_end_later.
+ * NULL takes it back: no call is under way or comes after that.
+ */
+void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
+                            void (*abandon)(struct hearth_rpc *rpc, void *work),
+                            void *work);
+
+void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value);
+
+/* Mark requests whose HTTP client has left. */
+void hearth_rpc_cancel_gone(struct hearth_front *front);
+size_t hearth_rpc_in_flight(struct hearth_front *front);
+/* Cancel all; abandon what can be. */
+void hearth_rpc_cancel_all(struct hearth_front *front);
+
+#endif

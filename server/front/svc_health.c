@@ -1,0 +1,167 @@
+/*
+ * svc_health.c -- grpc.health.v1.Health: Check, and Watch as a stream that tells of changes.
+ *
+ * A watch is a request in front->watchers. One message at a time is on its way; a change in the
+ * meantime is seen by the next tick. The watch ends when its client goes or the server stops; a
+ * message on its way is waited for.
+ */
+#include "hearth/pb/grpc/health/v1/health.pb-c.h"
+
+#include "front_internal.h"
+
+enum {
+    UNKNOWN_SERVICE = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN,
+    SERVING = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING,
+    NOT_SERVING = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING,
+};
+
+#define STATUS_TAG 8u /* field 1, varint */
+
+static int serving_state(struct hearth_front *front)
+{
+    char reason[256];
+    return hearth_front_is_ready(front, reason) ? SERVING : NOT_SERVING;
+}
+
+static struct hearth_str service_of(const struct hearth_rpc *rpc)
+{
+    return hearth_str_c(((const Grpc__Health__V1__HealthCheckRequest *)rpc->request)->service);
+}
+
+void hearth_svc_health_check(struct hearth_rpc *rpc)
+{
+    struct hearth_str service = service_of(rpc);
+    if (!hearth_service_is_known(service)) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
+                                        "unknown service \"" HEARTH_STR_FMT "\"",
+                                        HEARTH_STR_ARG(service)));
+        return;
+    }
+    hearth_buf_byte(&rpc->packed, STATUS_TAG);
+    hearth_buf_byte(&rpc->packed, (unsigned char)serving_state(rpc->front));
+    rpc->is_packed = true;
+    hearth_rpc_end(rpc, HEARTH_OK);
+}
+
+/* ---- watching; all of the following under watch_lock unless said otherwise ---- */
+
+static void send_state(struct hearth_rpc *rpc, int state)
+{
+    const unsigned char message[2] = {STATUS_TAG, (unsigned char)state};
+    if (state != rpc->stream_state && !rpc->is_sending && !rpc->is_ending) {
+        rpc->stream_state = state;
+        rpc->is_sending = true;
+        if (!rpc->stream_send(rpc, message, sizeof message)) {
+            HEARTH_BUG("two messages of a watch at once");
+        }
+    }
+}
+
+static void unlink_watch(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    *(rpc->prev != NULL ? &rpc->prev->next : &front->watchers) = rpc->next;
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc->prev;
+    }
+    rpc->prev = rpc->next = NULL;
+}
+
+/* Takes it off the list; true when the caller is to end it (outside of the lock), false when
+ * hearth_health_sent will. */
+static bool take_off(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (rpc->is_ending || !rpc->is_watching) {
+        rpc->is_ending = true; /* gone before it was on the list */
+        return false;
+    }
+    rpc->is_ending = true;
+    rpc->later = status;
+    unlink_watch(rpc);
+    return !rpc->is_sending;
+}
+
+/* Without the lock. */
+static void end_watch(struct hearth_rpc *rpc)
+{
+    enum hearth_status status = rpc->later;
+    hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, status,
+                                    status == HEARTH_UNAVAILABLE ? "the server is stopping"
+                                                                 : "the client went away"));
+}
+
+void hearth_svc_health_watch(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    rpc->is_service_known = hearth_service_is_known(service_of(rpc));
+    int state = rpc->is_service_known ? serving_state(front) : UNKNOWN_SERVICE;
+    (void)pthread_mutex_lock(&front->watch_lock);
+    bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);
+    if (!is_refused) {
+        rpc->is_watching = true;
+        rpc->stream_state = -1;
+        rpc->prev = NULL;
+        rpc->next = front->watchers;
+        if (rpc->next != NULL) {
+            rpc->next->prev = rpc;
+        }
+        front->watchers = rpc;
+        send_state(rpc, state);
+    }
+    (void)pthread_mutex_unlock(&front->watch_lock);
+    if (is_refused) {
+        rpc->later = HEARTH_UNAVAILABLE;
+        end_watch(rpc);
+    }
+}
+
+void hearth_health_tick(struct hearth_front *front)
+{
+    int state = serving_state(front);
+    (void)pthread_mutex_lock(&front->watch_lock);
+    for (struct hearth_rpc *rpc = front->watchers; rpc != NULL; rpc = rpc->next) {
+        if (rpc->is_service_known) {
+            send_state(rpc, state);
+        }
+    }
+    (void)pthread_mutex_unlock(&front->watch_lock);
+}
+
+void hearth_health_sent(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->watch_lock);
+    rpc->is_sending = false;
+    bool ends = rpc->is_ending;
+    (void)pthread_mutex_unlock(&front->watch_lock);
+    if (ends) {
+        end_watch(rpc);
+    }
+}
+
+void hearth_health_gone(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->watch_lock);
+    bool ends = take_off(rpc, HEARTH_CANCELLED);
+    (void)pthread_mutex_unlock(&front->watch_lock);
+    if (ends) {
+        end_watch(rpc);
+    }
+}
+
+void hearth_health_end_watches(struct hearth_front *front)
+{
+    for (;;) {
+        (void)pthread_mutex_lock(&front->watch_lock);
+        struct hearth_rpc *rpc = front->watchers;
+        bool ends = rpc != NULL && take_off(rpc, HEARTH_UNAVAILABLE);
+        (void)pthread_mutex_unlock(&front->watch_lock);
+        if (rpc == NULL) {
+            return;
+        }
+        if (ends) {
+            end_watch(rpc);
+        }
+    }
+}
