@@ -1,8 +1,9 @@
 /*
  * collapsed.h -- "root;child;leaf 123" lines, in and out.
  *
- * In: the value follows the last space (a fraction is rounded to the nearest integer); CRLF and UTF-16LE with BOM are accepted; a
- * line without a value is counted, never fatal; no valid line at all is INVALID_ARGUMENT.
+ * In: the value follows the last space (a fraction is rounded to the nearest integer); CRLF and
+ * UTF-16LE with BOM are accepted; a line without a value is counted, never fatal; no valid line at
+ * all is INVALID_ARGUMENT. Between two ';' nothing is no frame, blanks are a frame "[unknown]".
  * Out: one line per distinct stack of names, root first, ';' in names replaced by ':'.
  * Threads: pure.
  */
@@ -23,7 +24,13 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
                                            struct hearth_profile *ret_profile,
                                            uint64_t *ret_skipped_lines,
                                            struct hearth_err *err);
-/* Sample type `type_idx` of the profile; stacks with value 0 are left out. */
-void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type_idx, struct hearth_buf *out);
+/*
+ * Sample type `type_idx` of the profile; stacks with value 0 are left out. A location without lines
+ * is named by its address ("0x1f"), a dangling one "[unknown]", an empty stack "[no stack]". `out`
+ * fails when memory was refused or values of one stack of names sum to more than 64 bits.
+ */
+void hearth_collapsed_encode(const struct hearth_profile *profile,
+                             uint32_t type_idx,
+                             struct hearth_buf *out);
 
 #endif

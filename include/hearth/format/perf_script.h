@@ -1,11 +1,20 @@
 /*
  * perf_script.h -- the text that `perf script` prints, as a profile.
  *
- * A record is a header line, indented frames (leaf first), a blank line. The command name becomes the root frame;
- * each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address and dso. Lines that fit nothing are counted,
- * never fatal; an input in which no record is found is INVALID_ARGUMENT.
- * Types: one event only -> samples/count, and cpu/nanoseconds for cpu-clock and task-clock events (period in ns) or
- * <event>/count with the period as value otherwise. Several events: each its own type, samples of others 0.
+ * A record is a header line, indented frames (leaf first), a blank line. The command name becomes
+ * the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address and
+ * dso. A location with a symbol carries no address: it would only tell instructions of one function
+ * apart. Lines that fit nothing are counted, never fatal; an input in which no record is found is
+ * INVALID_ARGUMENT.
+ *
+ * Types, one event only: samples/count, and cpu/nanoseconds for cpu-clock and task-clock events
+ * (period in ns) or <event>/count with the period as value otherwise; only samples/count when perf
+ * printed no period. Several events (at most 64, else RESOURCE_EXHAUSTED): each its own type,
+ * samples of others 0, a missing period counting 1. Events lose their modifiers ("cycles:u") unless
+ * two would share a name.
+ *
+ * Not set: time_ns (perf's clock is monotonic; the caller anchors it with the notes). The period is
+ * 0 where records differ.
  *
  * Threads: pure. Source: perf-script(1) output of perf 6.1.
  */

@@ -1,0 +1,342 @@
+/*
+ * collapsed.c -- stacks as lines of text.
+ *
+ * Reading: a line is split at its last space, its stack at ';'. White space around frames is not
+ * part of them; nothing between two ';' is no frame, but blanks are one whose name is not known
+ * (real files have them, with a value). What is written reads back as the same stacks.
+ * Writing: stacks are gathered in a tree of names first, because different locations may have one
+ * name.
+ */
+#include "hearth/format/collapsed.h"
+
+#include "hearth/base/mem.h"
+#include "hearth/format/profile_builder.h"
+#include "hearth/model/stacktree.h"
+
+#include "named_frame.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+#define UNNAMED         HEARTH_STR("[unknown]")
+
+/* ---- in ---- */
+
+struct reader {
+    struct hearth_profile_builder *builder;
+    struct hearth_arena *arena;
+    uint32_t *stack; /* leaf first */
+    size_t n_stack, cap_stack;
+    uint64_t n_lines, n_skipped;
+};
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xC0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3F));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xE0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        out[2] = (char)(0x80 | (c & 0x3F));
+        return 3;
+    }
+    out[0] = (char)(0xF0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+    out[3] = (char)(0x80 | (c & 0x3F));
+    return 4;
+}
+
+static uint32_t utf16_unit(struct hearth_str text, size_t i)
+{
+    return (uint32_t)(unsigned char)text.p[i] | (uint32_t)(unsigned char)text.p[i + 1] << 8;
+}
+
+/* UTF-16LE (what PowerShell redirects) as UTF-8 in arena; lone surrogates become U+FFFD. NULL:
+ * refused. */
+static struct hearth_str from_utf16(struct hearth_str text, struct hearth_arena *arena)
+{
+    char *out =
+        hearth_arena_array(arena, text.n / 2 + 1, 3); /* a unit becomes at most three bytes */
+    size_t n = 0;
+    for (size_t i = 0; out != NULL && i + 1 < text.n; i += 2) {
+        uint32_t c = utf16_unit(text, i);
+        if (c >= 0xD800 && c < 0xE000) {
+            uint32_t low = c < 0xDC00 && i + 3 < text.n ? utf16_unit(text, i + 2) : 0;
+            if (low >= 0xDC00 && low < 0xE000) {
+                c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+                i += 2;
+            } else {
+                c = 0xFFFD;
+            }
+        }
+        n += put_utf8(out + n, c);
+    }
+    return hearth_str_n(out, n);
+}
+
+/* Digits with an optional fraction, which rounds half up. No exponent: no tool writes one. */
+static bool parse_value(struct hearth_str text, int64_t *ret)
+{
+    size_t dot = hearth_str_find(text, '.', 0);
+    int64_t value = 0;
+    if (text.n == 0 || text.p[0] == '-' ||
+        (dot > 0 && !hearth_str_to_i64(hearth_str_n(text.p, dot), &value))) {
+        return false;
+    }
+    if (dot < text.n) {
+        if (text.n == 1) {
+            return false; /* a dot alone */
+        }
+        for (size_t i = dot + 1; i < text.n; i++) {
+            if (text.p[i] < '0' || text.p[i] > '9') {
+                return false;
+            }
+        }
+        bool up = dot + 1 < text.n && text.p[dot + 1] >= '5';
+        if (__builtin_add_overflow(value, up, &value)) {
+            return false;
+        }
+    }
+    *ret = value;
+    return true;
+}
+
+/* Without white space and byte order marks (of files put behind each other) around it. */
+static struct hearth_str trim_frame(struct hearth_str frame)
+{
+    frame = hearth_str_trim(frame);
+    while (hearth_str_starts(frame, HEARTH_STR(BYTE_ORDER_MARK))) {
+        frame = hearth_str_trim(hearth_str_n(frame.p + 3, frame.n - 3));
+    }
+    return frame;
+}
+
+/* The frames of "root;child;leaf" into reader->stack, leaf first. */
+static enum hearth_status
+split_stack(struct reader *r, struct hearth_str stack, struct hearth_err *err)
+{
+    r->n_stack = 0;
+    for (size_t end = stack.n;;) {
+        size_t from = end;
+        while (from > 0 && stack.p[from - 1] != ';') {
+            from--;
+        }
+        if (from < end) {
+            struct hearth_str name = trim_frame(hearth_str_n(stack.p + from, end - from));
+            struct hearth_named_frame frame = {.name = name.n > 0 ? name : UNNAMED};
+            uint32_t location = hearth_named_location(r->builder, HEARTH_NO_INDEX, &frame, 1);
+            if (location == HEARTH_NO_INDEX ||
+                !hearth_mem_grow(&r->stack, &r->cap_stack, r->n_stack + 1, sizeof *r->stack)) {
+                return HEARTH_FAIL_ARENA(err, r->arena);
+            }
+            r->stack[r->n_stack++] = location;
+        }
+        if (from == 0) {
+            return HEARTH_OK;
+        }
+        end = from - 1;
+    }
+}
+
+static enum hearth_status
+read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
+{
+    line = hearth_str_trim(line);
+    if (line.n == 0) {
+        return HEARTH_OK;
+    }
+    size_t space = line.n;
+    while (space > 0 && line.p[space - 1] != ' ') {
+        space--;
+    }
+    int64_t value;
+    r->n_skipped++; /* until proven otherwise */
+    if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &value)) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(split_stack(r, hearth_str_n(line.p, space - 1), err));
+    if (r->n_stack == 0) {
+        return HEARTH_OK;
+    }
+    r->n_skipped--;
+    r->n_lines++;
+    return hearth_profile_builder_sample(r->builder, r->stack, (uint32_t)r->n_stack, &value, err);
+}
+
+static enum hearth_status
+read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
+{
+    if (hearth_str_starts(text, HEARTH_STR("\xFF\xFE"))) {
+        text = from_utf16(hearth_str_n(text.p + 2, text.n - 2), r->arena);
+        if (text.p == NULL) {
+            return HEARTH_FAIL_ARENA(err, r->arena);
+        }
+    }
+    for (size_t from = 0; from < text.n;) {
+        size_t end = hearth_str_find(text, '\n', from);
+        HEARTH_TRY(read_line(r, hearth_str_n(text.p + from, end - from), err));
+        from = end + 1;
+    }
+    if (r->n_lines == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "no line of the form \"frame;frame value\" among %" PRIu64
+                           " lines of text",
+                           r->n_skipped);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_collapsed_decode(struct hearth_str text,
+                                           struct hearth_str type,
+                                           struct hearth_str unit,
+                                           struct hearth_arena *arena,
+                                           struct hearth_profile *ret_profile,
+                                           uint64_t *ret_skipped_lines,
+                                           struct hearth_err *err)
+{
+    struct reader r = {.builder = hearth_profile_builder_new(arena), .arena = arena};
+    enum hearth_status status = HEARTH_OK;
+    if (r.builder == NULL ||
+        hearth_profile_builder_type(r.builder, type, unit) == HEARTH_NO_INDEX) {
+        status = HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (status == HEARTH_OK) {
+        status = read_text(&r, text, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_profile_builder_finish(r.builder, ret_profile, err);
+    }
+    if (status == HEARTH_OK) {
+        *ret_skipped_lines = r.n_skipped;
+    }
+    hearth_mem_free(r.stack);
+    hearth_profile_builder_free(r.builder);
+    return status;
+}
+
+/* ---- out ---- */
+
+struct writer {
+    const struct hearth_profile *profile;
+    struct hearth_arena arena;
+    struct hearth_stacktree tree;
+    uint32_t *name_of; /* string index -> name of the tree + 1; 0: not asked yet */
+};
+
+/* The tree's name for a function's, without what would end a frame or a line. */
+static uint32_t clean_name(struct writer *w, uint32_t string)
+{
+    if (w->name_of[string] == 0) {
+        struct hearth_str text = w->profile->strings[string];
+        char *copy = hearth_arena_strndup(&w->arena, text.p, text.n);
+        if (copy == NULL) {
+            return HEARTH_IDMAP_NONE;
+        }
+        for (size_t i = 0; i < text.n; i++) {
+            copy[i] = copy[i] == ';' ? ':' : copy[i] == '\n' || copy[i] == '\r' ? ' ' : copy[i];
+        }
+        /* NONE + 1 is 0: a refusal is not remembered as a name. */
+        w->name_of[string] = hearth_stacktree_name(&w->tree, hearth_str_n(copy, text.n)) + 1;
+    }
+    return w->name_of[string] - 1;
+}
+
+static uint32_t child_of(struct writer *w, uint32_t node, uint32_t name)
+{
+    return name == HEARTH_IDMAP_NONE ? HEARTH_NO_NODE
+                                     : hearth_stacktree_child(&w->tree, node, name);
+}
+
+/* The node below `node` for one location; its outermost line comes first. */
+static uint32_t descend(struct writer *w, uint32_t node, uint32_t location_idx)
+{
+    if (location_idx == HEARTH_NO_INDEX) {
+        return child_of(w, node, hearth_stacktree_name(&w->tree, UNNAMED));
+    }
+    const struct hearth_location *location = &w->profile->locations[location_idx];
+    if (location->n_lines == 0) {
+        char text[24];
+        int n = snprintf(text, sizeof text, "0x%" PRIx64, location->address);
+        return child_of(w, node, hearth_stacktree_name(&w->tree, hearth_str_n(text, (size_t)n)));
+    }
+    for (uint32_t i = location->n_lines; i-- > 0 && node != HEARTH_NO_NODE;) {
+        uint32_t function = w->profile->lines[location->first_line + i].function;
+        node = child_of(w, node, clean_name(w, w->profile->functions[function].name));
+    }
+    return node;
+}
+
+static bool gather(struct writer *w, uint32_t type_idx)
+{
+    const struct hearth_profile *p = w->profile;
+    for (uint32_t s = 0; s < p->n_samples; s++) {
+        int64_t value = p->values[(size_t)s * p->n_types + type_idx];
+        uint32_t node = 0;
+        if (value == 0) {
+            continue;
+        }
+        for (uint32_t i = p->stack_first[s + 1];
+             i-- > p->stack_first[s] && node != HEARTH_NO_NODE;) {
+            node = descend(w, node, p->stack_locs[i]);
+        }
+        if (p->stack_first[s] == p->stack_first[s + 1]) { /* its value must not get lost */
+            node = child_of(w, 0, hearth_stacktree_name(&w->tree, HEARTH_STR("[no stack]")));
+        }
+        if (node == HEARTH_NO_NODE ||
+            __builtin_add_overflow(w->tree.nodes[node].self, value, &w->tree.nodes[node].self)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One line per node with a value of its own, in order of first appearance. */
+static bool write_lines(const struct hearth_stacktree *tree, struct hearth_buf *out)
+{
+    HEARTH_CLEANUP(hearth_mem_freep) uint32_t *path = NULL;
+    size_t cap = 0;
+    for (size_t i = 1; i < tree->n_nodes; i++) {
+        if (tree->nodes[i].self == 0) {
+            continue;
+        }
+        size_t depth = 0;
+        for (uint32_t at = (uint32_t)i; at != 0; at = tree->nodes[at].parent) {
+            if (!hearth_mem_grow(&path, &cap, depth + 1, sizeof *path)) {
+                return false;
+            }
+            path[depth++] = tree->nodes[at].name;
+        }
+        while (depth > 0) {
+            hearth_buf_str(out, tree->names[path[--depth]]);
+            hearth_buf_byte(out, depth > 0 ? ';' : ' ');
+        }
+        hearth_buf_printf(out, "%" PRId64 "\n", tree->nodes[i].self);
+    }
+    return true;
+}
+
+void hearth_collapsed_encode(const struct hearth_profile *profile,
+                             uint32_t type_idx,
+                             struct hearth_buf *out)
+{
+    struct writer w = {.profile = profile};
+    hearth_arena_init(&w.arena, 0);
+    hearth_stacktree_init(&w.tree, &w.arena);
+    w.name_of = hearth_mem_calloc(profile->n_strings, sizeof *w.name_of);
+    HEARTH_ASSERT(type_idx < profile->n_types);
+    if (w.name_of == NULL || !gather(&w, type_idx) || !write_lines(&w.tree, out)) {
+        out->failed = true;
+    }
+    hearth_mem_free(w.name_of);
+    hearth_stacktree_release(&w.tree);
+    hearth_arena_release(&w.arena);
+}

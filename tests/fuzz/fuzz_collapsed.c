@@ -1,0 +1,43 @@
+/*
+ * fuzz_collapsed.c -- collapsed text in, and out again: what was read and written once reads back
+ * as the same text.
+ */
+#include "hearth/format/collapsed.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool round_trip(struct hearth_str text, struct hearth_arena *arena, struct hearth_buf *out)
+{
+    struct hearth_profile profile;
+    uint64_t n_skipped;
+    if (hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), arena, &profile,
+                                &n_skipped, NULL) != HEARTH_OK) {
+        return false;
+    }
+    for (uint32_t i = 0; i < profile.n_stack_locs; i++) {
+        HEARTH_ASSERT(profile.stack_locs[i] < profile.n_locations);
+    }
+    for (uint32_t i = 0; i < profile.n_strings; i++) {
+        HEARTH_ASSERT(hearth_str_utf8_valid(profile.strings[i]));
+    }
+    hearth_collapsed_encode(&profile, 0, out);
+    HEARTH_ASSERT(!hearth_buf_failed(out));
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_arena arena;
+    struct hearth_buf once, twice;
+    hearth_arena_init(&arena, (size_t)64 << 20);
+    hearth_buf_init(&once, 0);
+    hearth_buf_init(&twice, 0);
+    if (round_trip(hearth_str_n((const char *)data, size), &arena, &once) && once.n > 0) {
+        HEARTH_ASSERT(round_trip(hearth_buf_view(&once), &arena, &twice));
+        HEARTH_ASSERT(hearth_str_eq(hearth_buf_view(&once), hearth_buf_view(&twice)));
+    }
+    hearth_buf_release(&once);
+    hearth_buf_release(&twice);
+    hearth_arena_release(&arena);
+    return 0;
+}

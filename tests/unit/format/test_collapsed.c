@@ -1,0 +1,307 @@
+/* test_collapsed.c -- collapsed stacks in and out, by hand and over real files. */
+#include "hearth/base/mem.h"
+#include "hearth/format/collapsed.h"
+#include "hearth/format/profile_builder.h"
+
+/* cmocka.h needs the four before it */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdio.h>
+
+struct decoded {
+    struct hearth_arena arena;
+    struct hearth_profile profile;
+    uint64_t n_skipped;
+    struct hearth_err err;
+    enum hearth_status status;
+};
+
+static void decode(struct decoded *d, struct hearth_str text)
+{
+    *d = (struct decoded){.err = HEARTH_ERR_INIT};
+    hearth_arena_init(&d->arena, 0);
+    d->status = hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &d->arena,
+                                        &d->profile, &d->n_skipped, &d->err);
+}
+
+static int64_t total(const struct hearth_profile *p)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        sum += p->values[i];
+    }
+    return sum;
+}
+
+/* Decode, encode, compare. */
+static void assert_rewritten(struct hearth_str text, uint64_t n_skipped, const char *want)
+{
+    struct decoded d;
+    struct hearth_buf out;
+    decode(&d, text);
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(d.n_skipped, n_skipped);
+    hearth_buf_init(&out, 0);
+    hearth_collapsed_encode(&d.profile, 0, &out);
+    hearth_buf_byte(&out, 0);
+    assert_false(hearth_buf_failed(&out));
+    assert_string_equal(out.p, want);
+    hearth_buf_release(&out);
+    hearth_arena_release(&d.arena);
+}
+
+#define assert_text(text, skipped, want) assert_rewritten(HEARTH_STR(text), skipped, want)
+
+static void reads_stacks_root_first_and_sums_equal_ones(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode(&d, HEARTH_STR("main;work;hot 5\nmain;idle 2\nmain;work;hot 3\n"));
+    assert_int_equal(d.status, HEARTH_OK);
+    const struct hearth_profile *p = &d.profile;
+    assert_int_equal(p->n_samples, 2);
+    assert_int_equal(p->n_types, 1);
+    assert_true(hearth_str_eq_c(p->strings[p->types[0].type], "samples"));
+    assert_true(hearth_str_eq_c(p->strings[p->types[0].unit], "count"));
+    assert_int_equal(p->values[0], 8);
+    const char *leaf_first[] = {"hot", "work", "main"};
+    assert_int_equal(p->stack_first[1], 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct hearth_location *l = &p->locations[p->stack_locs[i]];
+        assert_int_equal(l->n_lines, 1);
+        assert_int_equal(l->mapping, HEARTH_NO_INDEX);
+        assert_true(hearth_str_eq_c(p->strings[p->functions[p->lines[l->first_line].function].name],
+                                    leaf_first[i]));
+    }
+    hearth_arena_release(&d.arena);
+}
+
+static void takes_the_number_after_the_last_space(void **state)
+{
+    (void)state;
+    assert_text("a b;operator new(int, int) 7\n", 0, "a b;operator new(int, int) 7\n");
+    assert_text("a;b 1 2", 0, "a;b 1 2\n");
+    assert_text("  a;b   3  \n", 0, "a;b 3\n");
+}
+
+static void rounds_fractions_to_the_nearest(void **state)
+{
+    (void)state;
+    assert_text("a 1.5\nb 1.49\nc .5\nd 2.\ne 9007199254740993.4", 0,
+                "a 2\nb 1\nc 1\nd 2\ne 9007199254740993\n");
+}
+
+static void counts_what_it_does_not_understand(void **state)
+{
+    (void)state;
+    assert_text(
+        "# a comment\n\na;b 1\nno number\na;b -3\na 99999999999999999999\n5\n;; 4\na .\na 1e3\na "
+        "9223372036854775807.5\n",
+        9, "a;b 1\n");
+}
+
+static void drops_empty_frames_and_names_blank_ones(void **state)
+{
+    (void)state;
+    assert_text(";a;; b ;c; 2\na;b;c 1\n", 0, "a;b;c 3\n");
+    assert_text("a;b;  3\na;b 1\na; ;b 1\n", 0, "a;b 1\na;b;[unknown] 3\na;[unknown];b 1\n");
+}
+
+static void reads_windows_line_ends_and_byte_order_marks(void **state)
+{
+    (void)state;
+    assert_text("a;b 1\r\na;c 2\r\n", 0, "a;b 1\na;c 2\n");
+    assert_text("\xEF\xBB\xBF"
+                "a;b 1",
+                0, "a;b 1\n");
+    assert_text("a 1\n\xEF\xBB\xBF\xEF\xBB\xBF"
+                "a;b 1",
+                0, "a 1\na;b 1\n");
+    static const char utf16[] = "\xff\xfe"
+                                "a\0;\0\xe4\0;\0\x3d\xd8\x25\xdd \0001\0\r\0\n\0" /* a;ä;🔥 1 */
+                                "\x3d\xd8 \0002\0" /* a lone surrogate */
+                                "x";               /* half a unit */
+    assert_rewritten(hearth_str_n(utf16, sizeof utf16 - 1), 0,
+                     "a;\xc3\xa4;\xf0\x9f\x94\xa5 1\n\xef\xbf\xbd 2\n");
+}
+
+static void mends_text_that_is_not_utf8(void **state)
+{
+    (void)state;
+    assert_rewritten(hearth_str_n("a\xff;b\0c 1\n", 9), 0,
+                     "a\xef\xbf\xbd;b\xef\xbf\xbd"
+                     "c 1\n");
+}
+
+static void refuses_text_without_any_stack(void **state)
+{
+    (void)state;
+    const char *texts[] = {"", "\n\n", "hello\nworld\n", "{\"a\": 1}\n", "\xff\xfe"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        struct decoded d;
+        decode(&d, hearth_str_c(texts[i]));
+        assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+        assert_non_null(strstr(d.err.msg, "frame;frame value"));
+        hearth_arena_release(&d.arena);
+    }
+}
+
+static void refuses_sums_beyond_64_bits(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode(&d, HEARTH_STR("a 9223372036854775807\nb 1\na 1\n"));
+    assert_int_equal(d.status, HEARTH_OUT_OF_RANGE);
+    hearth_arena_release(&d.arena);
+}
+
+static void writes_inlined_lines_as_frames_and_addresses_where_no_name_is(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_profile_builder *b = hearth_profile_builder_new(&arena);
+    assert_int_equal(hearth_profile_builder_type(b, HEARTH_STR("t"), HEARTH_STR("u")), 0);
+    assert_int_equal(hearth_profile_builder_type(b, HEARTH_STR("t2"), HEARTH_STR("u")), 1);
+    struct hearth_function in = {.name = hearth_profile_builder_string(b, HEARTH_STR("in;ner\n"))};
+    struct hearth_function out = {.name = hearth_profile_builder_string(b, HEARTH_STR("outer"))};
+    struct hearth_line lines[] = {{hearth_profile_builder_function(b, &in), 1},
+                                  {hearth_profile_builder_function(b, &out), 2}};
+    struct hearth_location with = {.mapping = HEARTH_NO_INDEX},
+                           without = {.mapping = HEARTH_NO_INDEX, .address = 0xbeef};
+    const uint32_t stack[] = {hearth_profile_builder_location(b, &without, NULL, 0),
+                              hearth_profile_builder_location(b, &with, lines, 2), HEARTH_NO_INDEX};
+    lines[0].line = 9; /* another location with the same names */
+    const uint32_t same[] = {stack[0], hearth_profile_builder_location(b, &with, lines, 2),
+                             HEARTH_NO_INDEX};
+    const int64_t v[] = {1, 0}, w[] = {2, 5};
+    assert_int_equal(hearth_profile_builder_sample(b, stack, 3, v, NULL), HEARTH_OK);
+    assert_int_equal(hearth_profile_builder_sample(b, same, 3, w, NULL), HEARTH_OK);
+    assert_int_equal(hearth_profile_builder_sample(b, NULL, 0, w, NULL), HEARTH_OK);
+    struct hearth_profile p;
+    assert_int_equal(hearth_profile_builder_finish(b, &p, NULL), HEARTH_OK);
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    hearth_collapsed_encode(&p, 0, &text);
+    hearth_collapsed_encode(&p, 1, &text);
+    hearth_buf_byte(&text, 0);
+    assert_string_equal(text.p, "[unknown];outer;in:ner ;0xbeef 3\n[no stack] 2\n"
+                                "[unknown];outer;in:ner ;0xbeef 5\n[no stack] 5\n");
+    hearth_buf_release(&text);
+    hearth_profile_builder_free(b);
+    hearth_arena_release(&arena);
+}
+
+static void leaves_out_stacks_with_value_0(void **state)
+{
+    (void)state;
+    assert_text("a;b 0\na 1\n", 0, "a 1\n");
+}
+
+static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
+{
+    (void)state;
+    enum hearth_status status = HEARTH_NO_MEMORY;
+    for (uint64_t nth = 1; status != HEARTH_OK; nth++) {
+        struct decoded d;
+        hearth_mem_fail_after(nth);
+        decode(&d, HEARTH_STR("\xff\xfe"
+                              "a\0;\0b\0;\0c\0 \0001\0\n\0d\0;\0e\0 \0002\0"));
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
+        if (d.status == HEARTH_OK) {
+            hearth_collapsed_encode(&d.profile, 0, &out);
+        }
+        hearth_mem_fail_after(0);
+        status = d.status != HEARTH_OK || hearth_buf_failed(&out) ? HEARTH_NO_MEMORY : HEARTH_OK;
+        assert_true(d.status == HEARTH_OK || d.status == HEARTH_NO_MEMORY);
+        hearth_buf_release(&out);
+        hearth_arena_release(&d.arena);
+        assert_true(nth < 200);
+    }
+}
+
+/* ---- real files ---- */
+
+/* 0: the file is not there. */
+static size_t read_shared(const char *name, char *bytes, size_t cap)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", HEARTH_SHARED_DATA, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return 0;
+    }
+    size_t n = fread(bytes, 1, cap, file);
+    assert_true(n > 0 && n < cap);
+    (void)fclose(file);
+    return n;
+}
+
+/* Totals, distinct stacks and lines without a value as an independent reader found them. */
+static void reads_real_files_with_their_totals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t total;
+        uint32_t n_stacks;
+        uint64_t n_skipped;
+    } files[] = {{"collapsed/asprof-sample1.collapsed", 185, 17, 0},
+                 {"collapsed/asprof-sample2.collapsed", 188, 17, 0},
+                 {"collapsed/diff-after.txt", 80, 8, 0},
+                 {"collapsed/diff-before.txt", 65, 8, 0},
+                 {"collapsed/diff-expected.txt", 80, 9, 0},
+                 {"collapsed/odd-crlf.txt", 14, 3, 0},
+                 {"collapsed/odd-invalid-lines.txt", 14, 3, 3},
+                 {"collapsed/odd-recursion.txt", 10, 7, 0},
+                 {"collapsed/odd-utf16-le.txt", 14, 3, 0},
+                 {"collapsed/perf-iperf-tid.txt", 200, 134, 0},
+                 {"collapsed/perf-java-all.txt", 45, 33, 0},
+                 {"collapsed/perf-vertx-kernel-java-all.txt", 285, 199, 0}};
+    static char bytes[1 << 21];
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
+        size_t n = read_shared(files[i].name, bytes, sizeof bytes);
+        if (n == 0) {
+            print_message("no shared data at %s: real collapsed files not read\n",
+                          HEARTH_SHARED_DATA);
+            skip();
+        }
+        struct decoded d;
+        decode(&d, hearth_str_n(bytes, n));
+        assert_int_equal(d.status, HEARTH_OK);
+        if (total(&d.profile) != files[i].total || d.profile.n_samples != files[i].n_stacks ||
+            d.n_skipped != files[i].n_skipped) {
+            fail_msg("%s: total %lld, %u stacks, %llu skipped", files[i].name,
+                     (long long)total(&d.profile), d.profile.n_samples,
+                     (unsigned long long)d.n_skipped);
+        }
+        hearth_arena_release(&d.arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_stacks_root_first_and_sums_equal_ones),
+        cmocka_unit_test(takes_the_number_after_the_last_space),
+        cmocka_unit_test(rounds_fractions_to_the_nearest),
+        cmocka_unit_test(counts_what_it_does_not_understand),
+        cmocka_unit_test(drops_empty_frames_and_names_blank_ones),
+        cmocka_unit_test(reads_windows_line_ends_and_byte_order_marks),
+        cmocka_unit_test(mends_text_that_is_not_utf8),
+        cmocka_unit_test(refuses_text_without_any_stack),
+        cmocka_unit_test(refuses_sums_beyond_64_bits),
+        cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_where_no_name_is),
+        cmocka_unit_test(leaves_out_stacks_with_value_0),
+        cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
+        cmocka_unit_test(reads_real_files_with_their_totals),
+    };
+    return cmocka_run_group_tests_name("collapsed", tests, NULL, NULL);
+}
