@@ -1,0 +1,157 @@
+/*
+ * read_fixture.h -- one PostgreSQL for a test program, stores on databases of it, series made to
+ * order.
+ */
+#ifndef HEARTH_TESTS_UNIT_STORE_READ_FIXTURE_H
+#define HEARTH_TESTS_UNIT_STORE_READ_FIXTURE_H
+
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/store/store.h"
+
+#include "pg_cluster.h"
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define assert_ok(expr)                                                                  \
+    do {                                                                                 \
+        struct hearth_err err = HEARTH_ERR_INIT;                                         \
+        enum hearth_status ok_status_ = (expr);                                          \
+        if (ok_status_ != HEARTH_OK) {                                                   \
+            print_error("%s: %s: %s\n", #expr, hearth_status_name(ok_status_), err.msg); \
+        }                                                                                \
+        assert_int_equal(ok_status_, HEARTH_OK);                                         \
+    } while (0)
+
+/* A Wednesday, 10:00 UTC. */
+#define T0 (INT64_C(1763546400) * HEARTH_NS_PER_SEC)
+
+static struct pg_cluster g_cluster;
+
+static inline int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    return 0;
+}
+
+static inline int stop_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+static inline void wait_until_ready(struct hearth_store *store)
+{
+    char reason[256];
+    int64_t until_ns = hearth_clock_mono_ns() + 60 * HEARTH_NS_PER_SEC;
+    while (!hearth_store_ready(store, reason)) {
+        if (hearth_clock_mono_ns() > until_ns) {
+            print_error("store not ready: %s\n", reason);
+            fail();
+        }
+        (void)usleep(2000);
+    }
+}
+
+static inline struct hearth_store *open_store_with(const struct hearth_store_options *options)
+{
+    struct hearth_store *store = NULL;
+    assert_ok(hearth_store_open(options, &store, &err));
+    wait_until_ready(store);
+    return store;
+}
+
+static inline struct hearth_store *open_store(const char *url)
+{
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.url = url;
+    return open_store_with(&options);
+}
+
+static inline void close_store(struct hearth_store *store)
+{
+    hearth_store_close(store, hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC);
+}
+
+/* A series of service svc-<service> with labels pod=pod-<pod>, region=r-<pod % 3> and two profile
+ * types. */
+struct made_series {
+    char text[4][32];
+    struct hearth_label labels[2];
+    struct hearth_str types[2];
+    struct hearth_series_key key;
+};
+
+static inline const struct hearth_series_key *
+make_series(struct made_series *made, int service, int pod)
+{
+    (void)snprintf(made->text[0], 32, "svc-%d", service);
+    (void)snprintf(made->text[1], 32, "pod-%d", pod);
+    (void)snprintf(made->text[2], 32, "r-%d", pod % 3);
+    made->labels[0] = (struct hearth_label){HEARTH_STR("pod"), hearth_str_c(made->text[1])};
+    made->labels[1] = (struct hearth_label){HEARTH_STR("region"), hearth_str_c(made->text[2])};
+    made->types[0] = HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds");
+    made->types[1] = HEARTH_STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+    made->key =
+        (struct hearth_series_key){hearth_str_c(made->text[0]), made->types, 2, {made->labels, 2}};
+    return &made->key;
+}
+
+static inline struct hearth_series_ref resolve_one(
+    struct hearth_store *store, struct hearth_str tenant, int service, int pod, int64_t ts_ns)
+{
+    struct made_series made;
+    struct hearth_series_ref ref = {0, 0};
+    assert_ok(hearth_store_resolve_series(store, tenant, make_series(&made, service, pod), 1, ts_ns,
+                                          &ref, &err));
+    return ref;
+}
+
+/* The hits of a selector text in [from, to], in arena. */
+static inline size_t select_hits(struct hearth_store *store,
+                                 struct hearth_str tenant,
+                                 const char *text,
+                                 int64_t from_ns,
+                                 int64_t to_ns,
+                                 struct hearth_arena *arena,
+                                 struct hearth_series_hit **ret_hits)
+{
+    const struct hearth_label_index *index = NULL;
+    struct hearth_selector selector;
+    size_t n = 0;
+    hearth_selector_init(&selector);
+    assert_ok(hearth_selector_parse(&selector, hearth_str_c(text), arena, NULL, &err));
+    assert_ok(hearth_store_index_lock(store, tenant, NULL, &index, &err));
+    assert_ok(
+        hearth_label_index_select(index, &selector, from_ns, to_ns, arena, ret_hits, &n, &err));
+    hearth_store_index_unlock(store, index);
+    hearth_selector_release(&selector);
+    return n;
+}
+
+/* How many API series: two for each made series. */
+static inline size_t count_hits(struct hearth_store *store,
+                                struct hearth_str tenant,
+                                const char *text,
+                                int64_t from_ns,
+                                int64_t to_ns)
+{
+    struct hearth_arena arena;
+    struct hearth_series_hit *hits = NULL;
+    hearth_arena_init(&arena, 0);
+    size_t n = select_hits(store, tenant, text, from_ns, to_ns, &arena, &hits);
+    hearth_arena_release(&arena);
+    return n;
+}
+
+#endif
