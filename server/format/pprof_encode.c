@@ -2,8 +2,8 @@
  * pprof_encode.c -- flat arrays to profile.proto bytes, straight to the wire.
  *
  * Each message is written at its place behind a one-byte hole for its length; only a message of 128
- * bytes or more moves up to make the length fit. Measured against computing all sizes first, this
- * is the cheaper way: sizes are never needed twice and few messages are that long.
+ * bytes or more moves up to make the length fit. Computing the sizes of samples first took 1.35
+ * to 1.6 times as long on real profiles: few messages are that long.
  */
 #include "hearth/base/varint.h"
 #include "hearth/format/pprof.h"

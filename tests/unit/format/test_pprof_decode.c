@@ -459,6 +459,37 @@ static void cuts_long_strings_at_a_character_and_keeps_the_tail(void **state)
     release(&d);
 }
 
+/* In the middle of the input and at its very end, where nothing may be read behind the string. */
+static void finds_an_odd_byte_at_every_place_of_a_string(void **state)
+{
+    (void)state;
+    static const unsigned char odd[] = {0x00, 0x01, 0x7f, 0x80, 0xc3, 0xff};
+    for (size_t n = 1; n < 36; n++) {
+        for (size_t at = 0; at < n; at++) {
+            for (size_t k = 0; k < sizeof odd; k++) {
+                struct hearth_buf in;
+                struct decoded d;
+                hearth_buf_init(&in, 0);
+                wire_text("1{} 6''", &in);
+                for (int copy = 0; copy < 2; copy++) {
+                    hearth_buf_byte(&in, 0x32);
+                    hearth_buf_byte(&in, (unsigned char)n);
+                    for (size_t i = 0; i < n; i++) {
+                        hearth_buf_byte(&in, i == at ? odd[k] : 'a');
+                    }
+                }
+                decode_bytes(&d, hearth_buf_view(&in), &NO_LIMITS, 0);
+                assert_ok(&d);
+                bool plain = odd[k] == 0x01 || odd[k] == 0x7f;
+                assert_int_equal(d.notes.strings_repaired, plain ? 0 : 2);
+                assert_int_equal(d.profile.strings[2].n, plain ? n : n + 2);
+                release(&d);
+                hearth_buf_release(&in);
+            }
+        }
+    }
+}
+
 /* Counts that promise more than the bytes can hold must not be believed. */
 static void hostile_counts_buy_no_memory(void **state)
 {
@@ -535,6 +566,7 @@ int main(void)
         cmocka_unit_test(refuses_at_a_limit_with_actual_and_limit),
         cmocka_unit_test(cuts_deep_stacks_at_the_leaf_end),
         cmocka_unit_test(cuts_long_strings_at_a_character_and_keeps_the_tail),
+        cmocka_unit_test(finds_an_odd_byte_at_every_place_of_a_string),
         cmocka_unit_test(hostile_counts_buy_no_memory),
         cmocka_unit_test(grows_through_stacks_lines_and_labels_that_nothing_foretold),
     };
