@@ -27,11 +27,12 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define CONNECT_TIMEOUT_MS 5000
-#define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
-#define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
-#define MAX_ANSWERED_TRIES 12 /* of errors that PostgreSQL itself says to retry: about 5 s */
-#define MAX_BATCH_BYTES    ((size_t)32 << 20)
+#define CONNECT_TIMEOUT_MS  5000
+#define BACKOFF_FIRST_NS    (10 * HEARTH_NS_PER_MS)
+#define BACKOFF_LAST_NS     (640 * HEARTH_NS_PER_MS)
+#define MAX_ANSWERED_TRIES  12 /* of errors that PostgreSQL itself says to retry: about 5 s */
+#define MAX_PARTITION_TRIES 3
+#define MAX_BATCH_BYTES     ((size_t)32 << 20)
 /* housekeeping.c deletes batch rows of servers not seen for a day: asking later could store a batch
  * twice. */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
@@ -264,8 +265,8 @@ static enum verdict judge_answered(struct committer *committer,
 {
     switch (fault) {
     case HEARTH_PG_FAULT_MISSING_TABLE:
-        forget_days(committer, batch);
-        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? VERDICT_AGAIN : VERDICT_FAILED;
+        forget_days(committer, batch); /* 23514 may also be a constraint that one row breaks */
+        return ++attempts->n_answered < MAX_PARTITION_TRIES ? VERDICT_AGAIN : VERDICT_SPLIT;
     case HEARTH_PG_FAULT_RETRY:
     case HEARTH_PG_FAULT_CANCELLED:
         return ++attempts->n_answered < MAX_ANSWERED_TRIES ? VERDICT_AGAIN : VERDICT_FAILED;

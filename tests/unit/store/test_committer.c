@@ -1,0 +1,451 @@
+/* Group commit on a real PostgreSQL: what is stored, what is refused, and that one item's fault stays its own. */
+#include "hearth/base/metrics.h"
+
+#include "pg_cluster.h"
+#include "store_push.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct pg_cluster g_cluster;
+static struct hearth_arena g_arena;
+static struct synth_world g_world;
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    hearth_arena_init(&g_arena, 0);
+    synth_world_init(&g_world, 7, 400, 900, 600, 12, &g_arena);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    hearth_arena_release(&g_arena);
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+/* A ready store on a database of its own. */
+static struct hearth_store *open_fresh(char url[256], const struct hearth_store_options *options)
+{
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, options);
+    assert_true(store_wait_ready(store));
+    return store;
+}
+
+static struct store_push *
+make(struct hearth_store *store, const char *service, int64_t ts_ns, uint64_t id)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct store_push *push = store_push_make(store, &g_world, service, ts_ns, 60, id, &err);
+    if (push == NULL) {
+        fail_msg("cannot make a push: %s", err.msg);
+    }
+    return push;
+}
+
+static enum hearth_status end_status(struct store_push *push)
+{
+    assert_true(store_push_wait(push));
+    return push->status;
+}
+
+static void commits_a_profile_with_everything_it_needs(void **state)
+{
+    (void)state;
+    char url[256], sql[512];
+    struct hearth_store *store = open_fresh(url, NULL);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    struct store_push *push = make(store, "api", ts_ns, 0);
+    store_push_submit(push);
+    assert_int_equal(end_status(push), HEARTH_OK);
+    assert_false(push->item.repeated);
+    assert_int_equal(atomic_load(&push->n_done), 1);
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "SELECT count(*) FROM hearth_data.profile WHERE service_id = %d AND series_id = %d"
+                   " AND ts = %lld AND duration_ns = 10000000000 AND period = 10000000 AND"
+                   " profile_no = %lld AND n_samples = %u AND totals = '{%lld,%lld}' AND"
+                   " length(ids) = %zu AND array_length(vals, 1) = 2 AND length(vals[1]) = %zu AND"
+                   " attrs IS NULL",
+                   push->item.service_id,
+                   push->row.series_id,
+                   (long long)ts_ns,
+                   (long long)push->item.profile_no,
+                   push->row.columns.n,
+                   (long long)push->total,
+                   (long long)push->row.columns.totals[1],
+                   push->row.columns.ids.n,
+                   push->row.columns.vals[0].n);
+    assert_int_equal(pg_cluster_int(url, sql), 1);
+    assert_int_equal(pg_cluster_int(url, "SELECT sum(n_stacks) FROM hearth_data.dict_chunk"),
+                     push->row.columns.n);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 1);
+    /* The second one brings new stacks only. */
+    struct store_push *second = make(store, "api", ts_ns + 1, 0);
+    store_push_submit(second);
+    assert_int_equal(end_status(second), HEARTH_OK);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
+    assert_int_equal(
+        pg_cluster_int(url,
+                       "SELECT count(*) FROM (SELECT first_stack, lag(first_stack + n_stacks, 1, 0)"
+                       " OVER (ORDER BY first_stack) AS want FROM hearth_data.dict_chunk) c"
+                       " WHERE first_stack <> want"),
+        0);
+    store_push_free(push);
+    store_push_free(second);
+    store_close_soon(store);
+}
+
+static void gathers_what_is_queued_in_one_transaction(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = 300 * HEARTH_NS_PER_MS;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t batches = hearth_metric_value(HEARTH_M_BATCHES);
+    int64_t day_ns = hearth_clock_wall_ns() - HEARTH_NS_PER_DAY;
+    struct store_push *pushes[N];
+    for (int i = 0; i < N; i++) { /* two days, four services */
+        static const char *const services[] = {"a", "b", "c", "d"};
+        pushes[i] = make(store, services[i % 4], day_ns + (i % 2) * HEARTH_NS_PER_DAY + i, 0);
+    }
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
+        store_push_free(pushes[i]);
+    }
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES) - batches, 1);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(DISTINCT xmin::text) FROM hearth_data.profile"), 1);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 4);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(DISTINCT profile_no) FROM hearth_data.profile"), N);
+    store_close_soon(store);
+}
+
+static void stores_a_repeated_id_once(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.linger_ns = 100 * HEARTH_NS_PER_MS;
+    struct hearth_store *store = open_fresh(url, &options);
+    struct hearth_store *other = store_open_url(url, NULL);
+    assert_true(store_wait_ready(other));
+    int64_t ts_ns = hearth_clock_wall_ns();
+    struct store_push *pushes[8];
+    /* Within a batch: 0 is first, 1 and 2 repeat it, 3 is another. */
+    static const uint64_t ids[] = {100, 100, 100, 101};
+    for (int i = 0; i < 4; i++) {
+        pushes[i] = make(store, "api", ts_ns + i, ids[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
+        assert_int_equal(pushes[i]->item.repeated, i == 1 || i == 2);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
+    /* Across batches (with a new one beside it), across stores; another service has ids of its own. */
+    pushes[4] = make(store, "api", ts_ns + 4, 100);
+    pushes[5] = make(store, "api", ts_ns + 5, 102);
+    pushes[6] = make(other, "api", ts_ns + 6, 101);
+    pushes[7] = make(store, "web", ts_ns + 7, 100);
+    for (int i = 4; i < 8; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 4; i < 8; i++) {
+        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
+        assert_int_equal(pushes[i]->item.repeated, i == 4 || i == 6);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 4);
+    for (int i = 0; i < 8; i++) {
+        store_push_free(pushes[i]);
+    }
+    store_close_soon(store);
+    store_close_soon(other);
+}
+
+static void stores_an_id_again_after_an_hour(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    static const int64_t ages_s[] = {0, 3590, 3610};
+    for (int i = 0; i < 3; i++) {
+        char sql[128];
+        (void)snprintf(sql,
+                       sizeof sql,
+                       "UPDATE hearth_data.push_id SET at = at - %lld",
+                       (long long)(ages_s[i] * HEARTH_NS_PER_SEC));
+        pg_cluster_run(url, sql);
+        struct store_push *push = make(store, "api", ts_ns + i, 5);
+        store_push_submit(push);
+        assert_int_equal(end_status(push), HEARTH_OK);
+        assert_int_equal(push->item.repeated, i == 1);
+        store_push_free(push);
+        pg_cluster_run(url, "UPDATE hearth_data.push_id SET at = (SELECT max(at) FROM hearth_data.push_id)");
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
+    store_close_soon(store);
+}
+
+static void a_refused_item_does_not_harm_its_neighbours(void **state)
+{
+    (void)state;
+    enum { N = 25 };
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = 200 * HEARTH_NS_PER_MS;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    char leaf[64], sql[512];
+    pg_cluster_text(url,
+                    "SELECT i.inhrelid::regclass::text FROM pg_inherits i WHERE i.inhparent ="
+                    " 'hearth_data.profile'::regclass ORDER BY 1 LIMIT 1",
+                    leaf,
+                    sizeof leaf);
+    pg_cluster_run(url,
+                   "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                   " IF new.period = 666 THEN RAISE EXCEPTION 'poisoned'; END IF; RETURN new; END $$");
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "CREATE TRIGGER poison BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION poison();"
+                   "ALTER TABLE %s ADD CHECK (period <> 667)",
+                   leaf,
+                   leaf);
+    pg_cluster_run(url, sql);
+    struct store_push *pushes[N];
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make(store, "api", ts_ns + i, (uint64_t)i + 1);
+        pushes[i]->row.period = i == 3 ? 666 : i == 17 ? 667 : 1;
+    }
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        enum hearth_status status = end_status(pushes[i]);
+        if (i == 3) {
+            assert_int_equal(status, HEARTH_INTERNAL);
+            assert_non_null(strstr(pushes[i]->err.msg, "poisoned (P0001)"));
+        } else if (i == 17) {
+            assert_int_equal(status, HEARTH_INTERNAL);
+            assert_non_null(strstr(pushes[i]->err.msg, "23514"));
+        } else {
+            assert_int_equal(status, HEARTH_OK);
+        }
+        assert_int_equal(atomic_load(&pushes[i]->n_done), 1);
+        store_push_free(pushes[i]);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N - 2);
+    /* A refused push leaves no id behind: its client may try again. */
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.push_id"), N - 2);
+    store_close_soon(store);
+}
+
+static void makes_a_partition_that_went_missing(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    int64_t ts_ns = hearth_clock_wall_ns() - 3 * HEARTH_NS_PER_DAY;
+    struct store_push *first = make(store, "api", ts_ns, 0);
+    store_push_submit(first);
+    assert_int_equal(end_status(first), HEARTH_OK);
+    store_push_free(first);
+    char leaf[64], sql[128];
+    pg_cluster_text(url, "SELECT tableoid::regclass FROM hearth_data.profile", leaf, sizeof leaf);
+    (void)snprintf(sql, sizeof sql, "DROP TABLE %s", leaf);
+    pg_cluster_run(url, sql);
+    struct store_push *second = make(store, "api", ts_ns + 1, 0);
+    store_push_submit(second);
+    assert_int_equal(end_status(second), HEARTH_OK);
+    store_push_free(second);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 1);
+    store_close_soon(store);
+}
+
+static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
+{
+    (void)state;
+    enum { N = 30 };
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.max_queue_rows = 10;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    struct store_push *pushes[N], *late;
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make(store, "api", ts_ns + i, 0);
+    }
+    late = make(store, "api", ts_ns + N, 0);
+    PGconn *blocker = pg_cluster_connect(url);
+    PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE"));
+    int n_refused = 0;
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+        if (atomic_load(&pushes[i]->ended)) {
+            n_refused++;
+            assert_int_equal(pushes[i]->status, HEARTH_UNAVAILABLE);
+            assert_non_null(strstr(pushes[i]->err.msg, "ingest queue is full (max-queue-rows 10); retry"));
+            assert_int_equal(atomic_load(&pushes[i]->n_done), 0);
+        }
+    }
+    assert_int_equal(n_refused, N - 10);
+    PQclear(PQexec(blocker, "ROLLBACK"));
+    PQfinish(blocker);
+    for (int i = 0; i < N; i++) {
+        (void)end_status(pushes[i]);
+        store_push_free(pushes[i]);
+    }
+    store_push_submit(late);
+    assert_int_equal(end_status(late), HEARTH_OK);
+    store_push_free(late);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 11);
+    assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_ROWS), 0);
+    assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_BYTES), 0);
+    store_close_soon(store);
+}
+
+static void a_dictionary_let_go_never_continues_under_its_name(void **state)
+{
+    (void)state;
+    enum { N = 24 };
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.ingest_dict_bytes = 1; /* nothing survives its last user */
+    options.linger_ns = 0;
+    struct hearth_store *store = open_fresh(url, &options);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    for (int i = 0; i < N; i++) {
+        struct store_push *push = make(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 0);
+        store_push_submit(push);
+        assert_int_equal(end_status(push), HEARTH_OK);
+        store_push_free(push);
+        /* done comes before the release that lets go */
+        for (int k = 0; k < 2000 && hearth_metric_value(HEARTH_M_DICT_LIVE) > 0; k++) {
+            (void)usleep(500);
+        }
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(DISTINCT writer_id) FROM hearth_data.profile"), N);
+    /* Every profile's dictionary starts at 0 under its own name. */
+    assert_int_equal(
+        pg_cluster_int(url,
+                       "SELECT count(*) FROM hearth_data.profile p JOIN hearth_data.dict_chunk c"
+                       " USING (service_id, writer_id) WHERE c.first_stack = 0 AND c.n_stacks = p.n_samples"),
+        N);
+    store_close_soon(store);
+}
+
+static void closing_commits_what_is_queued(void **state)
+{
+    (void)state;
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.linger_ns = 60 * HEARTH_NS_PER_SEC;
+    struct hearth_store *store = open_fresh(url, &options);
+    struct store_push *push = make(store, "api", hearth_clock_wall_ns(), 0);
+    store_push_submit(push);
+    store_close_soon(store);
+    assert_true(atomic_load(&push->ended));
+    assert_int_equal(push->status, HEARTH_OK);
+    store_push_free(push);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 1);
+}
+
+static void closing_without_a_database_ends_at_the_deadline(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    struct store_push *pushes[N];
+    int64_t ts_ns = hearth_clock_wall_ns();
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 0);
+    }
+    pg_cluster_halt(&g_cluster, SIGINT);
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    int64_t from_ns = hearth_clock_mono_ns();
+    hearth_store_close(store, from_ns + 700 * HEARTH_NS_PER_MS);
+    int64_t took_ns = hearth_clock_mono_ns() - from_ns;
+    assert_true(took_ns >= 700 * HEARTH_NS_PER_MS && took_ns < 5 * HEARTH_NS_PER_SEC);
+    for (int i = 0; i < N; i++) {
+        assert_true(atomic_load(&pushes[i]->ended));
+        assert_int_equal(atomic_load(&pushes[i]->n_done), 1);
+        assert_int_equal(pushes[i]->status, HEARTH_UNAVAILABLE);
+        assert_non_null(strstr(pushes[i]->err.msg, "retry"));
+        store_push_free(pushes[i]);
+    }
+    pg_cluster_resume(&g_cluster);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 0);
+}
+
+static void a_queue_outlives_a_restart_of_the_database(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    char url[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    struct store_push *pushes[N];
+    int64_t ts_ns = hearth_clock_wall_ns();
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make(store, "api", ts_ns + i, 0);
+    }
+    pg_cluster_halt(&g_cluster, SIGINT);
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    (void)usleep(300000);
+    pg_cluster_resume(&g_cluster);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
+        store_push_free(pushes[i]);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
+    store_close_soon(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commits_a_profile_with_everything_it_needs),
+        cmocka_unit_test(gathers_what_is_queued_in_one_transaction),
+        cmocka_unit_test(stores_a_repeated_id_once),
+        cmocka_unit_test(stores_an_id_again_after_an_hour),
+        cmocka_unit_test(a_refused_item_does_not_harm_its_neighbours),
+        cmocka_unit_test(makes_a_partition_that_went_missing),
+        cmocka_unit_test(refuses_when_the_queue_is_full_and_takes_again_later),
+        cmocka_unit_test(a_dictionary_let_go_never_continues_under_its_name),
+        cmocka_unit_test(closing_commits_what_is_queued),
+        cmocka_unit_test(closing_without_a_database_ends_at_the_deadline),
+        cmocka_unit_test(a_queue_outlives_a_restart_of_the_database),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
