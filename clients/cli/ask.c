@@ -1,0 +1,149 @@
+/* ask.c -- ranges, selectors and calls that several commands need. */
+#include "hearth/base/clock.h"
+#include "hearth/format/pprof.h"
+#include "hearth/query/selector.h"
+#include "hearth/query/timeexpr.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+#define QUERIER "querier.v1.QuerierService/"
+
+enum hearth_status cli_resolve_range(struct cli *cli)
+{
+    int64_t to = cli->now_ns, from;
+    if (cli->to != NULL) {
+        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->to), cli->now_ns, &to, &cli->err));
+    }
+    if (cli->from != NULL) {
+        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->from), cli->now_ns, &from, &cli->err));
+    } else {
+        int64_t since;
+        HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->since == NULL ? "1h" : cli->since),
+                                         &since, &cli->err));
+        from = to - since;
+    }
+    if (from > to) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--from lies after --to");
+    }
+    cli->from_ms = from / HEARTH_NS_PER_MS;
+    cli->to_ms = to / HEARTH_NS_PER_MS + (to % HEARTH_NS_PER_MS > 0);
+    if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
+        char a[32], b[32];
+        hearth_clock_format(from, a);
+        hearth_clock_format(to, b);
+        (void)fprintf(stderr, "range: %s to %s\n", a, b);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_selector)
+{
+    const char *text = arg < cli->n_args ? cli->args[arg] : "{}";
+    struct hearth_selector selector;
+    hearth_selector_init(&selector);
+    size_t offset = 0;
+    enum hearth_status status =
+        hearth_selector_parse(&selector, hearth_str_c(text), &cli->arena, &offset, &cli->err);
+    hearth_selector_release(&selector);
+    if (status != HEARTH_OK) {
+        struct hearth_buf caret;
+        hearth_buf_init(&caret, 0);
+        hearth_selector_caret(hearth_str_c(text), offset, &caret);
+        (void)fprintf(stderr, "%.*s\n", (int)caret.n, caret.n ? caret.p : "");
+        hearth_buf_release(&caret);
+        return status;
+    }
+    *ret_selector = text;
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_call(struct cli *cli,
+                            const char *method,
+                            const void *request,
+                            const struct ProtobufCMessageDescriptor *answer_type,
+                            void *ret_answer)
+{
+    struct ProtobufCMessage *answer;
+    enum hearth_status status = hearth_client_call(cli->client, method, request, answer_type,
+                                                   &cli->arena, &answer, NULL, &cli->err);
+    if (status == HEARTH_OK) {
+        memcpy(ret_answer, &answer, sizeof answer);
+    }
+    return status;
+}
+
+enum hearth_status cli_profile_type(struct cli *cli, const char **ret_type)
+{
+    if (cli->type != NULL) {
+        *ret_type = cli->type;
+        return HEARTH_OK;
+    }
+    Querier__V1__ProfileTypesRequest request = QUERIER__V1__PROFILE_TYPES_REQUEST__INIT;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    Querier__V1__ProfileTypesResponse *answer;
+    HEARTH_TRY(cli_call(cli, QUERIER "ProfileTypes", &request,
+                        &querier__v1__profile_types_response__descriptor, &answer));
+    if (answer->n_profile_types == 0) {
+        return HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
+                           "there are no profiles in this range; try a longer --since");
+    }
+    const char *best = answer->profile_types[0]->id;
+    for (size_t i = 0; i < answer->n_profile_types; i++) {
+        const Types__V1__ProfileType *type = answer->profile_types[i];
+        if (strcmp(type->name, "process_cpu") == 0 && strcmp(type->sample_type, "cpu") == 0) {
+            best = type->id;
+            break;
+        }
+    }
+    if (answer->n_profile_types > 1) {
+        (void)fprintf(stderr,
+                      "type: %s (of %zu; choose with --type, list with `hearth query types`)\n",
+                      best, answer->n_profile_types);
+    }
+    *ret_type = best;
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_ask_profile(struct cli *cli,
+                                   const char *type,
+                                   const char *selector,
+                                   struct hearth_str *ret_wire,
+                                   struct hearth_profile *ret_profile)
+{
+    Querier__V1__SelectMergeProfileRequest request =
+        QUERIER__V1__SELECT_MERGE_PROFILE_REQUEST__INIT;
+    request.profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
+    request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    if (request.profile_typeid == NULL || request.label_selector == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    if (cli->max_nodes > 0) {
+        request.max_nodes_presence_case =
+            QUERIER__V1__SELECT_MERGE_PROFILE_REQUEST__MAX_NODES_PRESENCE_MAX_NODES;
+        request.max_nodes = cli->max_nodes;
+    }
+    Google__V1__Profile *answer;
+    HEARTH_TRY(cli_call(cli, QUERIER "SelectMergeProfile", &request,
+                        &google__v1__profile__descriptor, &answer));
+    *ret_profile = (struct hearth_profile){0};
+    if (answer->n_sample == 0) {
+        *ret_wire = (struct hearth_str){0};
+        return HEARTH_OK;
+    }
+    struct hearth_buf wire;
+    hearth_buf_init(&wire, 0);
+    hearth_pb_pack(&answer->base, &wire);
+    *ret_wire = hearth_arena_str(&cli->arena, hearth_buf_view(&wire));
+    hearth_buf_release(&wire);
+    if (ret_wire->p == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    struct hearth_pprof_limits limits = {0};
+    struct hearth_pprof_notes notes;
+    return hearth_pprof_decode(*ret_wire, &limits, &cli->arena, ret_profile, &notes, &cli->err);
+}

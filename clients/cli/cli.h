@@ -1,0 +1,105 @@
+/*
+ * cli.h -- what the commands of `hearth` share: options, the connection, output.
+ *
+ * main.c parses, dispatches and turns statuses into exit codes; cmd_*.c are the commands; text.c
+ * formats values; ask.c makes the calls that several commands need.
+ */
+#ifndef HEARTH_CLIENTS_CLI_H
+#define HEARTH_CLIENTS_CLI_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/buf.h"
+#include "hearth/client.h"
+#include "hearth/model/profile.h"
+#include "hearth/model/profile_type.h"
+#include "hearth/pb/querier/v1/querier.pb-c.h"
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_NO_DATA = 3,
+    CLI_AUTH = 4,
+    CLI_SERVER = 5,
+};
+
+enum cli_output {
+    CLI_TABLE,
+    CLI_JSON,
+    CLI_PPROF,
+    CLI_COLLAPSED,
+};
+
+#define CLI_MAX_ARGS   1024
+#define CLI_MAX_LABELS 64
+
+struct cli {
+    struct hearth_arena arena;
+    struct hearth_client *client;
+    struct hearth_err err;
+    bool color; /* standard output is a terminal that wants colour */
+    int width;  /* of the output in columns */
+    int64_t now_ns;
+    /* options */
+    const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
+    const char *by[CLI_MAX_LABELS];
+    size_t n_by;
+    const char *labels[CLI_MAX_LABELS]; /* k=v of upload */
+    size_t n_labels;
+    int64_t limit, max_nodes;
+    double min_percent;
+    enum cli_output output;
+    bool has_limit;
+    /* the rest */
+    const char *args[CLI_MAX_ARGS];
+    size_t n_args;
+    /* from the time options, by cli_resolve_range */
+    int64_t from_ms, to_ms;
+};
+
+typedef enum cli_exit cli_command_fn(struct cli *cli);
+
+cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
+    cli_top, cli_flame, cli_version;
+
+/* Print "hearth: <message>" and return the exit code of a status. */
+enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
+enum cli_exit cli_usage(const char *message);
+enum cli_exit cli_no_data(struct cli *cli);
+
+/* ---- ask.c ---- */
+
+/* from_ms and to_ms out of --since, --from, --to; prints the resolved range on standard error. */
+HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
+/* The selector argument ("{}" without one), checked locally: a caret shows what is wrong. */
+HEARTH_MUST_CHECK enum hearth_status
+cli_selector(struct cli *cli, size_t arg, const char **ret_selector);
+/* --type, or what the server has: the only one, else process_cpu's cpu; says on standard error
+ * which it took. */
+HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char **ret_type);
+/* SelectMergeProfile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
+HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
+                                                     const char *type,
+                                                     const char *selector,
+                                                     struct hearth_str *ret_wire,
+                                                     struct hearth_profile *ret_profile);
+HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli,
+                                              const char *method,
+                                              const void *request,
+                                              const struct ProtobufCMessageDescriptor *answer_type,
+                                              void *ret_answer);
+
+/* ---- text.c ---- */
+
+/* 12.3 s, 4.56 MiB, 1,234; `unit` as in profile types. `out` holds 48 bytes. */
+void cli_value(double value, struct hearth_str unit, char out[48]);
+/* 11-20 10:36:00 local time. */
+void cli_time(int64_t ms, char out[32]);
+/* n of width cells as block characters, eighths of a cell at the end. */
+void cli_bar(double fraction, int width, struct hearth_buf *out);
+/* Text cut to `width` columns of UTF-8 characters, padded when pad. Control bytes become '?'. */
+void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
+/* Write and flush standard output; CLI_FAILED when it is closed. */
+enum cli_exit cli_print(struct hearth_buf *out);
+
+#endif

@@ -1,0 +1,259 @@
+/*
+ * cmd_flame.c -- a flame graph as text: on a terminal rows of coloured cells, root at the top;
+ * elsewhere an indented tree with bars.
+ */
+#include "hearth/base/hash.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+#define QUERIER "querier.v1.QuerierService/"
+
+/* Node k of a level: absolute x, total, self, name. */
+struct cell {
+    int64_t x, total, self;
+    const char *name;
+};
+
+struct picture {
+    const Querier__V1__FlameGraph *graph;
+    struct cell **levels;
+    size_t *n_cells;
+    struct hearth_str unit;
+};
+
+static enum hearth_status read_levels(struct cli *cli, struct picture *p)
+{
+    const Querier__V1__FlameGraph *graph = p->graph;
+    p->levels = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof p->levels[0]);
+    p->n_cells = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof p->n_cells[0]);
+    if (p->levels == NULL || p->n_cells == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t l = 0; l < graph->n_levels; l++) {
+        const Querier__V1__Level *level = graph->levels[l];
+        p->n_cells[l] = level->n_values / 4;
+        p->levels[l] = hearth_arena_array(&cli->arena, p->n_cells[l], sizeof(struct cell));
+        if (p->levels[l] == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+        }
+        int64_t end = 0;
+        for (size_t i = 0; i < p->n_cells[l]; i++) {
+            const int64_t *v = level->values + 4 * i;
+            if (v[3] < 0 || (uint64_t)v[3] >= graph->n_names) {
+                return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL,
+                                   "the server sent a broken flame graph");
+            }
+            p->levels[l][i] = (struct cell){end + v[0], v[1], v[2], graph->names[v[3]]};
+            end += v[0] + v[1];
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- the tree ---- */
+
+struct tree_print {
+    const struct cli *cli;
+    const struct picture *p;
+    struct hearth_buf *out;
+    int64_t smallest;
+    size_t n_printed, n_left_out;
+};
+
+static void print_line(struct tree_print *t, const struct cell *cell, const char *prefix)
+{
+    int64_t whole = t->p->graph->total;
+    char value[48];
+    cli_value((double)cell->total, t->p->unit, value);
+    hearth_buf_printf(t->out, "%10s %6.2f%% ", value, 100.0 * (double)cell->total / (double)whole);
+    struct hearth_buf bar;
+    hearth_buf_init(&bar, 0);
+    cli_bar((double)cell->total / (double)whole, 16, &bar);
+    cli_fit(hearth_buf_view(&bar), 16, true, t->out);
+    hearth_buf_release(&bar);
+    hearth_buf_printf(t->out, " %s", prefix);
+    cli_fit(hearth_str_c(cell->name), t->cli->width > 80 ? t->cli->width - 37 : 60, false, t->out);
+    hearth_buf_byte(t->out, '\n');
+    t->n_printed++;
+}
+
+/* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
+ * of the answer. */
+static void print_children(
+    struct tree_print *t, size_t level, const struct cell *parent, char *prefix, size_t n_prefix)
+{
+    if (level >= t->p->graph->n_levels) {
+        return;
+    }
+    const struct cell *cells = t->p->levels[level];
+    size_t n = t->p->n_cells[level], first = 0, last = n;
+    while (first < n && cells[first].x < parent->x) {
+        first++;
+    }
+    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
+        if (cells[i].total >= t->smallest) {
+            last = i;
+        } else {
+            t->n_left_out++;
+        }
+    }
+    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
+        if (cells[i].total < t->smallest) {
+            continue;
+        }
+        /* A chain of only children stays in one column: depth shows where paths part. */
+        bool only = i == last && cells[i].total == parent->total;
+        size_t more = 0;
+        if (!only && n_prefix + 8 < 240) {
+            more = strlen("│ ");
+            memcpy(prefix + n_prefix, i == last ? "└ " : "├ ", more + 1);
+        } else {
+            prefix[n_prefix] = '\0';
+        }
+        print_line(t, &cells[i], prefix);
+        if (more > 0) {
+            const char *rest = i == last ? "  " : "│ ";
+            more = strlen(rest);
+            memcpy(prefix + n_prefix, rest, more + 1);
+        }
+        print_children(t, level + 1, &cells[i], prefix, n_prefix + more);
+    }
+}
+
+static void print_tree(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
+{
+    struct tree_print t = {.cli = cli, .p = p, .out = out};
+    t.smallest = (int64_t)((double)p->graph->total * cli->min_percent / 100.0);
+    t.smallest = t.smallest < 1 ? 1 : t.smallest;
+    char prefix[256] = "";
+    print_line(&t, &p->levels[0][0], "");
+    print_children(&t, 1, &p->levels[0][0], prefix, 0);
+    if (t.n_left_out > 0) {
+        hearth_buf_printf(out, "%zu nodes shown; %zu below %.3g%% left out (--min-percent)\n",
+                          t.n_printed, t.n_left_out, cli->min_percent);
+    }
+}
+
+/* ---- the picture ---- */
+
+/* A stable colour per package: what stands before the last separator of the name. */
+static unsigned color_of(const char *name)
+{
+    static const unsigned char warm[] = {130, 131, 136, 137, 166, 167,
+                                         172, 173, 208, 209, 214, 215};
+    size_t n = strlen(name);
+    size_t cut = n;
+    for (size_t i = 0; i < n; i++) {
+        cut = name[i] == '.' || name[i] == '/' || name[i] == ':' || name[i] == '_' ? i : cut;
+    }
+    return warm[hearth_hash64(name, cut, 0) % sizeof warm];
+}
+
+static void
+paint_level(const struct cli *cli, const struct picture *p, size_t level, struct hearth_buf *out)
+{
+    double scale = (double)cli->width / (double)p->graph->total;
+    int at = 0;
+    for (size_t i = 0; i < p->n_cells[level]; i++) {
+        const struct cell *cell = &p->levels[level][i];
+        int from = (int)((double)cell->x * scale + 0.5);
+        int to = (int)((double)(cell->x + cell->total) * scale + 0.5);
+        if (to <= from || from < at) {
+            continue;
+        }
+        for (; at < from; at++) {
+            hearth_buf_byte(out, ' ');
+        }
+        hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m",
+                          level == 0 ? 250u : color_of(cell->name));
+        hearth_buf_cstr(out, to - from > 1 ? "▏" : "");
+        cli_fit(hearth_str_c(cell->name), to - from > 1 ? to - from - 1 : to - from, true, out);
+        hearth_buf_cstr(out, "\033[0m");
+        at = to;
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static void paint(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
+{
+    char total[48];
+    cli_value((double)p->graph->total, p->unit, total);
+    for (size_t level = 0; level < p->graph->n_levels; level++) {
+        bool visible = false;
+        for (size_t i = 0; i < p->n_cells[level]; i++) {
+            visible = visible || (double)p->levels[level][i].total * cli->width >=
+                                     (double)p->graph->total * 0.5;
+        }
+        if (!visible) {
+            hearth_buf_printf(out, "%zu deeper levels are narrower than a cell\n",
+                              p->graph->n_levels - level);
+            break;
+        }
+        paint_level(cli, p, level, out);
+    }
+    hearth_buf_printf(out, "total: %s\n", total);
+}
+
+static enum hearth_status
+ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
+{
+    const char *selector;
+    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_resolve_range(cli));
+    HEARTH_TRY(cli_profile_type(cli, ret_type));
+    Querier__V1__SelectMergeStacktracesRequest request =
+        QUERIER__V1__SELECT_MERGE_STACKTRACES_REQUEST__INIT;
+    request.profile_typeid = hearth_arena_strndup(&cli->arena, *ret_type, strlen(*ret_type));
+    request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    if (cli->max_nodes > 0) {
+        request.max_nodes_presence_case =
+            QUERIER__V1__SELECT_MERGE_STACKTRACES_REQUEST__MAX_NODES_PRESENCE_MAX_NODES;
+        request.max_nodes = cli->max_nodes;
+    }
+    Querier__V1__SelectMergeStacktracesResponse *answer;
+    HEARTH_TRY(cli_call(cli, QUERIER "SelectMergeStacktraces", &request,
+                        &querier__v1__select_merge_stacktraces_response__descriptor, &answer));
+    *ret_graph = answer->flamegraph;
+    return HEARTH_OK;
+}
+
+enum cli_exit cli_flame(struct cli *cli)
+{
+    const char *type = NULL;
+    Querier__V1__FlameGraph *graph = NULL;
+    enum hearth_status status = ask(cli, &type, &graph);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (graph == NULL || graph->total == 0 || graph->n_levels == 0 ||
+        graph->levels[0]->n_values < 4) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (cli->output == CLI_JSON) {
+        hearth_pb_to_json(&graph->base, &out);
+        hearth_buf_byte(&out, '\n');
+        return cli_print(&out);
+    }
+    struct picture p = {.graph = graph};
+    struct hearth_profile_type parts;
+    status = hearth_profile_type_parse(hearth_str_c(type), &parts, &cli->err);
+    if (status == HEARTH_OK) {
+        p.unit = parts.sample_unit;
+        status = read_levels(cli, &p);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (cli->color) {
+        paint(cli, &p, &out);
+    } else {
+        print_tree(cli, &p, &out);
+    }
+    return cli_print(&out);
+}

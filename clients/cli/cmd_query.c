@@ -1,0 +1,308 @@
+/* cmd_query.c -- types, labels, values, series, timeline. */
+#include "hearth/query/timeexpr.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+#define QUERIER "querier.v1.QuerierService/"
+
+/* The answer as JSON, or the table that `text` holds. */
+static enum cli_exit
+print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text)
+{
+    if (cli->output == CLI_TABLE) {
+        return cli_print(text);
+    }
+    hearth_buf_release(text);
+    if (cli->output != CLI_JSON) {
+        return cli_usage("this command prints table or json");
+    }
+    struct hearth_buf json;
+    hearth_buf_init(&json, 0);
+    hearth_pb_to_json(answer, &json);
+    hearth_buf_byte(&json, '\n');
+    return cli_print(&json);
+}
+
+static void list_names(char *const *names, size_t n, struct hearth_buf *out)
+{
+    hearth_buf_init(out, 0);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(out, "%s\n", names[i]);
+    }
+}
+
+enum cli_exit cli_types(struct cli *cli)
+{
+    enum hearth_status status = cli_resolve_range(cli);
+    Querier__V1__ProfileTypesRequest request = QUERIER__V1__PROFILE_TYPES_REQUEST__INIT;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    Querier__V1__ProfileTypesResponse *answer = NULL;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERIER "ProfileTypes", &request,
+                          &querier__v1__profile_types_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_profile_types == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_profile_types; i++) {
+        hearth_buf_printf(&out, "%s\n", answer->profile_types[i]->id);
+    }
+    return print_answer(cli, &answer->base, &out);
+}
+
+/* One selector as the repeated `matchers` of a request. */
+static enum hearth_status
+one_matcher(struct cli *cli, size_t arg, char ***ret_matchers, struct hearth_err *err)
+{
+    const char *selector;
+    HEARTH_TRY(cli_selector(cli, arg, &selector));
+    char **matchers = hearth_arena_array(&cli->arena, 1, sizeof matchers[0]);
+    if (matchers == NULL) {
+        return HEARTH_FAIL_ARENA(err, &cli->arena);
+    }
+    matchers[0] = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    *ret_matchers = matchers;
+    return matchers[0] == NULL ? HEARTH_FAIL_ARENA(err, &cli->arena) : HEARTH_OK;
+}
+
+enum cli_exit cli_labels(struct cli *cli)
+{
+    Types__V1__LabelNamesRequest request = TYPES__V1__LABEL_NAMES_REQUEST__INIT;
+    Types__V1__LabelNamesResponse *answer = NULL;
+    enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
+    if (status == HEARTH_OK) {
+        status = cli_resolve_range(cli);
+    }
+    request.n_matchers = 1;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERIER "LabelNames", &request,
+                          &types__v1__label_names_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_names == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    list_names(answer->names, answer->n_names, &out);
+    return print_answer(cli, &answer->base, &out);
+}
+
+enum cli_exit cli_values(struct cli *cli)
+{
+    if (cli->n_args == 0) {
+        return cli_usage("query values needs a label name");
+    }
+    Types__V1__LabelValuesRequest request = TYPES__V1__LABEL_VALUES_REQUEST__INIT;
+    Types__V1__LabelValuesResponse *answer = NULL;
+    enum hearth_status status = one_matcher(cli, 1, &request.matchers, &cli->err);
+    if (status == HEARTH_OK) {
+        status = cli_resolve_range(cli);
+    }
+    request.name = hearth_arena_strndup(&cli->arena, cli->args[0], strlen(cli->args[0]));
+    request.n_matchers = 1;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERIER "LabelValues", &request,
+                          &types__v1__label_values_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_names == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    list_names(answer->names, answer->n_names, &out);
+    return print_answer(cli, &answer->base, &out);
+}
+
+static void print_labels(Types__V1__LabelPair *const *labels, size_t n, struct hearth_buf *out)
+{
+    hearth_buf_byte(out, '{');
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(out, "%s%s=\"%s\"", i == 0 ? "" : ", ", labels[i]->name,
+                          labels[i]->value);
+    }
+    hearth_buf_byte(out, '}');
+}
+
+/* --by as the repeated field of a request. */
+static char **by_names(struct cli *cli)
+{
+    char **names = hearth_arena_array(&cli->arena, cli->n_by, sizeof names[0]);
+    for (size_t i = 0; names != NULL && i < cli->n_by; i++) {
+        names[i] = hearth_arena_strndup(&cli->arena, cli->by[i], strlen(cli->by[i]));
+    }
+    return names;
+}
+
+enum cli_exit cli_series(struct cli *cli)
+{
+    Querier__V1__SeriesRequest request = QUERIER__V1__SERIES_REQUEST__INIT;
+    Querier__V1__SeriesResponse *answer = NULL;
+    enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
+    if (status == HEARTH_OK) {
+        status = cli_resolve_range(cli);
+    }
+    request.n_matchers = 1;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    request.label_names = by_names(cli);
+    request.n_label_names = cli->n_by;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERIER "Series", &request,
+                          &querier__v1__series_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_labels_set == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_labels_set; i++) {
+        print_labels(answer->labels_set[i]->labels, answer->labels_set[i]->n_labels, &out);
+        hearth_buf_byte(&out, '\n');
+    }
+    return print_answer(cli, &answer->base, &out);
+}
+
+/* ---- timeline ---- */
+
+static double largest(const Types__V1__Series *series)
+{
+    double max = 0;
+    for (size_t i = 0; i < series->n_points; i++) {
+        max = series->points[i]->value > max ? series->points[i]->value : max;
+    }
+    return max;
+}
+
+/* One series: a line per point with a bar. */
+static void
+print_points(const Types__V1__Series *series, struct hearth_str unit, struct hearth_buf *out)
+{
+    double max = largest(series);
+    for (size_t i = 0; i < series->n_points; i++) {
+        char when[32], value[48];
+        cli_time(series->points[i]->timestamp, when);
+        cli_value(series->points[i]->value, unit, value);
+        hearth_buf_printf(out, "%s  %10s  ", when, value);
+        cli_bar(max > 0 ? series->points[i]->value / max : 0, 40, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* Several: a line per series with its course in block characters, on one scale. */
+static void print_courses(const Querier__V1__SelectSeriesResponse *answer,
+                          const Querier__V1__SelectSeriesRequest *request,
+                          struct hearth_str unit,
+                          struct hearth_buf *out)
+{
+    static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    enum {
+        CELLS = 60
+    };
+    double max = 0;
+    for (size_t i = 0; i < answer->n_series; i++) {
+        double here = largest(answer->series[i]);
+        max = here > max ? here : max;
+    }
+    for (size_t i = 0; i < answer->n_series; i++) {
+        const Types__V1__Series *series = answer->series[i];
+        double cells[CELLS] = {0}, sum = 0;
+        for (size_t p = 0; p < series->n_points; p++) {
+            int64_t span = request->end - request->start + 1;
+            int64_t at = (series->points[p]->timestamp - request->start) * CELLS / span;
+            at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
+            cells[at] = series->points[p]->value > cells[at] ? series->points[p]->value : cells[at];
+            sum += series->points[p]->value;
+        }
+        for (size_t c = 0; c < CELLS; c++) {
+            int level = cells[c] <= 0 ? 0 : 1 + (int)(cells[c] / max * 7.0 + 0.5);
+            hearth_buf_cstr(out, levels[level > 8 ? 8 : level]);
+        }
+        char text[48];
+        cli_value(sum, unit, text);
+        hearth_buf_printf(out, "  %10s  ", text);
+        print_labels(series->labels, series->n_labels, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* --step, or a sixtieth of the range, at least a second. */
+static enum hearth_status timeline_step(struct cli *cli, double *ret_seconds)
+{
+    if (cli->step == NULL) {
+        double step = (double)(cli->to_ms - cli->from_ms) / 1000.0 / 60.0;
+        *ret_seconds = step < 1 ? 1 : (double)(int64_t)step;
+        return HEARTH_OK;
+    }
+    int64_t ns;
+    HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->step), &ns, &cli->err));
+    *ret_seconds = (double)ns / 1e9;
+    return HEARTH_OK;
+}
+
+static enum hearth_status ask_timeline(struct cli *cli,
+                                       Querier__V1__SelectSeriesRequest *request,
+                                       Querier__V1__SelectSeriesResponse **ret_answer)
+{
+    const char *selector, *type;
+    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_resolve_range(cli));
+    HEARTH_TRY(cli_profile_type(cli, &type));
+    HEARTH_TRY(timeline_step(cli, &request->step));
+    request->profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
+    request->label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    request->start = cli->from_ms;
+    request->end = cli->to_ms;
+    request->group_by = by_names(cli);
+    request->n_group_by = cli->n_by;
+    if (cli->has_limit) {
+        request->limit_presence_case = QUERIER__V1__SELECT_SERIES_REQUEST__LIMIT_PRESENCE_LIMIT;
+        request->limit = cli->limit;
+    }
+    return cli_call(cli, QUERIER "SelectSeries", request,
+                    &querier__v1__select_series_response__descriptor, ret_answer);
+}
+
+enum cli_exit cli_timeline(struct cli *cli)
+{
+    Querier__V1__SelectSeriesRequest request = QUERIER__V1__SELECT_SERIES_REQUEST__INIT;
+    Querier__V1__SelectSeriesResponse *answer = NULL;
+    enum hearth_status status = ask_timeline(cli, &request, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_series == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_profile_type type;
+    status = hearth_profile_type_parse(hearth_str_c(request.profile_typeid), &type, &cli->err);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (answer->n_series == 1) {
+        print_points(answer->series[0], type.sample_unit, &out);
+    } else {
+        print_courses(answer, &request, type.sample_unit, &out);
+    }
+    return print_answer(cli, &answer->base, &out);
+}

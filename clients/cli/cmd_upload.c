@@ -1,0 +1,316 @@
+/*
+ * cmd_upload.c -- push files: pprof as it is, perf script and collapsed text turned into pprof.
+ *
+ * Only the time of a pprof may have to change; since the last of a repeated scalar field wins in
+ * protobuf, a new time_nanos is appended and the rest of the file stays untouched.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/hash.h"
+#include "hearth/codec/compress.h"
+#include "hearth/format/collapsed.h"
+#include "hearth/format/perf_script.h"
+#include "hearth/format/pprof.h"
+#include "hearth/pb/push/v1/push.pb-c.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+#define WINDOW_NS      (7 * HEARTH_NS_PER_DAY) /* the server's default */
+#define TIME_NANOS_KEY (9u << 3)               /* Profile.time_nanos, a varint */
+
+static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
+    if (file == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot open %s: %s", path,
+                           strerrordesc_np(errno));
+    }
+    hearth_buf_init(out, MAX_FILE_BYTES);
+    size_t n = 1;
+    while (n > 0) {
+        char *room = hearth_buf_reserve(out, 65536);
+        n = room == NULL ? 0 : fread(room, 1, 65536, file);
+        out->n += n;
+    }
+    bool failed = ferror(file) != 0;
+    if (file != stdin) {
+        (void)fclose(file);
+    }
+    if (failed || hearth_buf_failed(out)) {
+        hearth_buf_release(out);
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           failed ? "cannot read %s" : "%s is larger than 1 GiB", path);
+    }
+    return HEARTH_OK;
+}
+
+/* Text formats are printable; protobuf begins with a field key of low value. */
+static bool looks_like_text(struct hearth_str bytes)
+{
+    size_t n = bytes.n < 256 ? bytes.n : 256;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes.p[i];
+        if (c < 0x20 && c != '\n' && c != '\t' && c != '\r') {
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+/* A perf script record begins with a header that has "seconds.micros:". */
+static bool looks_like_perf(struct hearth_str text)
+{
+    struct hearth_profile profile;
+    struct hearth_perf_notes notes;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_str head = text;
+    head.n = head.n > 65536 ? 65536 : head.n;
+    bool is_perf = hearth_perf_script_decode(head, &arena, &profile, &notes, NULL) == HEARTH_OK;
+    hearth_arena_release(&arena);
+    return is_perf;
+}
+
+/* What the upload is about, for guesses and messages. */
+struct upload {
+    const char *path;
+    struct hearth_buf wire; /* plain pprof */
+    struct hearth_profile profile;
+};
+
+static enum hearth_status decode_text(struct cli *cli, struct upload *u, struct hearth_str text)
+{
+    if (looks_like_perf(text)) {
+        struct hearth_perf_notes notes;
+        HEARTH_TRY(hearth_perf_script_decode(text, &cli->arena, &u->profile, &notes, &cli->err));
+        if (notes.skipped_lines > 0) {
+            (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
+                          (unsigned long long)notes.skipped_lines);
+        }
+        u->profile.duration_ns = (int64_t)((notes.last_seconds - notes.first_seconds) * 1e9);
+    } else {
+        uint64_t skipped;
+        HEARTH_TRY(hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"),
+                                           &cli->arena, &u->profile, &skipped, &cli->err));
+        if (skipped > 0) {
+            (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
+                          (unsigned long long)skipped);
+        }
+    }
+    hearth_buf_init(&u->wire, 0);
+    hearth_pprof_encode(&u->profile, &u->wire);
+    return HEARTH_OK;
+}
+
+static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct hearth_str bytes)
+{
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    hearth_buf_init(&u->wire, 0);
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate an inflater");
+    }
+    enum hearth_status status = hearth_inflate(inflater, hearth_compression_detect(bytes), bytes,
+                                               MAX_FILE_BYTES, &u->wire, &cli->err);
+    hearth_inflater_free(inflater);
+    HEARTH_TRY(status);
+    if (looks_like_text(hearth_buf_view(&u->wire))) {
+        struct hearth_str text = hearth_arena_str(&cli->arena, hearth_buf_view(&u->wire));
+        hearth_buf_release(&u->wire);
+        if (text.p == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+        }
+        return decode_text(cli, u, text);
+    }
+    struct hearth_pprof_limits limits = {0};
+    struct hearth_pprof_notes notes;
+    return hearth_pprof_decode(hearth_buf_view(&u->wire), &limits, &cli->arena, &u->profile, &notes,
+                               &cli->err);
+}
+
+/* As the SDKs name their profiles. */
+static const char *guess_name(const struct hearth_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->n_types; i++) {
+        struct hearth_str type = profile->strings[profile->types[i].type];
+        if (hearth_str_eq_c(type, "cpu") || hearth_str_starts(type, HEARTH_STR("cpu-")) ||
+            hearth_str_eq_c(type, "samples")) {
+            return "process_cpu";
+        }
+        if (hearth_str_starts(type, HEARTH_STR("alloc")) ||
+            hearth_str_starts(type, HEARTH_STR("inuse")) || hearth_str_eq_c(type, "space") ||
+            hearth_str_eq_c(type, "objects")) {
+            return "memory";
+        }
+        if (hearth_str_starts(type, HEARTH_STR("goroutine"))) {
+            return "goroutines";
+        }
+        if (hearth_str_eq_c(type, "contentions")) {
+            return "mutex";
+        }
+        if (hearth_str_starts(type, HEARTH_STR("wall"))) {
+            return "wall";
+        }
+    }
+    return "profile";
+}
+
+/* Decide the time; append it when it is not the file's own. */
+static enum hearth_status set_time(struct cli *cli, struct upload *u)
+{
+    int64_t age = cli->now_ns - u->profile.time_ns;
+    bool too_old = u->profile.time_ns > 0 && age > WINDOW_NS;
+    bool now = cli->time_mode == NULL ? u->profile.time_ns == 0 || too_old
+                                      : strcmp(cli->time_mode, "now") == 0;
+    if (!now) {
+        return HEARTH_OK;
+    }
+    if (cli->time_mode == NULL && too_old) {
+        char when[32];
+        hearth_clock_format(u->profile.time_ns, when);
+        (void)fprintf(
+            stderr,
+            "%s: recorded at %s, older than 7 days: stored as of now (--time keep keeps it)\n",
+            u->path, when);
+    }
+    hearth_buf_byte(&u->wire, TIME_NANOS_KEY);
+    hearth_buf_varint(&u->wire, (uint64_t)hearth_clock_wall_ns());
+    return hearth_buf_failed(&u->wire)
+               ? HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile")
+               : HEARTH_OK;
+}
+
+static Types__V1__LabelPair *
+make_pair(struct cli *cli, const char *name, size_t n_name, const char *value)
+{
+    Types__V1__LabelPair *pair = hearth_arena_alloc(&cli->arena, sizeof *pair);
+    if (pair != NULL) {
+        types__v1__label_pair__init(pair);
+        pair->name = hearth_arena_strndup(&cli->arena, name, n_name);
+        pair->value = hearth_arena_strndup(&cli->arena, value, strlen(value));
+    }
+    return pair;
+}
+
+static bool has_label(const struct cli *cli, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        if (strncmp(cli->labels[i], name, n) == 0 && cli->labels[i][n] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hearth_status
+add_labels(struct cli *cli, const struct upload *u, Push__V1__RawProfileSeries *series)
+{
+    series->labels = hearth_arena_array(&cli->arena, cli->n_labels + 2, sizeof series->labels[0]);
+    if (series->labels == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        const char *eq = strchr(cli->labels[i], '=');
+        series->labels[n++] = make_pair(cli, cli->labels[i], (size_t)(eq - cli->labels[i]), eq + 1);
+    }
+    if (!has_label(cli, "__name__")) {
+        const char *name = cli->name != NULL ? cli->name : guess_name(&u->profile);
+        series->labels[n++] = make_pair(cli, "__name__", strlen("__name__"), name);
+    }
+    if (!has_label(cli, "service_name")) {
+        series->labels[n++] =
+            make_pair(cli, "service_name", strlen("service_name"), "hearth-upload");
+    }
+    series->n_labels = n;
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+}
+
+/* The idempotency key: the same bytes with the same time are the same push. */
+static char *content_id(struct cli *cli, struct hearth_str wire)
+{
+    struct hearth_hash128 h = hearth_hash128(wire.p, wire.n, 0);
+    return hearth_arena_printf(&cli->arena, "%016llx%016llx", (unsigned long long)h.hi,
+                               (unsigned long long)h.lo);
+}
+
+static enum hearth_status push(struct cli *cli, struct upload *u)
+{
+    struct hearth_buf packed;
+    hearth_buf_init(&packed, 0);
+    enum hearth_status status = hearth_gzip(hearth_buf_view(&u->wire), 6, &packed, &cli->err);
+    Push__V1__RawSample sample = PUSH__V1__RAW_SAMPLE__INIT;
+    Push__V1__RawSample *samples[] = {&sample};
+    Push__V1__RawProfileSeries one = PUSH__V1__RAW_PROFILE_SERIES__INIT;
+    Push__V1__RawProfileSeries *series[] = {&one};
+    Push__V1__PushRequest request = PUSH__V1__PUSH_REQUEST__INIT;
+    if (status == HEARTH_OK) {
+        status = add_labels(cli, u, &one);
+    }
+    sample.id = content_id(cli, hearth_buf_view(&u->wire));
+    if (status == HEARTH_OK && sample.id == NULL) {
+        status = HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    if (status == HEARTH_OK) {
+        sample.raw_profile = (ProtobufCBinaryData){packed.n, (uint8_t *)packed.p};
+        one.samples = samples;
+        one.n_samples = 1;
+        request.series = series;
+        request.n_series = 1;
+        struct ProtobufCMessage *answer;
+        const char *dropped = NULL;
+        status = hearth_client_call(cli->client, "push.v1.PusherService/Push", &request.base,
+                                    &push__v1__push_response__descriptor, &cli->arena, &answer,
+                                    &dropped, &cli->err);
+        if (status == HEARTH_OK) {
+            (void)printf("%s: %u samples, %u sample types%s%s\n", u->path, u->profile.n_samples,
+                         u->profile.n_types, dropped == NULL ? "" : "; dropped or merged: ",
+                         dropped == NULL ? "" : dropped);
+        }
+    }
+    hearth_buf_release(&packed);
+    return status;
+}
+
+static enum hearth_status upload_file(struct cli *cli, const char *path)
+{
+    struct upload u = {.path = path};
+    struct hearth_buf file;
+    HEARTH_TRY(read_file(cli, path, &file));
+    enum hearth_status status = decode_file(cli, &u, hearth_buf_view(&file));
+    if (status == HEARTH_OK) {
+        status = set_time(cli, &u);
+    }
+    if (status == HEARTH_OK) {
+        status = push(cli, &u);
+    }
+    hearth_buf_release(&file);
+    hearth_buf_release(&u.wire);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(&cli->err, "%s", path);
+    }
+    return status;
+}
+
+enum cli_exit cli_upload(struct cli *cli)
+{
+    if (cli->n_args == 0) {
+        return cli_usage("upload needs files");
+    }
+    if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") != 0 &&
+        strcmp(cli->time_mode, "keep") != 0) {
+        return cli_usage("--time is now or keep");
+    }
+    enum cli_exit code = CLI_OK;
+    for (size_t i = 0; i < cli->n_args; i++) {
+        enum hearth_status status = upload_file(cli, cli->args[i]);
+        if (status != HEARTH_OK) { /* the others are independent: go on */
+            enum cli_exit failed = cli_fail(cli, status);
+            code = code == CLI_OK ? failed : code;
+        }
+    }
+    return code;
+}
