@@ -242,7 +242,11 @@ static uint32_t clean_name(struct writer *w, uint32_t string)
             return HEARTH_IDMAP_NONE;
         }
         for (size_t i = 0; i < text.n; i++) {
-            copy[i] = copy[i] == ';' ? ':' : copy[i] == '\n' || copy[i] == '\r' ? ' ' : copy[i];
+            if (copy[i] == ';') {
+                copy[i] = ':';
+            } else if (copy[i] == '\n' || copy[i] == '\r') {
+                copy[i] = ' ';
+            }
         }
         /* NONE + 1 is 0: a refusal is not remembered as a name. */
         w->name_of[string] = hearth_stacktree_name(&w->tree, hearth_str_n(copy, text.n)) + 1;

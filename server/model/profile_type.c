@@ -39,7 +39,10 @@ static void append_part(struct hearth_buf *out, struct hearth_str part)
     }
     for (size_t i = 0; i < part.n; i++) {
         unsigned char c = (unsigned char)part.p[i];
-        at[i] = c < 0x20 || c == 0x7f || c == ':' ? '_' : part.p[i];
+        at[i] = part.p[i];
+        if (c < 0x20 || c == 0x7f || c == ':') {
+            at[i] = '_';
+        }
     }
     out->n += part.n;
 }
@@ -64,8 +67,8 @@ static bool same_name(struct hearth_str a, struct hearth_str b, bool prefix_only
         return false;
     }
     for (size_t i = 0; i < b.n; i++) {
-        char c = a.p[i] == '-' ? '_' : a.p[i];
-        if (c != b.p[i]) {
+        bool same = a.p[i] == b.p[i] || (a.p[i] == '-' && b.p[i] == '_');
+        if (!same) {
             return false;
         }
     }
