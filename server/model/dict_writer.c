@@ -102,7 +102,7 @@ intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id, struct heart
         *ret_id = 0;
         return HEARTH_OK;
     }
-    struct hearth_hash128 key = r->keys->string[index];
+    struct hearth_hash128 key = hearth_hash128(s.p, s.n, hearth_hash_process_seed());
     uint32_t id = hearth_idmap_find(&section->ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;

@@ -53,7 +53,6 @@ struct hearth_stack_keys {
     struct hearth_hash128 *location; /* [n_locations] */
     struct hearth_hash128 *function; /* [n_functions] */
     struct hearth_hash128 *mapping;  /* [n_mappings] */
-    struct hearth_hash128 *string;   /* [n_strings]; all zero for those of no function and no mapping */
     bool *skip;                      /* [n_samples] */
 };
 
