@@ -1,0 +1,97 @@
+/*
+ * fuzz_http_body.c -- from the head and the body of an HTTP request to its message.
+ *
+ * Input: one byte that picks the message type; then five lines (content type, content encoding,
+ * timeout, accept, accept encoding); the rest is the body.
+ */
+#include "hearth/codec/pb.h"
+#include "hearth/pb/grpc/health/v1/health.pb-c.h"
+#include "hearth/pb/push/v1/push.pb-c.h"
+#include "hearth/pb/querier/v1/querier.pb-c.h"
+
+#include "../../server/front/connect.h"
+#include "../../server/front/tenant.h"
+
+#include <stdlib.h>
+
+#define MAX_BODY_BYTES  (1u << 20)
+#define MAX_ARENA_BYTES (8u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static const ProtobufCMessageDescriptor *const g_types[] = {
+    &push__v1__push_request__descriptor,
+    &querier__v1__select_merge_stacktraces_request__descriptor,
+    &querier__v1__select_series_request__descriptor,
+    &querier__v1__series_request__descriptor,
+    &grpc__health__v1__health_check_request__descriptor,
+};
+
+static struct hearth_str take_line(struct hearth_str *rest)
+{
+    size_t end = hearth_str_find(*rest, '\n', 0);
+    struct hearth_str line = {rest->p, end};
+    size_t used = end < rest->n ? end + 1 : end;
+    *rest = hearth_str_n(rest->p + used, rest->n - used);
+    return line;
+}
+
+/* What was decoded must survive a round through the wire form. */
+static void check_round_trip(const ProtobufCMessageDescriptor *type,
+                             const ProtobufCMessage *message)
+{
+    struct hearth_buf wire, again;
+    struct hearth_arena arena;
+    hearth_buf_init(&wire, 0);
+    hearth_buf_init(&again, 0);
+    hearth_arena_init(&arena, 4 * MAX_ARENA_BYTES);
+    hearth_pb_pack(message, &wire);
+    ProtobufCMessage *second = NULL;
+    if (hearth_pb_unpack(type, hearth_buf_view(&wire), &arena, &second, NULL) != HEARTH_OK) {
+        abort();
+    }
+    hearth_pb_pack(second, &again);
+    if (!hearth_str_eq(hearth_buf_view(&wire), hearth_buf_view(&again))) {
+        abort();
+    }
+    hearth_arena_release(&arena);
+    hearth_buf_release(&wire);
+    hearth_buf_release(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    const ProtobufCMessageDescriptor *type = g_types[bytes[0] % HEARTH_ARRAY_LEN(g_types)];
+    struct hearth_str rest = {(const char *)bytes + 1, size - 1};
+    struct hearth_connect_head head = {.content_type = take_line(&rest)};
+    head.content_encoding = take_line(&rest);
+    head.timeout_ms = take_line(&rest);
+    struct hearth_str accept_text = take_line(&rest);
+    struct hearth_str accept_encoding = take_line(&rest);
+    struct hearth_accept accept;
+    struct hearth_tenant tenant;
+    (void)!hearth_accept_parse(accept_text, &accept);
+    (void)!hearth_tenant_find(true, 1, accept_text, &tenant, NULL);
+    (void)hearth_accept_encoding_gzip(accept_encoding);
+
+    struct hearth_connect_call call;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (hearth_connect_parse_head(&head, &call, &err) != HEARTH_OK) {
+        return 0;
+    }
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, MAX_ARENA_BYTES);
+    ProtobufCMessage *message = NULL;
+    enum hearth_status status = hearth_body_decode(
+        type, call.codec, call.compression, rest, MAX_BODY_BYTES, inflater, &arena, &message, &err);
+    if (status == HEARTH_OK) {
+        check_round_trip(type, message);
+    }
+    hearth_arena_release(&arena);
+    hearth_inflater_free(inflater);
+    return 0;
+}

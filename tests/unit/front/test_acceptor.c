@@ -1,0 +1,271 @@
+/* test_acceptor.c -- who gets which connection, the limits, and the table of peers. Real sockets on
+ * loopback. */
+#include "hearth/base/clock.h"
+
+#include "acceptor.h"
+#include "listen.h"
+
+/* cmocka.h needs the four before it */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct taken {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    int n;
+    int fds[256];
+};
+
+static void take(void *context, int fd, const struct sockaddr *address, socklen_t address_bytes)
+{
+    struct taken *taken = context;
+    (void)address;
+    (void)address_bytes;
+    (void)pthread_mutex_lock(&taken->lock);
+    taken->fds[taken->n++] = fd;
+    (void)pthread_cond_broadcast(&taken->wake);
+    (void)pthread_mutex_unlock(&taken->lock);
+}
+
+static int wait_taken(struct taken *taken, int n)
+{
+    (void)pthread_mutex_lock(&taken->lock);
+    while (taken->n < n) {
+        (void)pthread_cond_wait(&taken->wake, &taken->lock);
+    }
+    int fd = taken->fds[n - 1];
+    (void)pthread_mutex_unlock(&taken->lock);
+    return fd;
+}
+
+static struct taken g_grpc = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, {0}};
+static struct taken g_http = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, {0}};
+
+static struct hearth_acceptor *start(size_t max_connections, int64_t timeout_ns)
+{
+    static const char *const listen[] = {"127.0.0.1:0", NULL};
+    struct hearth_acceptor_options options = {
+        .listen = listen,
+        .max_connections = max_connections,
+        .first_bytes_timeout_ns = timeout_ns,
+        .take_grpc = take,
+        .grpc_context = &g_grpc,
+        .take_http = take,
+        .http_context = &g_http,
+    };
+    struct hearth_acceptor *acceptor;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    g_grpc.n = g_http.n = 0;
+    assert_int_equal(hearth_acceptor_open(&options, &acceptor, &err), HEARTH_OK);
+    assert_int_equal(hearth_acceptor_run(acceptor, &err), HEARTH_OK);
+    return acceptor;
+}
+
+static int dial(const struct hearth_acceptor *acceptor)
+{
+    unsigned port;
+    assert_int_equal(sscanf(hearth_acceptor_address(acceptor, 0), "127.0.0.1:%u", &port), 1);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* True when the peer closed within 5 s. */
+static bool is_closed(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    char byte;
+    return poll(&poll_fd, 1, 5000) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
+}
+
+static void the_preface_decides_after_four_bytes(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(100, 5 * HEARTH_NS_PER_SEC);
+    int grpc = dial(acceptor), http = dial(acceptor), post = dial(acceptor);
+    say(grpc, "PRI * HTTP/2.0\r\n");
+    int server = wait_taken(&g_grpc, 1);
+    char first[4];
+    assert_int_equal(recv(server, first, 4, MSG_DONTWAIT), 4); /* nothing was consumed */
+    assert_memory_equal(first, "PRI ", 4);
+    (void)close(server);
+    say(http, "G");
+    (void)close(wait_taken(&g_http, 1));
+    say(post, "PO");
+    (void)close(wait_taken(&g_http, 2));
+    assert_int_equal(g_grpc.n, 1);
+    (void)close(grpc);
+    (void)close(http);
+    (void)close(post);
+    hearth_acceptor_free(acceptor);
+}
+
+static void a_shorter_matching_beginning_waits_for_more(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(100, 5 * HEARTH_NS_PER_SEC);
+    int grpc = dial(acceptor), http = dial(acceptor);
+    static const char *const bytes[] = {"P", "R", "I", " "};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(g_grpc.n, 0);
+        say(grpc, bytes[i]);
+    }
+    (void)close(wait_taken(&g_grpc, 1));
+    say(http, "PR");
+    say(http, "OPFIND / HTTP/1.1\r\n");
+    (void)close(wait_taken(&g_http, 1));
+    (void)close(grpc);
+    (void)close(http);
+    hearth_acceptor_free(acceptor);
+}
+
+static void silent_and_half_said_connections_time_out(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(100, 50 * HEARTH_NS_PER_MS);
+    int silent = dial(acceptor), half = dial(acceptor);
+    say(half, "PRI");
+    assert_true(is_closed(silent));
+    assert_true(is_closed(half));
+    assert_int_equal(g_grpc.n + g_http.n, 0);
+    (void)close(silent);
+    (void)close(half);
+    hearth_acceptor_free(acceptor);
+}
+
+static void over_the_limit_connections_are_closed_and_room_is_found_again(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(2, 5 * HEARTH_NS_PER_SEC);
+    int first = dial(acceptor), second = dial(acceptor);
+    say(first, "G");
+    say(second, "G");
+    int server1 = wait_taken(&g_http, 1), server2 = wait_taken(&g_http, 2);
+    int third = dial(acceptor);
+    assert_true(is_closed(third));
+    (void)close(server1); /* as a library would: without a word */
+    (void)close(third);
+    int64_t until = hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC;
+    bool taken = false;
+    while (!taken && hearth_clock_mono_ns() < until) { /* the sweep while full is limited in rate */
+        int again = dial(acceptor);
+        struct pollfd poll_fd = {.fd = again, .events = POLLIN | POLLRDHUP};
+        taken = poll(&poll_fd, 1, 20) == 0;
+        (void)close(again);
+    }
+    assert_true(taken);
+    (void)close(server2);
+    (void)close(first);
+    (void)close(second);
+    hearth_acceptor_free(acceptor);
+}
+
+static void knows_peers_by_descriptor(void **state)
+{
+    (void)state;
+    struct hearth_peers *peers;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_peers_new(1024, &peers, &err), HEARTH_OK);
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4040)};
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    memcpy(&address, &in, sizeof in);
+    int a = socket(AF_INET, SOCK_STREAM, 0), b = socket(AF_INET, SOCK_STREAM, 0);
+    hearth_peers_add(peers, a, &address);
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    in6.sin6_addr = in6addr_loopback;
+    memcpy(&address, &in6, sizeof in6);
+    hearth_peers_add(peers, b, &address);
+    char text[HEARTH_PEER_TEXT_BYTES];
+    hearth_peers_text(peers, a, text);
+    assert_string_equal(text, "127.0.0.1:4040");
+    hearth_peers_text(peers, b, text);
+    assert_string_equal(text, "[::1]:9");
+    hearth_peers_text(peers, -1, text);
+    assert_string_equal(text, "unknown");
+    hearth_peers_text(peers, 4096, text);
+    assert_string_equal(text, "unknown");
+    assert_int_equal(hearth_peers_count(peers), 2);
+    hearth_peers_sweep(peers);
+    assert_int_equal(hearth_peers_count(peers), 2);
+    (void)close(a);
+    hearth_peers_sweep(peers);
+    assert_int_equal(hearth_peers_count(peers), 1);
+    /* The number is used again, by another socket and by a file: both times the old one is gone. */
+    (void)close(b);
+    int again = socket(AF_INET, SOCK_STREAM, 0), other = dup(0);
+    hearth_peers_sweep(peers);
+    assert_int_equal(hearth_peers_count(peers), 0);
+    (void)close(again);
+    (void)close(other);
+    hearth_peers_free(peers);
+}
+
+static void parses_listen_addresses(void **state)
+{
+    char host[256], port[8];
+    (void)state;
+    assert_true(hearth_listen_parse("127.0.0.1:4040", host, port));
+    assert_string_equal(host, "127.0.0.1");
+    assert_string_equal(port, "4040");
+    assert_true(hearth_listen_parse("[::1]:0", host, port));
+    assert_string_equal(host, "::1");
+    assert_true(hearth_listen_parse(":65535", host, port));
+    assert_string_equal(host, "");
+    assert_false(hearth_listen_parse("4040", host, port));
+    assert_false(hearth_listen_parse("host:", host, port));
+    assert_false(hearth_listen_parse("host:65536", host, port));
+    assert_false(hearth_listen_parse("host:http", host, port));
+    assert_false(hearth_listen_parse("::1:4040", host, port));
+    assert_false(hearth_listen_parse("[]:4040", host, port));
+    assert_false(hearth_listen_parse("[::1:4040", host, port));
+}
+
+static void an_address_in_use_says_so(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(2, HEARTH_NS_PER_SEC);
+    struct hearth_listeners listeners = {0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_listeners_add(&listeners, hearth_acceptor_address(acceptor, 0), &err),
+                     HEARTH_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, strerror(EADDRINUSE)));
+    assert_int_equal(listeners.n, 0);
+    assert_int_equal(hearth_listeners_add(&listeners, "nonsense", &err), HEARTH_INVALID_ARGUMENT);
+    hearth_acceptor_free(acceptor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_preface_decides_after_four_bytes),
+        cmocka_unit_test(a_shorter_matching_beginning_waits_for_more),
+        cmocka_unit_test(silent_and_half_said_connections_time_out),
+        cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
+        cmocka_unit_test(knows_peers_by_descriptor),
+        cmocka_unit_test(parses_listen_addresses),
+        cmocka_unit_test(an_address_in_use_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* test_media.c -- Accept, Content-Type, Content-Encoding, Accept-Encoding. */
+#include "media.h"
+
+/* cmocka.h needs the four before it */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+static bool accept(const char *header, struct hearth_accept *ret)
+{
+    return hearth_accept_parse(hearth_str_c(header), ret);
+}
+
+static void finds_the_utf8_capability_in_any_element(void **state)
+{
+    static const struct {
+        const char *header;
+        bool utf8, json;
+    } cases[] = {
+        {"", false, false},
+        {"*/*", false, false},
+        {"*/*;allow-utf8-labelnames=true", true, false},
+        {"*/*; allow-utf8-labelnames=true", true, false},
+        {"application/json; allow-utf8-labelnames=true", true, true},
+        {"text/plain, */* ; Allow-UTF8-LabelNames = \"true\" ", true, false},
+        {"*/*;allow-utf8-labelnames=false", false, false},
+        {"*/*;allow-utf8-labelnames=1", false, false},
+        {"text/html, image/gif, *; q=.2, */*; q=.2", false, false},
+        {"text/html;q=0.9 , Application/JSON", false, true},
+        {"text/plain;", false, false},
+        {"text/plain;x=\"a,b;c=d\";allow-utf8-labelnames=true", true, false},
+        {"text/plain;x=\"a\\\"b\"", false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_accept got;
+        assert_true(accept(cases[i].header, &got));
+        assert_int_equal(got.utf8_label_names, cases[i].utf8);
+        assert_int_equal(got.json, cases[i].json);
+    }
+}
+
+static void refuses_a_malformed_accept(void **state)
+{
+    static const char *const headers[] = {
+        ",",         "a/b,",  ",a/b",      "a/b,,c/d", "/",          "a/",
+        "a/b;=x",    "a/b;x", "a/b;x=",    "a/b;x=\"", "a/b;x=\"\\", "a/b x=y",
+        "a/b;x=y z", "a b",   "a/b/c;x=y", ";x=y",     "\"a\"",      "a/b;x=\"y\"z",
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(headers); i++) {
+        struct hearth_accept got = {.json = true};
+        assert_false(accept(headers[i], &got));
+        assert_true(got.json); /* untouched */
+    }
+}
+
+static void knows_the_two_content_types(void **state)
+{
+    enum hearth_rpc_codec codec;
+    (void)state;
+    assert_true(hearth_content_type_codec(HEARTH_STR("application/proto"), &codec));
+    assert_int_equal(codec, HEARTH_RPC_PROTO);
+    assert_true(hearth_content_type_codec(HEARTH_STR("application/json"), &codec));
+    assert_int_equal(codec, HEARTH_RPC_JSON);
+    assert_true(hearth_content_type_codec(HEARTH_STR("Application/JSON; Charset=UTF-8"), &codec));
+    assert_true(
+        hearth_content_type_codec(HEARTH_STR("application/json;charset=\"utf-8\""), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("application/json; charset=latin1"), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("application/json, text/html"), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("application/jsonx"), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("application/grpc"), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("application/connect+proto"), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR(""), &codec));
+    assert_false(hearth_content_type_codec(HEARTH_STR("text"), &codec));
+}
+
+static void an_unknown_encoding_names_the_known_ones(void **state)
+{
+    enum hearth_compression got;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    (void)state;
+    assert_int_equal(hearth_content_encoding_parse(HEARTH_STR(""), &got, &err), HEARTH_OK);
+    assert_int_equal(got, HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_content_encoding_parse(HEARTH_STR("identity"), &got, &err), HEARTH_OK);
+    assert_int_equal(got, HEARTH_COMPRESSION_NONE);
+    assert_int_equal(hearth_content_encoding_parse(HEARTH_STR(" GZip"), &got, &err), HEARTH_OK);
+    assert_int_equal(got, HEARTH_COMPRESSION_GZIP);
+    assert_int_equal(hearth_content_encoding_parse(HEARTH_STR("br"), &got, &err),
+                     HEARTH_UNIMPLEMENTED);
+    assert_string_equal(err.msg,
+                        "unknown compression \"br\": supported encodings are gzip, identity");
+    assert_int_equal(hearth_content_encoding_parse(HEARTH_STR("gzip, gzip"), &got, &err),
+                     HEARTH_UNIMPLEMENTED);
+}
+
+static void gzip_is_offered_unless_its_weight_is_zero(void **state)
+{
+    static const struct {
+        const char *header;
+        bool gzip;
+    } cases[] = {
+        {"", false},
+        {"gzip", true},
+        {"gzip, deflate, br", true},
+        {"br", false},
+        {"GZIP;q=0.5", true},
+        {"gzip;q=0", false},
+        {"*", true},
+        {"*;q=0", false},
+        {"*, gzip;q=0.0", false},
+        {"gzip;;q=0", false},
+        {"identity;q=1, *", true},
+        {"gz ip", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        assert_int_equal(hearth_accept_encoding_gzip(hearth_str_c(cases[i].header)), cases[i].gzip);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_utf8_capability_in_any_element),
+        cmocka_unit_test(refuses_a_malformed_accept),
+        cmocka_unit_test(knows_the_two_content_types),
+        cmocka_unit_test(an_unknown_encoding_names_the_known_ones),
+        cmocka_unit_test(gzip_is_offered_unless_its_weight_is_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
