@@ -1,6 +1,7 @@
 /* ask.c -- ranges, selectors and calls that several commands need. */
 #include "hearth/base/clock.h"
 #include "hearth/format/pprof.h"
+#include "hearth/model/labels.h"
 #include "hearth/query/selector.h"
 #include "hearth/query/timeexpr.h"
 
@@ -74,34 +75,37 @@ enum hearth_status cli_call(struct cli *cli,
     return status;
 }
 
-enum hearth_status cli_profile_type(struct cli *cli, const char **ret_type)
+enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const char **ret_type)
 {
     if (cli->type != NULL) {
         *ret_type = cli->type;
         return HEARTH_OK;
     }
-    Querier__V1__ProfileTypesRequest request = QUERIER__V1__PROFILE_TYPES_REQUEST__INIT;
+    Types__V1__LabelValuesRequest request = TYPES__V1__LABEL_VALUES_REQUEST__INIT;
+    char name[] = HEARTH_LABEL_PROFILE_TYPE;
+    char *matchers[] = {hearth_arena_strndup(&cli->arena, selector, strlen(selector))};
+    request.name = name;
+    request.matchers = matchers;
+    request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
-    Querier__V1__ProfileTypesResponse *answer;
-    HEARTH_TRY(cli_call(cli, QUERIER "ProfileTypes", &request,
-                        &querier__v1__profile_types_response__descriptor, &answer));
-    if (answer->n_profile_types == 0) {
-        return HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
-                           "there are no profiles in this range; try a longer --since");
+    Types__V1__LabelValuesResponse *answer;
+    HEARTH_TRY(cli_call(cli, QUERIER "LabelValues", &request,
+                        &types__v1__label_values_response__descriptor, &answer));
+    if (answer->n_names == 0) {
+        return HEARTH_FAIL(
+            &cli->err, HEARTH_NOT_FOUND,
+            "no profiles match in this range; try a longer --since or `hearth query series`");
     }
-    const char *best = answer->profile_types[0]->id;
-    for (size_t i = 0; i < answer->n_profile_types; i++) {
-        const Types__V1__ProfileType *type = answer->profile_types[i];
-        if (strcmp(type->name, "process_cpu") == 0 && strcmp(type->sample_type, "cpu") == 0) {
-            best = type->id;
+    const char *best = answer->names[0];
+    for (size_t i = 0; i < answer->n_names; i++) {
+        if (hearth_str_starts(hearth_str_c(answer->names[i]), HEARTH_STR("process_cpu:cpu:"))) {
+            best = answer->names[i];
             break;
         }
     }
-    if (answer->n_profile_types > 1) {
-        (void)fprintf(stderr,
-                      "type: %s (of %zu; choose with --type, list with `hearth query types`)\n",
-                      best, answer->n_profile_types);
+    if (answer->n_names > 1) {
+        (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, answer->n_names);
     }
     *ret_type = best;
     return HEARTH_OK;

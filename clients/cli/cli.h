@@ -76,7 +76,8 @@ HEARTH_MUST_CHECK enum hearth_status
 cli_selector(struct cli *cli, size_t arg, const char **ret_selector);
 /* --type, or what the server has: the only one, else process_cpu's cpu; says on standard error
  * which it took. */
-HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char **ret_type);
+HEARTH_MUST_CHECK enum hearth_status
+cli_profile_type(struct cli *cli, const char *selector, const char **ret_type);
 /* SelectMergeProfile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
 HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
                                                      const char *type,

@@ -202,7 +202,7 @@ ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
     const char *selector;
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, ret_type));
+    HEARTH_TRY(cli_profile_type(cli, selector, ret_type));
     Querier__V1__SelectMergeStacktracesRequest request =
         QUERIER__V1__SELECT_MERGE_STACKTRACES_REQUEST__INIT;
     request.profile_typeid = hearth_arena_strndup(&cli->arena, *ret_type, strlen(*ret_type));

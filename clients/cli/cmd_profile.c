@@ -17,7 +17,7 @@ static enum hearth_status ask(struct cli *cli,
     const char *selector;
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, ret_type));
+    HEARTH_TRY(cli_profile_type(cli, selector, ret_type));
     return cli_ask_profile(cli, *ret_type, selector, ret_wire, ret_profile);
 }
 
@@ -51,7 +51,10 @@ static enum hearth_status
 make_tree(struct cli *cli, const struct hearth_profile *profile, struct hearth_stacktree *tree)
 {
     for (uint32_t s = 0; s < profile->n_samples; s++) {
-        uint32_t node = 0;
+        uint32_t node = hearth_stacktree_root(tree);
+        if (node == HEARTH_NO_NODE) {
+            return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the tree");
+        }
         for (uint32_t i = profile->stack_first[s + 1]; i-- > profile->stack_first[s];) {
             const struct hearth_location *location = &profile->locations[profile->stack_locs[i]];
             for (uint32_t l = location->n_lines == 0 ? 1 : location->n_lines; l-- > 0;) {

@@ -265,7 +265,7 @@ static enum hearth_status ask_timeline(struct cli *cli,
     const char *selector, *type;
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, &type));
+    HEARTH_TRY(cli_profile_type(cli, selector, &type));
     HEARTH_TRY(timeline_step(cli, &request->step));
     request->profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
     request->label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));

@@ -52,7 +52,11 @@ enum hearth_status hearth_tree_add_dict(struct hearth_stacktree *tree,
         return HEARTH_FAIL_ARENA(err, arena);
     }
     HEARTH_TRY(node_values(dict, sums, inside, self, total, err));
-    node_of[0] = 0; /* samples without any location are the root's own */
+    node_of[0] = hearth_stacktree_root(tree);
+    if (node_of[0] == HEARTH_NO_NODE) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    /* Samples without any location are the root's own. */
     if (__builtin_add_overflow(tree->nodes[0].self, self[0], &tree->nodes[0].self)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the flame graph exceeds 64 bits");
     }

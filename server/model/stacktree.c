@@ -77,6 +77,11 @@ static bool ensure_root(struct hearth_stacktree *tree)
     return true;
 }
 
+uint32_t hearth_stacktree_root(struct hearth_stacktree *tree)
+{
+    return ensure_root(tree) ? 0 : HEARTH_NO_NODE;
+}
+
 uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text)
 {
     if (!ensure_root(tree)) {

@@ -46,6 +46,10 @@ struct hearth_stacktree {
 void hearth_stacktree_init(struct hearth_stacktree *tree, struct hearth_arena *arena);
 void hearth_stacktree_release(struct hearth_stacktree *tree);
 
+/* Node 0, made when absent: for the self of stacks without any frame. HEARTH_NO_NODE when memory
+ * was refused. */
+uint32_t hearth_stacktree_root(struct hearth_stacktree *tree);
+
 /* Index of a name, copying its text at first sight. HEARTH_IDMAP_NONE when memory was refused. */
 uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text);
 /* The child of `parent` with that name, made when absent. HEARTH_NO_NODE: memory was refused. */
