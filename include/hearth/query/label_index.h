@@ -27,7 +27,10 @@ void hearth_label_index_free(struct hearth_label_index *index);
 size_t hearth_label_index_bytes(const struct hearth_label_index *index);
 size_t hearth_label_index_series(const struct hearth_label_index *index);
 
-/* ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY only. ---- */
+/*
+ * ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY, and CORRUPT for what no database of ours
+ * holds: ids below 1, empty names or values, no types. ----
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_label_index_add_service(struct hearth_label_index *index, int32_t service_id, struct hearth_str name);
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
@@ -39,17 +42,31 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_
                                                                   int32_t shape_id,
                                                                   const struct hearth_str *type_ids,
                                                                   size_t n_types);
-/* The service, shape and pairs must have been added (else CORRUPT). */
+/*
+ * The service, shape and pairs must have been added, each name once, at most 1,024 (else CORRUPT). Pairs with the
+ * name of a derived label are left out.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_series(struct hearth_label_index *index,
                                                                    int32_t series_id,
                                                                    int32_t service_id,
                                                                    int32_t shape_id,
                                                                    const int32_t *pair_ids,
                                                                    size_t n_pairs);
-/* hour: hours since the epoch. */
+/*
+ * hour: hours since the epoch. NOT_FOUND when the series is not in the index, so that the owner can add it (again,
+ * after a trim).
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id, int32_t hour);
-/* Forget activity before `hour` and series that have none left (retention). */
+/* The same for many hours of one day (days since the epoch): bit h is hour h of the day, 24 bits. */
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
+                                                                int32_t series_id,
+                                                                int32_t day,
+                                                                uint32_t hours);
+/*
+ * Forget activity before `hour` and series that have lost all theirs (retention). Services, shapes and pairs stay
+ * known; a fresh index drops those that nothing uses any more.
+ */
 void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour);
 
 /* ---- asking ---- */

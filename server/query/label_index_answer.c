@@ -1,0 +1,290 @@
+/*
+ * label_index_answer.c -- what the selected series look like: labels, names, values.
+ *
+ * Answers are first collected as ordinals of texts and pairs; text is compared only to put the
+ * distinct ones in order.
+ */
+#include "label_index_internal.h"
+
+#include <stdlib.h>
+
+static int compare_texts(const void *a, const void *b)
+{
+    struct hearth_str left, right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return hearth_str_cmp(left, right);
+}
+
+/* Copy the texts to the arena, sort them. */
+static enum hearth_status
+finish_texts(struct hearth_str *texts, size_t n, struct hearth_arena *arena, struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        texts[i] = hearth_arena_str(arena, texts[i]);
+        if (texts[i].p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    qsort(texts, n, sizeof *texts, compare_texts);
+    return HEARTH_OK;
+}
+
+/* ---- labels ---- */
+
+static enum hearth_status labels_of(const struct hearth_label_index *index,
+                                    const struct index_series *series,
+                                    size_t column,
+                                    struct hearth_arena *arena,
+                                    struct hearth_labels *ret_labels,
+                                    struct hearth_err *err)
+{
+    const struct index_group *group = &index->groups[series->group];
+    const struct index_schema *schema = &index->schemas[group->schema];
+    const uint32_t *pairs = hearth_index_series_pairs(index, series);
+    struct hearth_labels labels = {
+        .v = hearth_arena_array(arena, schema->n_names + (size_t)N_DERIVED, sizeof *labels.v)};
+    if (labels.v == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < schema->n_names; i++) {
+        labels.v[labels.n++] = (struct hearth_label){index->names[schema->names[i]].text,
+                                                     hearth_index_pair_value(index, pairs[i])};
+    }
+    for (size_t i = 0; i < N_DERIVED; i++) {
+        uint32_t text = hearth_index_derived_text(index, group, column, (enum derived)i);
+        if (text != 0) {
+            labels.v[labels.n++] =
+                (struct hearth_label){hearth_index_derived_names[i], index->texts[text]};
+        }
+    }
+    hearth_labels_sort(&labels);
+    *ret_labels = labels;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_label_index_labels(const struct hearth_label_index *index,
+                                             const struct hearth_series_hit *hit,
+                                             struct hearth_arena *arena,
+                                             struct hearth_labels *ret_labels,
+                                             struct hearth_err *err)
+{
+    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
+    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+    if (series == NULL ||
+        hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "series %d has no column %u in the label index",
+                           (int)hit->series_id, hit->column);
+    }
+    return labels_of(index, series, hit->column, arena, ret_labels, err);
+}
+
+/* ---- names ---- */
+
+struct names_answer {
+    const struct index_query *query;
+    uint8_t *seen; /* per name */
+    bool derived[N_DERIVED];
+};
+
+static enum want want_any(void *context, uint32_t group)
+{
+    (void)context;
+    (void)group;
+    return WANT_ANY;
+}
+
+static void see_names(void *context, uint32_t series)
+{
+    struct names_answer *answer = context;
+    const struct hearth_label_index *index = answer->query->index;
+    const struct index_group *group = &index->groups[index->series[series].group];
+    const struct index_schema *schema = &index->schemas[group->schema];
+    const struct index_shape *shape = &index->shapes[group->shape];
+    for (size_t i = 0; i < schema->n_names; i++) {
+        answer->seen[schema->names[i]] = 1;
+    }
+    for (size_t c = 0; c < shape->n_columns; c++) {
+        for (size_t i = 0; answer->query->column_ok[shape->first_column + c] && i < N_DERIVED;
+             i++) {
+            answer->derived[i] |= hearth_index_derived_text(index, group, c, (enum derived)i) != 0;
+        }
+    }
+}
+
+enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
+                                            const struct hearth_selector *selector,
+                                            int64_t from_ns,
+                                            int64_t to_ns,
+                                            struct hearth_arena *arena,
+                                            struct hearth_str **ret_names,
+                                            size_t *ret_n,
+                                            struct hearth_err *err)
+{
+    struct index_query query;
+    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    struct names_answer answer = {.query = &query};
+    struct hearth_str *names = hearth_arena_array(arena, index->n_names + N_DERIVED, sizeof *names);
+    answer.seen = hearth_arena_zalloc(arena, index->n_names);
+    if (names == NULL || answer.seen == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_index_walk(&query, want_any, see_names, &answer, arena, err));
+    size_t n = 0;
+    for (size_t i = 0; i < index->n_names; i++) {
+        if (answer.seen[i]) {
+            names[n++] = index->names[i].text;
+        }
+    }
+    for (size_t i = 0; i < N_DERIVED; i++) {
+        if (answer.derived[i]) {
+            names[n++] = hearth_index_derived_names[i];
+        }
+    }
+    HEARTH_TRY(finish_texts(names, n, arena, err));
+    *ret_names = names;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+/* ---- values ---- */
+
+struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
+                                         struct hearth_str name)
+{
+    struct index_wanted wanted = {
+        .text = name, .derived = hearth_index_derived_of(name), .name = ORD_NONE, .n_values = 1};
+    if (wanted.derived != N_DERIVED) {
+        wanted.n_values = index->n_texts;
+    } else {
+        wanted.name = hearth_index_find_name(index, name);
+        if (wanted.name != ORD_NONE) {
+            wanted.n_values = (size_t)index->names[wanted.name].pairs.n + 1;
+        }
+    }
+    return wanted;
+}
+
+uint32_t hearth_index_value_of(const struct hearth_label_index *index,
+                               const struct index_wanted *wanted,
+                               const struct index_series *series,
+                               size_t column)
+{
+    const struct index_group *group = &index->groups[series->group];
+    if (wanted->derived != N_DERIVED) {
+        return hearth_index_derived_text(index, group, column, wanted->derived);
+    }
+    int at = hearth_index_schema_find(&index->schemas[group->schema], wanted->name);
+    return at < 0 ? 0 : index->pairs[hearth_index_series_pairs(index, series)[at]].value_idx + 1;
+}
+
+struct hearth_str hearth_index_value_text(const struct hearth_label_index *index,
+                                          const struct index_wanted *wanted,
+                                          uint32_t value)
+{
+    if (wanted->derived != N_DERIVED) {
+        return index->texts[value];
+    }
+    return hearth_index_pair_value(index,
+                                   ord_list_at(&index->names[wanted->name].pairs)[value - 1]);
+}
+
+bool hearth_index_varies(const struct hearth_label_index *index,
+                         const struct index_wanted *wanted,
+                         const struct index_group *group)
+{
+    return wanted->derived == N_DERIVED &&
+           hearth_index_schema_find(&index->schemas[group->schema], wanted->name) >= 0;
+}
+
+struct values_answer {
+    const struct index_query *query;
+    struct index_wanted wanted;
+    uint8_t *seen; /* per value */
+};
+
+static enum want want_values(void *context, uint32_t group)
+{
+    const struct values_answer *answer = context;
+    const struct hearth_label_index *index = answer->query->index;
+    if (answer->wanted.derived != N_DERIVED) {
+        return WANT_ANY;
+    }
+    return hearth_index_varies(index, &answer->wanted, &index->groups[group]) ? WANT_ALL
+                                                                              : WANT_NONE;
+}
+
+static void see_values(void *context, uint32_t ordinal)
+{
+    struct values_answer *answer = context;
+    const struct hearth_label_index *index = answer->query->index;
+    const struct index_series *series = &index->series[ordinal];
+    const struct index_shape *shape = &index->shapes[index->groups[series->group].shape];
+    bool per_column = answer->wanted.derived < N_COLUMN_DERIVED;
+    for (size_t c = 0; c < (per_column ? shape->n_columns : 1u); c++) {
+        if (!per_column || answer->query->column_ok[shape->first_column + c]) {
+            answer->seen[hearth_index_value_of(index, &answer->wanted, series, c)] = 1;
+        }
+    }
+}
+
+/*
+ * The other way round: for each value of the name the first of its series that matches. No series
+ * has two values, so this looks at each series at most once, and where most match, at one per
+ * value.
+ */
+static void search_values(struct index_query *query, struct values_answer *answer)
+{
+    const struct hearth_label_index *index = query->index;
+    const struct ord_list *pairs = &index->names[answer->wanted.name].pairs;
+    for (uint32_t i = 0; i < pairs->n; i++) {
+        const struct ord_list *postings = &index->pairs[ord_list_at(pairs)[i]].postings;
+        for (uint32_t k = 0; k < postings->n && !answer->seen[i + 1]; k++) {
+            answer->seen[i + 1] =
+                hearth_index_passes(query, &index->series[ord_list_at(postings)[k]]);
+        }
+    }
+}
+
+enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
+                                             const struct hearth_selector *selector,
+                                             struct hearth_str name,
+                                             int64_t from_ns,
+                                             int64_t to_ns,
+                                             struct hearth_arena *arena,
+                                             struct hearth_str **ret_values,
+                                             size_t *ret_n,
+                                             struct hearth_err *err)
+{
+    struct index_query query;
+    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    struct values_answer answer = {.query = &query, .wanted = hearth_index_look_up(index, name)};
+    size_t n = 0, n_values = answer.wanted.n_values;
+    answer.seen = hearth_arena_zalloc(arena, n_values);
+    if (answer.seen == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    bool broad = query.candidates == NULL && query.n_bound > index->n_series / 2;
+    if (broad && answer.wanted.name != ORD_NONE) {
+        search_values(&query, &answer);
+    } else {
+        HEARTH_TRY(hearth_index_walk(&query, want_values, see_values, &answer, arena, err));
+    }
+    for (size_t i = 1; i < n_values; i++) {
+        n += answer.seen[i];
+    }
+    struct hearth_str *values = hearth_arena_array(arena, n, sizeof *values);
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    n = 0;
+    for (uint32_t i = 1; i < n_values; i++) {
+        if (answer.seen[i]) {
+            values[n++] = hearth_index_value_text(index, &answer.wanted, i);
+        }
+    }
+    HEARTH_TRY(finish_texts(values, n, arena, err));
+    *ret_values = values;
+    *ret_n = n;
+    return HEARTH_OK;
+}

@@ -1,0 +1,386 @@
+/*
+ * label_index_project.c -- distinct projections of the selected series.
+ *
+ * A projection is a row of value ordinals, one for each name that is asked for, in the order of the
+ * names. Rows are made distinct by their hash; then the ordinals of each name are replaced by their
+ * rank among the texts in use, so that rows are put in order without touching text.
+ */
+#include "hearth/base/mem.h"
+
+#include "label_index_internal.h"
+
+#include <stdlib.h>
+
+/* Series times names up to which all labels are a projection on all names (64 MB for one column).
+ */
+#define MAX_CELLS (16u * 1024 * 1024)
+
+struct projection {
+    const struct index_query *query;
+    const struct index_wanted *wanted; /* sorted by text, distinct */
+    size_t n_wanted;
+    bool per_column; /* some name depends on the column */
+    uint32_t *rows;  /* n_rows of n_wanted */
+    size_t n_rows, cap_rows;
+    size_t max_rows; /* what the request's memory limit allows; rows are outside of its arena */
+    struct hearth_idmap seen; /* of rows */
+    bool refused;
+};
+
+static enum want want_rows(void *context, uint32_t group)
+{
+    const struct projection *p = context;
+    const struct hearth_label_index *index = p->query->index;
+    for (size_t i = 0; i < p->n_wanted; i++) {
+        if (hearth_index_varies(index, &p->wanted[i], &index->groups[group])) {
+            return WANT_ALL;
+        }
+    }
+    return WANT_ANY;
+}
+
+static void add_row(struct projection *p, const struct index_series *series, size_t column)
+{
+    const struct hearth_label_index *index = p->query->index;
+    if (p->refused || p->n_rows >= p->max_rows ||
+        !hearth_mem_grow(&p->rows, &p->cap_rows, (p->n_rows + 1) * p->n_wanted, sizeof *p->rows)) {
+        p->refused = true;
+        return;
+    }
+    uint32_t *row = p->rows + p->n_rows * p->n_wanted;
+    for (size_t i = 0; i < p->n_wanted; i++) {
+        row[i] = hearth_index_value_of(index, &p->wanted[i], series, column);
+    }
+    bool inserted = false;
+    struct hearth_hash128 key = hearth_hash128(row, p->n_wanted * sizeof *row, index->seed);
+    p->refused =
+        hearth_idmap_intern(&p->seen, key, (uint32_t)p->n_rows, &inserted) == HEARTH_IDMAP_NONE;
+    p->n_rows += inserted ? 1 : 0;
+}
+
+static void see_rows(void *context, uint32_t ordinal)
+{
+    struct projection *p = context;
+    const struct hearth_label_index *index = p->query->index;
+    const struct index_series *series = &index->series[ordinal];
+    const struct index_shape *shape = &index->shapes[index->groups[series->group].shape];
+    for (size_t c = 0; c < shape->n_columns; c++) {
+        if (p->query->column_ok[shape->first_column + c]) {
+            add_row(p, series, c);
+            if (!p->per_column) {
+                return;
+            }
+        }
+    }
+}
+
+/* Does any series of the tenant that is active in the range have one of the names? */
+static bool any_name_exists(const struct projection *p)
+{
+    const struct hearth_label_index *index = p->query->index;
+    for (size_t g = 0; g < index->n_groups; g++) {
+        const struct index_group *group = &index->groups[g];
+        const struct index_shape *shape = &index->shapes[group->shape];
+        if (!activity_meets(&group->activity, p->query->from_hour, p->query->to_hour)) {
+            continue;
+        }
+        for (size_t i = 0; i < p->n_wanted; i++) {
+            if (hearth_index_varies(index, &p->wanted[i], group)) {
+                return true;
+            }
+            for (size_t c = 0; p->wanted[i].derived != N_DERIVED && c < shape->n_columns; c++) {
+                if (hearth_index_derived_text(index, group, c, p->wanted[i].derived) != 0) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+struct ranked_text {
+    struct hearth_str text;
+    uint32_t value;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    struct ranked_text left, right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return hearth_str_cmp(left.text, right.text);
+}
+
+/* Replace column i of the rows by ranks (from 1); give the texts by rank - 1, copied. */
+static enum hearth_status rank_column(struct projection *p,
+                                      size_t i,
+                                      struct hearth_arena *arena,
+                                      struct hearth_str **ret_texts,
+                                      struct hearth_err *err)
+{
+    const struct index_wanted *wanted = &p->wanted[i];
+    uint32_t *rank_of = hearth_arena_calloc(arena, wanted->n_values, sizeof *rank_of);
+    struct ranked_text *used = NULL;
+    struct hearth_str *texts = NULL;
+    size_t n = 0;
+    if (rank_of != NULL) {
+        for (size_t r = 0; r < p->n_rows; r++) {
+            uint32_t value = p->rows[r * p->n_wanted + i];
+            n += value != 0 && rank_of[value] == 0;
+            rank_of[value] = 1;
+        }
+        used = hearth_arena_array(arena, n, sizeof *used);
+        texts = hearth_arena_array(arena, n, sizeof *texts);
+    }
+    if (used == NULL || texts == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    n = 0;
+    for (uint32_t value = 1; value < wanted->n_values; value++) {
+        if (rank_of[value] != 0) {
+            used[n++] = (struct ranked_text){
+                hearth_index_value_text(p->query->index, wanted, value), value};
+        }
+    }
+    qsort(used, n, sizeof *used, compare_ranked);
+    for (size_t k = 0; k < n; k++) {
+        rank_of[used[k].value] = (uint32_t)k + 1;
+        texts[k] = hearth_arena_str(arena, used[k].text);
+        if (texts[k].p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    rank_of[0] = 0;
+    for (size_t r = 0; r < p->n_rows; r++) {
+        uint32_t *value = &p->rows[r * p->n_wanted + i];
+        *value = rank_of[*value];
+    }
+    *ret_texts = texts;
+    return HEARTH_OK;
+}
+
+static bool is_empty_from(const uint32_t *row, size_t from, size_t n)
+{
+    while (from < n && row[from] == 0) {
+        from++;
+    }
+    return from == n;
+}
+
+/*
+ * The order of the label sets that two rows stand for. At the first difference, a row without the
+ * label goes on with a greater name and so comes later, unless it ends there: then it is a prefix
+ * and comes first.
+ */
+static int compare_rows(const void *a, const void *b, void *n_wanted)
+{
+    const uint32_t *left, *right;
+    size_t n;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    memcpy(&n, n_wanted, sizeof n);
+    for (size_t i = 0; i < n; i++) {
+        if (left[i] == right[i]) {
+            continue;
+        }
+        if (left[i] == 0) {
+            return is_empty_from(left, i, n) ? -1 : 1;
+        }
+        if (right[i] == 0) {
+            return is_empty_from(right, i, n) ? 1 : -1;
+        }
+        return left[i] < right[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Rows of ranks to label sets. */
+static enum hearth_status make_sets(struct projection *p,
+                                    struct hearth_arena *arena,
+                                    struct hearth_labels **ret_sets,
+                                    size_t *ret_n,
+                                    struct hearth_err *err)
+{
+    struct hearth_str **texts = hearth_arena_array(arena, p->n_wanted, sizeof *texts);
+    const uint32_t **order = hearth_arena_array(arena, p->n_rows, sizeof *order);
+    struct hearth_labels *sets = hearth_arena_array(arena, p->n_rows, sizeof *sets);
+    size_t n_sets = 0, n_labels = 0;
+    if (texts == NULL || order == NULL || sets == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < p->n_wanted; i++) {
+        HEARTH_TRY(rank_column(p, i, arena, &texts[i], err));
+    }
+    for (size_t r = 0; r < p->n_rows; r++) {
+        const uint32_t *row = p->rows + r * p->n_wanted;
+        if (!is_empty_from(row, 0, p->n_wanted) || any_name_exists(p)) {
+            order[n_sets++] = row;
+        }
+        for (size_t i = 0; i < p->n_wanted; i++) {
+            n_labels += row[i] != 0;
+        }
+    }
+    qsort_r(order, n_sets, sizeof *order, compare_rows, &p->n_wanted);
+    struct hearth_label *labels = hearth_arena_array(arena, n_labels, sizeof *labels);
+    if (labels == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t s = 0; s < n_sets; s++) {
+        sets[s] = (struct hearth_labels){.v = labels};
+        for (size_t i = 0; i < p->n_wanted; i++) {
+            uint32_t rank = order[s][i];
+            if (rank != 0) {
+                labels[sets[s].n++] = (struct hearth_label){p->wanted[i].text, texts[i][rank - 1]};
+            }
+        }
+        labels += sets[s].n;
+    }
+    *ret_sets = sets;
+    *ret_n = n_sets;
+    return HEARTH_OK;
+}
+
+static int compare_wanted(const void *a, const void *b)
+{
+    struct index_wanted left, right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return hearth_str_cmp(left.text, right.text);
+}
+
+/* The names, copied, sorted and distinct. */
+static enum hearth_status prepare_wanted(struct projection *p,
+                                         const struct hearth_str *names,
+                                         size_t n_names,
+                                         struct hearth_arena *arena,
+                                         struct hearth_err *err)
+{
+    struct index_wanted *wanted = hearth_arena_array(arena, n_names, sizeof *wanted);
+    if (wanted == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n_names; i++) {
+        struct hearth_str copy = hearth_arena_str(arena, names[i]);
+        if (copy.p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        wanted[i] = hearth_index_look_up(p->query->index, copy);
+        p->per_column = p->per_column || wanted[i].derived < N_COLUMN_DERIVED;
+    }
+    qsort(wanted, n_names, sizeof *wanted, compare_wanted);
+    for (size_t i = 0; i < n_names; i++) {
+        if (p->n_wanted == 0 || !hearth_str_eq(wanted[p->n_wanted - 1].text, wanted[i].text)) {
+            wanted[p->n_wanted++] = wanted[i];
+        }
+    }
+    p->wanted = wanted;
+    return HEARTH_OK;
+}
+
+static enum hearth_status project_on_names(struct index_query *query,
+                                           const struct hearth_str *names,
+                                           size_t n_names,
+                                           struct hearth_arena *arena,
+                                           struct hearth_labels **ret_sets,
+                                           size_t *ret_n,
+                                           struct hearth_err *err)
+{
+    struct projection p = {.query = query};
+    HEARTH_TRY(prepare_wanted(&p, names, n_names, arena, err));
+    p.max_rows =
+        arena->limit_bytes == 0
+            ? SIZE_MAX
+            : arena->limit_bytes / (p.n_wanted * sizeof *p.rows + sizeof(struct hearth_hash128));
+    hearth_idmap_init(&p.seen);
+    enum hearth_status status = hearth_index_walk(query, want_rows, see_rows, &p, arena, err);
+    if (status == HEARTH_OK && p.refused) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu label sets", p.n_rows);
+    }
+    if (status == HEARTH_OK) {
+        status = make_sets(&p, arena, ret_sets, ret_n, err);
+    }
+    hearth_idmap_release(&p.seen);
+    hearth_mem_free(p.rows);
+    return status;
+}
+
+/* ---- all labels: every series is its own projection, unless two differ in what no label shows
+ * ---- */
+
+static int compare_sets(const void *a, const void *b)
+{
+    struct hearth_labels left, right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return hearth_labels_cmp(&left, &right);
+}
+
+static enum hearth_status
+copy_labels(struct hearth_labels *labels, struct hearth_arena *arena, struct hearth_err *err)
+{
+    for (size_t i = 0; i < labels->n; i++) {
+        labels->v[i].name = hearth_arena_str(arena, labels->v[i].name);
+        labels->v[i].value = hearth_arena_str(arena, labels->v[i].value);
+        if (labels->v[i].name.p == NULL || labels->v[i].value.p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status project_on_all(const struct hearth_label_index *index,
+                                         const struct hearth_selector *selector,
+                                         int64_t from_ns,
+                                         int64_t to_ns,
+                                         struct hearth_arena *arena,
+                                         struct hearth_labels **ret_sets,
+                                         size_t *ret_n,
+                                         struct hearth_err *err)
+{
+    struct hearth_series_hit *hits;
+    size_t n_hits, n = 0;
+    HEARTH_TRY(
+        hearth_label_index_select(index, selector, from_ns, to_ns, arena, &hits, &n_hits, err));
+    struct hearth_labels *sets = hearth_arena_array(arena, n_hits, sizeof *sets);
+    if (sets == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n_hits; i++) {
+        HEARTH_TRY(hearth_label_index_labels(index, &hits[i], arena, &sets[i], err));
+    }
+    qsort(sets, n_hits, sizeof *sets, compare_sets);
+    for (size_t i = 0; i < n_hits; i++) {
+        if (n == 0 || hearth_labels_cmp(&sets[n - 1], &sets[i]) != 0) {
+            sets[n] = sets[i];
+            HEARTH_TRY(copy_labels(&sets[n++], arena, err));
+        }
+    }
+    *ret_sets = sets;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
+                                              const struct hearth_selector *selector,
+                                              const struct hearth_str *names,
+                                              size_t n_names,
+                                              int64_t from_ns,
+                                              int64_t to_ns,
+                                              struct hearth_arena *arena,
+                                              struct hearth_labels **ret_sets,
+                                              size_t *ret_n,
+                                              struct hearth_err *err)
+{
+    struct index_query query;
+    struct hearth_str *all = NULL;
+    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    if (n_names > 0) {
+        return project_on_names(&query, names, n_names, arena, ret_sets, ret_n, err);
+    }
+    HEARTH_TRY(
+        hearth_label_index_names(index, selector, from_ns, to_ns, arena, &all, &n_names, err));
+    if (n_names == 0 || query.n_bound > MAX_CELLS / n_names) {
+        return project_on_all(index, selector, from_ns, to_ns, arena, ret_sets, ret_n, err);
+    }
+    return project_on_names(&query, all, n_names, arena, ret_sets, ret_n, err);
+}

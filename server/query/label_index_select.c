@@ -1,0 +1,412 @@
+/*
+ * label_index_select.c -- which series a selector takes.
+ *
+ * A selector is prepared once (hearth_index_query_init): matchers on derived labels are decided for
+ * every service and column, there are few; matchers on own labels become tests on pairs. Then one
+ * of two walks:
+ *
+ * - candidates: where an equality has few postings, only those series are looked at;
+ * - groups: otherwise; a group falls or passes as a whole where its schema decides all tests, and
+ * only what is left open is asked of its series, each distinct value being matched once.
+ */
+#include "hearth/base/clock.h"
+
+#include "label_index_internal.h"
+
+/* The groups' shortcuts are worth more than a posting that is not clearly smaller. */
+#define CANDIDATE_ADVANTAGE 4u
+
+int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
+{
+    int low = 0, high = schema->n_names;
+    while (low < high) {
+        int mid = (low + high) / 2;
+        if (schema->names[mid] < name) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low < schema->n_names && schema->names[low] == name ? low : -1;
+}
+
+/* A matcher on a derived label: rule out services or columns. */
+static void decide_derived(struct index_query *query,
+                           const struct hearth_matcher *matcher,
+                           enum derived derived)
+{
+    const struct hearth_label_index *index = query->index;
+    if (derived >= N_COLUMN_DERIVED) {
+        for (size_t i = 0; i < index->n_services; i++) {
+            query->service_ok[i] =
+                query->service_ok[i] &&
+                hearth_matcher_matches(matcher, index->texts[index->services[i].text]);
+        }
+        return;
+    }
+    for (size_t i = 0; i < index->n_columns; i++) {
+        query->column_ok[i] =
+            query->column_ok[i] &&
+            hearth_matcher_matches(matcher, index->texts[index->columns[i].text[derived]]);
+    }
+}
+
+/* A matcher on a label of the series' own: a test, unless it says the same for every series. */
+static enum hearth_status decide_own(struct index_query *query,
+                                     const struct hearth_matcher *matcher,
+                                     struct hearth_arena *arena,
+                                     struct hearth_err *err)
+{
+    const struct hearth_label_index *index = query->index;
+    struct label_test test = {.matcher = matcher,
+                              .name = hearth_index_find_name(index, matcher->name),
+                              .only_pair = ORD_NONE,
+                              .is_equality = matcher->kind == HEARTH_MATCH_KIND_LITERAL,
+                              .negated = matcher->op == HEARTH_MATCH_NE ||
+                                         matcher->op == HEARTH_MATCH_NRE};
+    if (test.name == ORD_NONE) {
+        query->nothing = query->nothing || !matcher->matches_empty;
+        return HEARTH_OK;
+    }
+    if (test.is_equality) {
+        test.only_pair = hearth_index_find_pair(index, test.name, matcher->literals[0]);
+        query->nothing = query->nothing ||
+                         (test.only_pair == ORD_NONE && !test.negated && !matcher->matches_empty);
+    } else {
+        test.verdicts = hearth_arena_zalloc(arena, index->names[test.name].pairs.n);
+        if (test.verdicts == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    query->tests[query->n_tests++] = test;
+    return HEARTH_OK;
+}
+
+/* Series that carry one of the values which the test asks for; SIZE_MAX when that is not a short
+ * list. */
+static size_t count_candidates(const struct index_query *query, const struct label_test *test)
+{
+    const struct hearth_matcher *matcher = test->matcher;
+    bool listed = matcher->kind == HEARTH_MATCH_KIND_LITERAL ||
+                  matcher->kind == HEARTH_MATCH_KIND_ALTERNATION;
+    if (!listed || test->negated || matcher->matches_empty) {
+        return SIZE_MAX;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < matcher->n_literals; i++) {
+        uint32_t pair = hearth_index_find_pair(query->index, test->name, matcher->literals[i]);
+        n += pair == ORD_NONE ? 0 : query->index->pairs[pair].postings.n;
+    }
+    return n;
+}
+
+static enum hearth_status
+choose_candidates(struct index_query *query, struct hearth_arena *arena, struct hearth_err *err)
+{
+    const struct hearth_label_index *index = query->index;
+    const struct label_test *best = NULL;
+    size_t n_best = SIZE_MAX, n_in_groups = 0;
+    for (size_t i = 0; i < index->n_groups; i++) {
+        const struct index_group *group = &index->groups[i];
+        bool ok = query->service_ok[group->service] && query->shape_ok[group->shape];
+        n_in_groups += ok ? group->series.n : 0;
+    }
+    for (size_t i = 0; i < query->n_tests; i++) {
+        size_t n = count_candidates(query, &query->tests[i]);
+        if (n < n_best) {
+            n_best = n;
+            best = &query->tests[i];
+        }
+    }
+    query->n_bound = n_in_groups;
+    if (best == NULL || n_best > n_in_groups / CANDIDATE_ADVANTAGE) {
+        return HEARTH_OK;
+    }
+    query->candidates = hearth_arena_array(arena, n_best, sizeof *query->candidates);
+    if (query->candidates == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < best->matcher->n_literals; i++) {
+        uint32_t pair = hearth_index_find_pair(index, best->name, best->matcher->literals[i]);
+        if (pair != ORD_NONE) {
+            const struct ord_list *postings = &index->pairs[pair].postings;
+            memcpy(query->candidates + query->n_candidates, ord_list_at(postings),
+                   postings->n * sizeof *query->candidates);
+            query->n_candidates += postings->n;
+        }
+    }
+    query->n_bound = n_best;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_index_query_init(struct index_query *query,
+                                           const struct hearth_label_index *index,
+                                           const struct hearth_selector *selector,
+                                           int64_t from_ns,
+                                           int64_t to_ns,
+                                           struct hearth_arena *arena,
+                                           struct hearth_err *err)
+{
+    *query = (struct index_query){.index = index,
+                                  .from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR),
+                                  .to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR),
+                                  .positions_of = ORD_NONE,
+                                  .nothing = from_ns > to_ns};
+    query->tests = hearth_arena_array(arena, selector->n, sizeof *query->tests);
+    query->service_ok = hearth_arena_alloc(arena, index->n_services);
+    query->column_ok = hearth_arena_alloc(arena, index->n_columns);
+    query->shape_ok = hearth_arena_zalloc(arena, index->n_shapes);
+    query->states = hearth_arena_zalloc(arena, index->n_groups);
+    query->positions = hearth_arena_array(arena, selector->n, sizeof *query->positions);
+    if (query->tests == NULL || query->service_ok == NULL || query->column_ok == NULL ||
+        query->shape_ok == NULL || query->states == NULL || query->positions == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    memset(query->service_ok, 1, index->n_services);
+    memset(query->column_ok, 1, index->n_columns);
+    for (size_t i = 0; i < selector->n; i++) {
+        enum derived derived = hearth_index_derived_of(selector->matchers[i].name);
+        if (derived != N_DERIVED) {
+            decide_derived(query, &selector->matchers[i], derived);
+        } else {
+            HEARTH_TRY(decide_own(query, &selector->matchers[i], arena, err));
+        }
+    }
+    for (size_t i = 0; i < index->n_shapes; i++) {
+        for (size_t c = 0; c < index->shapes[i].n_columns; c++) {
+            query->shape_ok[i] |= query->column_ok[index->shapes[i].first_column + c];
+        }
+    }
+    return choose_candidates(query, arena, err);
+}
+
+/* Does a series with this pair of the test's name pass? */
+static bool
+pair_passes(const struct hearth_label_index *index, struct label_test *test, uint32_t pair)
+{
+    if (test->is_equality) {
+        return (pair == test->only_pair) != test->negated;
+    }
+    uint8_t *verdict = &test->verdicts[index->pairs[pair].value_idx];
+    if (*verdict == 0) {
+        bool yes = hearth_matcher_matches(test->matcher, hearth_index_pair_value(index, pair));
+        *verdict = yes ? 2 : 1;
+    }
+    return *verdict == 2;
+}
+
+enum group_state {
+    GROUP_UNKNOWN,
+    GROUP_NO,   /* none of its series */
+    GROUP_YES,  /* every series that is active in the range */
+    GROUP_OPEN, /* its series must be asked */
+};
+
+static enum group_state judge_group(struct index_query *query, const struct index_group *group)
+{
+    const struct index_schema *schema = &query->index->schemas[group->schema];
+    enum group_state state = GROUP_YES;
+    if (query->nothing || !query->service_ok[group->service] || !query->shape_ok[group->shape] ||
+        !activity_meets(&group->activity, query->from_hour, query->to_hour)) {
+        return GROUP_NO;
+    }
+    for (size_t i = 0; i < query->n_tests; i++) {
+        query->positions[i] = hearth_index_schema_find(schema, query->tests[i].name);
+        if (query->positions[i] >= 0) {
+            state = GROUP_OPEN;
+        } else if (!query->tests[i].matcher->matches_empty) {
+            return GROUP_NO;
+        }
+    }
+    return state;
+}
+
+/* The state of a group, once per query; the positions of its tests, whenever another group was at
+ * hand. */
+static enum group_state decide_group(struct index_query *query, uint32_t g)
+{
+    uint8_t *state = &query->states[g];
+    if (*state == GROUP_UNKNOWN || (*state == GROUP_OPEN && query->positions_of != g)) {
+        enum group_state judged = judge_group(query, &query->index->groups[g]);
+        *state = (uint8_t)judged;
+        query->positions_of = g;
+    }
+    return (enum group_state) * state;
+}
+
+bool hearth_index_passes(struct index_query *query, const struct index_series *series)
+{
+    enum group_state state = decide_group(query, series->group);
+    if (state == GROUP_NO || !activity_meets(&series->activity, query->from_hour, query->to_hour)) {
+        return false;
+    }
+    const uint32_t *pairs = hearth_index_series_pairs(query->index, series);
+    for (size_t i = 0; state == GROUP_OPEN && i < query->n_tests; i++) {
+        if (query->positions[i] >= 0 &&
+            !pair_passes(query->index, &query->tests[i], pairs[query->positions[i]])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+walk_groups(struct index_query *query, index_want_fn *want, index_visit_fn *visit, void *context)
+{
+    const struct hearth_label_index *index = query->index;
+    for (uint32_t g = 0; g < index->n_groups; g++) {
+        const struct index_group *group = &index->groups[g];
+        enum group_state state = decide_group(query, g);
+        enum want wanted = state == GROUP_NO ? WANT_NONE : want(context, g);
+        const uint32_t *series = ord_list_at(&group->series);
+        if (wanted == WANT_ANY && state == GROUP_YES) {
+            visit(context, series[0]);
+            continue;
+        }
+        for (uint32_t i = 0; wanted != WANT_NONE && i < group->series.n; i++) {
+            if (hearth_index_passes(query, &index->series[series[i]])) {
+                visit(context, series[i]);
+                wanted = wanted == WANT_ANY ? WANT_NONE : wanted;
+            }
+        }
+    }
+}
+
+/* wants: per group what is wanted of it, plus one; 0: not asked yet. */
+static void walk_candidates(struct index_query *query,
+                            index_want_fn *want,
+                            index_visit_fn *visit,
+                            void *context,
+                            uint8_t *wants)
+{
+    for (size_t i = 0; i < query->n_candidates; i++) {
+        const struct index_series *series = &query->index->series[query->candidates[i]];
+        uint8_t *wanted = &wants[series->group];
+        if (*wanted == 0) {
+            *wanted = (uint8_t)(1 + want(context, series->group));
+        }
+        if (*wanted != 1 + WANT_NONE && hearth_index_passes(query, series)) {
+            visit(context, query->candidates[i]);
+            *wanted = *wanted == 1 + WANT_ANY ? 1 + WANT_NONE : *wanted;
+        }
+    }
+}
+
+enum hearth_status hearth_index_walk(struct index_query *query,
+                                     index_want_fn *want,
+                                     index_visit_fn *visit,
+                                     void *context,
+                                     struct hearth_arena *arena,
+                                     struct hearth_err *err)
+{
+    if (query->candidates == NULL) {
+        walk_groups(query, want, visit, context);
+        return HEARTH_OK;
+    }
+    uint8_t *wants = hearth_arena_zalloc(arena, query->index->n_groups);
+    if (wants == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    walk_candidates(query, want, visit, context, wants);
+    return HEARTH_OK;
+}
+
+/* Ascending, by bytes from the least significant; `other` is as long and serves as room. */
+static void sort_keys(uint64_t *keys, uint64_t *other, size_t n)
+{
+    for (unsigned shift = 0; n > 1 && shift < 64; shift += 8) {
+        size_t starts[257] = {0};
+        for (size_t i = 0; i < n; i++) {
+            starts[(keys[i] >> shift & 0xFF) + 1]++;
+        }
+        if (starts[(keys[0] >> shift & 0xFF) + 1] == n) {
+            continue; /* all have the same byte here */
+        }
+        for (size_t i = 1; i < 257; i++) {
+            starts[i] += starts[i - 1];
+        }
+        for (size_t i = 0; i < n; i++) {
+            other[starts[keys[i] >> shift & 0xFF]++] = keys[i];
+        }
+        memcpy(keys, other, n * sizeof *keys);
+    }
+}
+
+struct selection {
+    const struct hearth_label_index *index;
+    uint64_t *keys; /* service id, series id */
+    size_t n, n_hits;
+    const struct index_query *query;
+};
+
+static size_t count_columns(const struct index_query *query, const struct index_shape *shape)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < shape->n_columns; c++) {
+        n += query->column_ok[shape->first_column + c];
+    }
+    return n;
+}
+
+static enum want want_all(void *context, uint32_t group)
+{
+    (void)context;
+    (void)group;
+    return WANT_ALL;
+}
+
+static void collect_key(void *context, uint32_t series)
+{
+    struct selection *selection = context;
+    const struct hearth_label_index *index = selection->index;
+    const struct index_group *group = &index->groups[index->series[series].group];
+    uint32_t service_id = (uint32_t)index->services[group->service].id;
+    selection->keys[selection->n++] =
+        (uint64_t)service_id << 32 | (uint32_t)index->series[series].id;
+    selection->n_hits += count_columns(selection->query, &index->shapes[group->shape]);
+}
+
+enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
+                                             const struct hearth_selector *selector,
+                                             int64_t from_ns,
+                                             int64_t to_ns,
+                                             struct hearth_arena *arena,
+                                             struct hearth_series_hit **ret_hits,
+                                             size_t *ret_n,
+                                             struct hearth_err *err)
+{
+    struct index_query query;
+    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    struct selection selection = {.index = index, .query = &query};
+    selection.keys = hearth_arena_array(arena, query.n_bound, sizeof *selection.keys);
+    if (selection.keys == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_index_walk(&query, want_all, collect_key, &selection, arena, err));
+    struct hearth_series_hit *hits = hearth_arena_array(arena, selection.n_hits, sizeof *hits);
+    uint64_t *room = hearth_arena_array(arena, selection.n, sizeof *room);
+    if (hits == NULL || room == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    sort_keys(selection.keys, room, selection.n);
+    size_t n = 0;
+    for (size_t i = 0; i < selection.n; i++) {
+        int32_t series_id = (int32_t)(uint32_t)selection.keys[i];
+        uint32_t series = id_table_get(&index->series_ids, series_id);
+        const struct index_group *group = &index->groups[index->series[series].group];
+        const struct index_shape *shape = &index->shapes[group->shape];
+        for (uint16_t c = 0; c < shape->n_columns; c++) {
+            if (query.column_ok[shape->first_column + c]) {
+                hits[n++] =
+                    (struct hearth_series_hit){.series_id = series_id,
+                                               .service_id = (int32_t)(selection.keys[i] >> 32),
+                                               .shape_id = shape->id,
+                                               .column = c,
+                                               .n_types = shape->n_columns};
+            }
+        }
+    }
+    *ret_hits = hits;
+    *ret_n = n;
+    return HEARTH_OK;
+}
