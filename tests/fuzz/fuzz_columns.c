@@ -1,0 +1,126 @@
+/*
+ * fuzz_columns.c -- hostile sample columns: merged without a crash; and encode then merge gives
+ * back the sums.
+ *
+ * Input: first byte even: three lengths (ids, value column, column 0), then their bytes. Odd:
+ * samples of up to four types to encode.
+ */
+#include "hearth/model/columns.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+    N_ACC = 5000,
+    MOST = 500,
+    MOST_TYPES = 4
+};
+
+static int64_t g_acc[N_ACC];
+
+static void require(bool ok)
+{
+    if (!ok) {
+        abort();
+    }
+}
+
+/* A heap copy of the exact size, so that a sanitizer sees a read behind the end. */
+static struct hearth_str take(const uint8_t **data, size_t *size, size_t n)
+{
+    n = n < *size ? n : *size;
+    char *copy = malloc(n == 0 ? 1 : n);
+    require(copy != NULL);
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = (char)(*data)[i];
+    }
+    *data += n;
+    *size -= n;
+    return hearth_str_n(copy, n);
+}
+
+static void merge_hostile(const uint8_t *data, size_t size)
+{
+    if (size < 3) {
+        return;
+    }
+    const uint8_t *lengths = data;
+    data += 3;
+    size -= 3;
+    struct hearth_str ids = take(&data, &size, lengths[0]);
+    struct hearth_str val = take(&data, &size, lengths[1]);
+    struct hearth_str val0 = take(&data, &size, lengths[2]);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    for (int is_column0 = 0; is_column0 < 2; is_column0++) {
+        memset(g_acc, 0, sizeof g_acc);
+        enum hearth_status status =
+            hearth_columns_merge(ids, val, val0, is_column0 != 0, g_acc, N_ACC, &err);
+        require(status == HEARTH_OK || status == HEARTH_CORRUPT || status == HEARTH_OUT_OF_RANGE);
+        uint32_t bound = 0;
+        if (status == HEARTH_OK) {
+            require(hearth_columns_id_bound(ids, &bound) && bound <= N_ACC);
+            for (size_t i = bound; i < N_ACC; i++) {
+                require(g_acc[i] == 0);
+            }
+        }
+    }
+    free((void *)(uintptr_t)ids.p);
+    free((void *)(uintptr_t)val.p);
+    free((void *)(uintptr_t)val0.p);
+}
+
+/* Each sample: a byte of distance, then for each type a byte of size and that many bytes of value.
+ */
+static void encode_and_merge(uint32_t n_types, const uint8_t *data, size_t size)
+{
+    static uint32_t ids[MOST];
+    static int64_t values[MOST * MOST_TYPES];
+    uint32_t n = 0, id = 0;
+    while (size > 0 && n < MOST && id + 256 < N_ACC) {
+        id += n == 0 ? *data : 1u + *data;
+        data++;
+        size--;
+        ids[n] = id;
+        for (uint32_t k = 0; k < n_types; k++) {
+            uint64_t value = 0;
+            size_t n_bytes = size > 0 ? *data % 9u : 0;
+            for (; n_bytes > 0 && size > 0; n_bytes--, data++, size--) {
+                value = value << 8 | *data;
+            }
+            values[n * n_types + k] = (int64_t)(value >> 1);
+        }
+        n++;
+    }
+    struct hearth_arena arena;
+    struct hearth_columns c;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status = hearth_columns_encode(ids, values, n, n_types, &arena, &c, &err);
+    require(status == HEARTH_OK || status == HEARTH_OUT_OF_RANGE);
+    for (uint32_t k = 0; status == HEARTH_OK && k < n_types; k++) {
+        memset(g_acc, 0, sizeof g_acc);
+        require(hearth_columns_merge(c.ids, c.vals[k], c.vals[0], k == 0, g_acc, N_ACC, &err) ==
+                HEARTH_OK);
+        int64_t total = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            require(g_acc[ids[i]] == values[i * n_types + k]);
+            total += values[i * n_types + k];
+        }
+        require(total == c.totals[k]);
+    }
+    hearth_arena_release(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    if (data[0] % 2 == 0) {
+        merge_hostile(data + 1, size - 1);
+    } else {
+        encode_and_merge(1 + data[0] / 2 % MOST_TYPES, data + 1, size - 1);
+    }
+    return 0;
+}

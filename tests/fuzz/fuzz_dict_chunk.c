@@ -1,0 +1,81 @@
+/*
+ * fuzz_dict_chunk.c -- hostile dictionary chunks: apply, build the name tree, walk everything.
+ *
+ * Input: chunks, each behind a two-byte little-endian length. A chunk that is refused must change
+ * nothing; one that is accepted must leave every index in range.
+ */
+#include "hearth/model/dict.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok)
+{
+    if (!ok) {
+        abort();
+    }
+}
+
+static void walk(const struct hearth_dict *dict)
+{
+    for (uint32_t i = 0; i < dict->n_strings; i++) {
+        require(hearth_str_utf8_valid(dict->strings[i]));
+    }
+    for (uint32_t i = 0; i < dict->n_mappings; i++) {
+        require(dict->mappings[i].filename < dict->n_strings);
+        require(dict->mappings[i].build_id < dict->n_strings);
+    }
+    for (uint32_t i = 0; i < dict->n_functions; i++) {
+        require(dict->functions[i].name < dict->n_strings);
+        require(dict->functions[i].system_name < dict->n_strings);
+        require(dict->functions[i].filename < dict->n_strings);
+    }
+    for (uint32_t i = 0; i < dict->n_lines; i++) {
+        uint32_t function = dict->lines[i].function;
+        require(function == HEARTH_NO_INDEX || function < dict->n_functions);
+    }
+    for (uint32_t i = 0; i < dict->n_locations; i++) {
+        const struct hearth_location *location = &dict->locations[i];
+        require(location->mapping == HEARTH_NO_INDEX || location->mapping < dict->n_mappings);
+        require((uint64_t)location->first_line + location->n_lines <= dict->n_lines);
+    }
+    for (uint32_t s = 0; s < dict->n_stacks; s++) {
+        require(dict->stack_first[s] <= dict->stack_first[s + 1]);
+        for (uint32_t i = dict->stack_first[s]; i < dict->stack_first[s + 1]; i++) {
+            require(dict->stack_locs[i] < dict->n_locations);
+        }
+        require(dict->stack_node[s] < dict->n_nodes);
+    }
+    for (uint32_t node = 1; node < dict->n_nodes; node++) {
+        require(dict->node_parent[node] < node);
+        require(dict->node_name[node] < dict->n_strings);
+    }
+    require(dict->n_tree_stacks == dict->n_stacks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_dict *dict = hearth_dict_new();
+    require(dict != NULL);
+    while (size >= 2) {
+        size_t n = (size_t)data[0] | (size_t)data[1] << 8;
+        data += 2;
+        size -= 2;
+        n = n < size ? n : size;
+        struct hearth_err err = HEARTH_ERR_INIT;
+        struct hearth_dict before = *dict;
+        if (hearth_dict_apply(dict, hearth_str_n((const char *)data, n), &err) != HEARTH_OK) {
+            require(dict->n_strings == before.n_strings && dict->n_stacks == before.n_stacks &&
+                    dict->n_locations == before.n_locations && dict->n_lines == before.n_lines &&
+                    dict->n_functions == before.n_functions &&
+                    dict->n_mappings == before.n_mappings);
+        }
+        require(hearth_dict_build_tree(dict, &err) == HEARTH_OK);
+        walk(dict);
+        data += n;
+        size -= n;
+    }
+    hearth_dict_free(dict);
+    return 0;
+}
