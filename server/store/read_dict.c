@@ -32,7 +32,7 @@ struct copy {
     struct hearth_dict *dict;
     struct entry *entry; /* whose current copy this is; NULL: it was replaced */
     unsigned refs;
-    bool usable;                     /* loaded without error at least once: it has a tree */
+    bool usable;                     /* it has a tree */
     size_t n_bytes;                  /* as accounted */
     int32_t last_stack, last_string; /* key of the last chunk applied; -1 before the first */
     struct copy *bucket_next;
@@ -321,8 +321,12 @@ static enum hearth_status load_copy(struct hearth_read_cache *cache,
     hearth_buf_init(&load.bytes, MAX_CHUNK_BYTES);
     enum hearth_status status =
         hearth_store_with_pg(cache->store, cancel, load_chunks_on, &load, err);
-    if (status == HEARTH_OK) {
-        status = hearth_dict_build_tree(copy->dict, err);
+    if (status == HEARTH_OK || status == HEARTH_CORRUPT) {
+        /* What stands before a damaged chunk is good, and older profiles need no more than that. */
+        enum hearth_status built =
+            hearth_dict_build_tree(copy->dict, status == HEARTH_OK ? err : NULL);
+        copy->usable = copy->usable || built == HEARTH_OK;
+        status = status == HEARTH_OK ? built : status;
     }
     hearth_buf_release(&load.bytes);
     hearth_inflater_free(load.inflater);
@@ -365,7 +369,6 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache,
     entry->loading = false;
     (void)pthread_cond_broadcast(&cache->loaded);
 
-    copy->usable = copy->usable || status == HEARTH_OK;
     struct copy *old = entry->current; /* held by others, or released meanwhile */
     if (!copy->usable || (old != NULL && copy->dict->n_tree_stacks <= old->dict->n_tree_stacks)) {
         copy_free(copy); /* it failed, or found nothing new */
@@ -419,7 +422,15 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache,
                 (int)entry->service_id, (int)entry->day, (int)entry->writer_id,
                 copy == NULL ? 0u : (unsigned)copy->dict->n_tree_stacks, (unsigned)min_stacks);
         } else {
-            HEARTH_TRY(load_entry(cache, entry, cancel, err));
+            struct hearth_err failure = HEARTH_ERR_INIT;
+            enum hearth_status status = load_entry(cache, entry, cancel, &failure);
+            copy = entry->current;
+            if (status != HEARTH_OK && (copy == NULL || copy->dict->n_tree_stacks < min_stacks)) {
+                if (err != NULL) {
+                    *err = failure;
+                }
+                return status;
+            }
             loaded = true;
         }
     }
