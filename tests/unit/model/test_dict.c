@@ -485,6 +485,66 @@ static void long_locations_differ_in_any_line(void **state)
     hearth_arena_release(&arena);
 }
 
+/* Every stack over two locations up to 12 deep (recursion in every order), and deep ones around the
+ * hash's blocks. */
+static void order_and_depth_make_different_keys(void **state)
+{
+    (void)state;
+    enum {
+        SHORT = 12,
+        DEEP = 300
+    };
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct small small;
+    small_init(&small);
+    uint32_t n_samples = 0, n_locs = 0;
+    uint32_t *first = synth_array(&arena, (1u << (SHORT + 1)) + 2 * DEEP, sizeof *first);
+    uint32_t *locs = synth_array(&arena, (SHORT << (SHORT + 1)) + 2 * DEEP * DEEP, sizeof *locs);
+    for (uint32_t depth = 0; depth <= SHORT; depth++) {
+        for (uint32_t bits = 0; bits < 1u << depth; bits++) {
+            for (uint32_t i = 0; i < depth; i++) {
+                locs[n_locs++] = bits >> i & 1;
+            }
+            first[++n_samples] = n_locs;
+        }
+    }
+    for (uint32_t depth = SHORT + 1; depth < DEEP; depth++) {
+        for (uint32_t last = 0; last < 2; last++) {
+            for (uint32_t i = 0; i + 1 < depth; i++) {
+                locs[n_locs++] = 0;
+            }
+            locs[n_locs++] = last;
+            first[++n_samples] = n_locs;
+        }
+    }
+    small.profile.stack_first = first;
+    small.profile.stack_locs = locs;
+    small.profile.n_samples = n_samples;
+    struct hearth_stack_keys keys = keys_of(&small.profile, &arena);
+    struct hearth_idmap seen;
+    hearth_idmap_init(&seen);
+    for (uint32_t s = 0; s < n_samples; s++) {
+        bool inserted = false;
+        (void)hearth_idmap_intern(&seen, keys.stack[s], s, &inserted);
+        assert_true(inserted);
+        assert_false(keys.skip[s]);
+    }
+    hearth_idmap_release(&seen);
+    /* A dangling location is seen wherever it stands. */
+    small.profile.n_samples = 1;
+    for (uint32_t depth = 1; depth < 140; depth++) {
+        first[1] = depth;
+        memset(locs, 0, depth * sizeof *locs);
+        for (uint32_t at = 0; at < depth; at++) {
+            locs[at] = HEARTH_NO_INDEX;
+            assert_true(keys_of(&small.profile, &arena).skip[0]);
+            locs[at] = 0;
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
 static void equal_stacks_share_an_id_and_dangling_ones_have_none(void **state)
 {
     (void)state;
@@ -901,6 +961,7 @@ int main(void)
         cmocka_unit_test(made_up_names_do_not_disturb_the_ids_of_later_chunks),
         cmocka_unit_test(a_stack_is_identified_by_its_locations_lines_and_mappings),
         cmocka_unit_test(long_locations_differ_in_any_line),
+        cmocka_unit_test(order_and_depth_make_different_keys),
         cmocka_unit_test(equal_stacks_share_an_id_and_dangling_ones_have_none),
         cmocka_unit_test(a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part),
         cmocka_unit_test(refused_memory_leaves_the_writer_whole),
