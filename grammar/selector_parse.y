@@ -50,8 +50,8 @@ matchers ::= matchers COMMA matcher.
 matcher ::= label(N) op(O) STRING(V). { hearth_selector_on_matcher(ctx, N, O, V); }
 matcher ::= STRING(N). { hearth_selector_on_quoted_metric(ctx, N); }
 
-label(L) ::= NAME(N). { L = N; }
-label(L) ::= STRING(N). { L = N; }
+label(A) ::= NAME(A).
+label(A) ::= STRING(A).
 
 %type op {enum hearth_match_op}
 op(O) ::= EQ. { O = HEARTH_MATCH_EQ; }

@@ -1,0 +1,79 @@
+/*
+ * fuzz_selector.c -- any bytes as a selector: the error has a place in the text, the canonical text
+ * parses back to the same matchers, and the caret is drawn for whatever offset.
+ */
+#include "hearth/query/selector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition, const char *what)
+{
+    if (!condition) {
+        (void)fprintf(stderr, "broken: %s\n", what);
+        abort();
+    }
+}
+
+static void compare(const struct hearth_selector *a, const struct hearth_selector *b)
+{
+    static const char *const values[] = {"", "a", "ab", "b", "foo", "a\nb", "\xff", "1"};
+    require(a->n == b->n, "as many matchers");
+    for (size_t i = 0; i < a->n; i++) {
+        const struct hearth_matcher *left = &a->matchers[i], *right = &b->matchers[i];
+        require(hearth_str_eq(left->name, right->name), "the same name");
+        require(hearth_str_eq(left->value, right->value), "the same value");
+        require(left->op == right->op && left->kind == right->kind, "the same kind");
+        require(left->matches_empty == hearth_matcher_matches(left, hearth_str_n(NULL, 0)),
+                "the empty value");
+        for (size_t k = 0; k < HEARTH_ARRAY_LEN(values); k++) {
+            struct hearth_str value = hearth_str_c(values[k]);
+            require(hearth_matcher_matches(left, value) == hearth_matcher_matches(right, value),
+                    "the same verdict");
+        }
+        if (left->op == HEARTH_MATCH_EQ) {
+            require(hearth_matcher_matches(left, left->value), "a value equals itself");
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_arena arena;
+    struct hearth_selector selector, again;
+    struct hearth_buf text;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    size_t offset = size == 0 ? 0 : data[0];
+    struct hearth_str input = hearth_str_n((const char *)data, size);
+    hearth_arena_init(&arena, 64u << 20);
+    hearth_selector_init(&selector);
+    hearth_selector_init(&again);
+    hearth_buf_init(&text, 0);
+    enum hearth_status status = hearth_selector_parse(&selector, input, &arena, &offset, &err);
+    if (status == HEARTH_OK) {
+        hearth_selector_format(&selector, &text);
+        struct hearth_str canonical = hearth_buf_view(&text);
+        if (canonical.n <= 64 * 1024) { /* escapes may have made it longer than a selector may be */
+            require(hearth_selector_parse(&again, canonical, &arena, NULL, &err) == HEARTH_OK,
+                    "canonical text parses");
+            compare(&selector, &again);
+        }
+    } else {
+        char tail[40];
+        (void)snprintf(tail, sizeof tail, "at offset %zu", offset);
+        require(status == HEARTH_INVALID_ARGUMENT, "only bad input is refused");
+        require(offset <= size, "the place is in the text");
+        require(hearth_str_ends(hearth_str_c(err.msg), hearth_str_c(tail)),
+                "the message names the place");
+        require(selector.n == 0, "nothing is left of a refused text");
+    }
+    hearth_selector_caret(input, offset, &text);
+    require(!hearth_buf_failed(&text), "the caret is drawn");
+    hearth_selector_release(&selector);
+    hearth_selector_release(&again);
+    hearth_buf_release(&text);
+    hearth_arena_release(&arena);
+    return 0;
+}
