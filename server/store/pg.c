@@ -205,10 +205,10 @@ bool hearth_pg_alive(struct hearth_pg *pg)
     if (!hearth_pg_usable(pg)) {
         return false;
     }
-    /* An idle connection has nothing to say but its end. */
+    /* Whatever an idle connection has to say, it is its end, or so rare that another connection is
+     * cheap. */
     struct pollfd p = {.fd = PQsocket(pg->conn), .events = POLLIN};
-    return poll(&p, 1, 0) == 0 ||
-           (PQconsumeInput(pg->conn) == 1 && PQstatus(pg->conn) == CONNECTION_OK);
+    return poll(&p, 1, 0) == 0;
 }
 
 /* ---- waiting ---- */

@@ -22,6 +22,7 @@
 #define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
 #define RECHECK_NS         (5 * HEARTH_NS_PER_SEC)
 #define TICK_NS            HEARTH_NS_PER_SEC
+#define AWAY_TICK_NS       (200 * HEARTH_NS_PER_MS)
 #define MIN_SERVER_VERSION 130000 /* autovacuum of insert-only tables */
 
 void hearth_store_options_init(struct hearth_store_options *options)
@@ -229,7 +230,7 @@ static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
         if (status == HEARTH_OK && hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
         }
-        sleep_ns(store, TICK_NS);
+        sleep_ns(store, atomic_load(&store->away) ? AWAY_TICK_NS : TICK_NS);
     }
 }
 

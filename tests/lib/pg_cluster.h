@@ -1,8 +1,10 @@
 /*
- * pg_cluster.h -- a PostgreSQL of one's own for a test program: initdb in a new directory, unix socket only, gone at the end.
+ * pg_cluster.h -- a PostgreSQL of one's own for a test program: initdb in a new directory, unix
+ * socket only, gone at the end.
  *
- * It runs as `postgres` when the test is root (PostgreSQL refuses root) and dies with the test process. Each test
- * takes a fresh database from it. Everything that fails here ends the program: nothing can be tested without.
+ * It runs as `postgres` when the test is root (PostgreSQL refuses root) and dies with the test
+ * process. Each test takes a fresh database from it. Everything that fails here ends the program:
+ * nothing can be tested without.
  *
  * Threads: start and stop from one; queries from any (each has its own connection).
  */
@@ -66,8 +68,8 @@ static inline pid_t pg_cluster_spawn(struct pg_cluster *cluster, char *const arg
     if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0 || chdir(cluster->dir) != 0) {
         _exit(126);
     }
-    if (getuid() == 0 && (setgroups(0, NULL) != 0 || setgid(cluster->gid) != 0 ||
-                          setuid(cluster->uid) != 0)) {
+    if (getuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setgid(cluster->gid) != 0 || setuid(cluster->uid) != 0)) {
         _exit(126);
     }
     sigset_t none;
@@ -104,9 +106,24 @@ static inline void pg_cluster_resume(struct pg_cluster *cluster)
     char socket_dir[128], data[128], url[256];
     (void)snprintf(socket_dir, sizeof socket_dir, "unix_socket_directories=%s", cluster->dir);
     (void)snprintf(data, sizeof data, "%s/data", cluster->dir);
-    char *argv[] = {"postgres", "-D", data, "-c", socket_dir, "-c", "listen_addresses=", "-c",
-                    cluster->fsync ? "fsync=on" : "fsync=off", "-c", "shared_buffers=64MB", "-c",
-                    "max_connections=60", "-c", "max_wal_size=512MB", "-c", "jit=off", NULL};
+    char *argv[] = {"postgres",
+                    "-D",
+                    data,
+                    "-c",
+                    socket_dir,
+                    "-c",
+                    "listen_addresses=",
+                    "-c",
+                    cluster->fsync ? "fsync=on" : "fsync=off",
+                    "-c",
+                    "shared_buffers=64MB",
+                    "-c",
+                    "max_connections=60",
+                    "-c",
+                    "max_wal_size=512MB",
+                    "-c",
+                    "jit=off",
+                    NULL};
     pg_cluster_url(cluster, "postgres", url);
     for (int i = 0; i < 2000; i++) {
         /* A postmaster does not start while backends of a killed one are still there. */
@@ -138,8 +155,8 @@ static inline void pg_cluster_start(struct pg_cluster *cluster, bool fsync_on)
     }
     cluster->uid = user->pw_uid;
     cluster->gid = user->pw_gid;
-    char *argv[] = {"initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
-                    "--no-sync", "-D", "data", NULL};
+    char *argv[] = {"initdb",           "-A",        "trust", "-U",   "postgres", "-E", "UTF8",
+                    "--locale=C.UTF-8", "--no-sync", "-D",    "data", NULL};
     int state = 0;
     pid_t pid = pg_cluster_spawn(cluster, argv);
     if (pid < 0 || waitpid(pid, &state, 0) != pid || state != 0) {
@@ -168,14 +185,16 @@ static inline void pg_cluster_stop(struct pg_cluster *cluster)
     }
 }
 
-/* Run SQL; the first column of the first row as text ("" when there is none). Ends the program on an error. */
+/* Run SQL; the first column of the first row as text ("" when there is none). Ends the program on
+ * an error. */
 static inline void pg_cluster_text(const char *url, const char *sql, char *out, size_t n)
 {
     PGconn *conn = pg_cluster_connect(url);
     PGresult *result = conn == NULL ? NULL : PQexec(conn, sql);
     ExecStatusType state = PQresultStatus(result);
     if (state != PGRES_COMMAND_OK && state != PGRES_TUPLES_OK) {
-        (void)fprintf(stderr, "pg_cluster: %s: %s\n", sql, conn == NULL ? "" : PQerrorMessage(conn));
+        (void)fprintf(stderr, "pg_cluster: %s: %s\n", sql,
+                      conn == NULL ? "" : PQerrorMessage(conn));
         abort();
     }
     (void)snprintf(out, n, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");

@@ -1,5 +1,6 @@
 /*
- * store_push.h -- push synthetic profiles into a store, as the engine does, and know what became of each.
+ * store_push.h -- push synthetic profiles into a store, as the engine does, and know what became of
+ * each.
  */
 #ifndef HEARTH_TESTS_STORE_PUSH_H
 #define HEARTH_TESTS_STORE_PUSH_H
@@ -88,7 +89,8 @@ static inline int store_push_compare(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Resolve the samples of a profile and encode them: two columns, the second a multiple of the first. */
+/* Resolve the samples of a profile and encode them: two columns, the second a multiple of the
+ * first. */
 static inline enum hearth_status store_push_encode(struct store_push *push,
                                                    const struct hearth_profile *profile)
 {
@@ -122,8 +124,8 @@ static inline enum hearth_status store_push_encode(struct store_push *push,
 }
 
 /*
- * A push of one drawn profile, not submitted. NULL when the store refuses a step (its complaint goes to err, may
- * be NULL). id 0: without a sample id.
+ * A push of one drawn profile, not submitted. NULL when the store refuses a step (its complaint
+ * goes to err, may be NULL). id 0: without a sample id.
  */
 static inline struct store_push *store_push_make(struct hearth_store *store,
                                                  struct synth_world *world,
@@ -142,10 +144,11 @@ static inline struct store_push *store_push_make(struct hearth_store *store,
     struct hearth_label label = {HEARTH_STR("pod"), HEARTH_STR("pod-1")};
     struct hearth_series_key key = {hearth_str_c(service), types, 2, {&label, 1}};
     struct hearth_series_ref ref;
-    enum hearth_status status =
-        hearth_store_resolve_series(store, HEARTH_STR("anonymous"), &key, 1, ts_ns, &ref, &push->err);
+    enum hearth_status status = hearth_store_resolve_series(store, HEARTH_STR("anonymous"), &key, 1,
+                                                            ts_ns, &ref, &push->err);
     if (status == HEARTH_OK) {
-        status = hearth_store_dict_acquire(store, ref.service_id, ts_ns, &push->item.dict, &push->err);
+        status =
+            hearth_store_dict_acquire(store, ref.service_id, ts_ns, &push->item.dict, &push->err);
     }
     if (status == HEARTH_OK) {
         push->row.series_id = ref.series_id;

@@ -1,15 +1,17 @@
-/* Group commit on a real PostgreSQL: what is stored, what is refused, and that one item's fault stays its own. */
+/* Group commit on a real PostgreSQL: what is stored, what is refused, and that one item's fault
+ * stays its own. */
 #include "hearth/base/metrics.h"
 
 #include "pg_cluster.h"
 #include "store_push.h"
 
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
+/* clang-format on */
 
 static struct pg_cluster g_cluster;
 static struct hearth_arena g_arena;
@@ -69,22 +71,17 @@ static void commits_a_profile_with_everything_it_needs(void **state)
     assert_int_equal(end_status(push), HEARTH_OK);
     assert_false(push->item.repeated);
     assert_int_equal(atomic_load(&push->n_done), 1);
-    (void)snprintf(sql,
-                   sizeof sql,
-                   "SELECT count(*) FROM hearth_data.profile WHERE service_id = %d AND series_id = %d"
-                   " AND ts = %lld AND duration_ns = 10000000000 AND period = 10000000 AND"
-                   " profile_no = %lld AND n_samples = %u AND totals = '{%lld,%lld}' AND"
-                   " length(ids) = %zu AND array_length(vals, 1) = 2 AND length(vals[1]) = %zu AND"
-                   " attrs IS NULL",
-                   push->item.service_id,
-                   push->row.series_id,
-                   (long long)ts_ns,
-                   (long long)push->item.profile_no,
-                   push->row.columns.n,
-                   (long long)push->total,
-                   (long long)push->row.columns.totals[1],
-                   push->row.columns.ids.n,
-                   push->row.columns.vals[0].n);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(*) FROM hearth_data.profile WHERE service_id = %d AND series_id = %d"
+        " AND ts = %lld AND duration_ns = 10000000000 AND period = 10000000 AND"
+        " profile_no = %lld AND n_samples = %u AND totals = '{%lld,%lld}' AND"
+        " length(ids) = %zu AND array_length(vals, 1) = 2 AND length(vals[1]) = %zu AND"
+        " attrs IS NULL",
+        push->item.service_id, push->row.series_id, (long long)ts_ns,
+        (long long)push->item.profile_no, push->row.columns.n, (long long)push->total,
+        (long long)push->row.columns.totals[1], push->row.columns.ids.n,
+        push->row.columns.vals[0].n);
     assert_int_equal(pg_cluster_int(url, sql), 1);
     assert_int_equal(pg_cluster_int(url, "SELECT sum(n_stacks) FROM hearth_data.dict_chunk"),
                      push->row.columns.n);
@@ -108,7 +105,9 @@ static void commits_a_profile_with_everything_it_needs(void **state)
 static void gathers_what_is_queued_in_one_transaction(void **state)
 {
     (void)state;
-    enum { N = 40 };
+    enum {
+        N = 40
+    };
     char url[256];
     struct hearth_store_options options;
     hearth_store_options_init(&options);
@@ -131,7 +130,8 @@ static void gathers_what_is_queued_in_one_transaction(void **state)
     }
     assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES) - batches, 1);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
-    assert_int_equal(pg_cluster_int(url, "SELECT count(DISTINCT xmin::text) FROM hearth_data.profile"), 1);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(DISTINCT xmin::text) FROM hearth_data.profile"), 1);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 4);
     assert_int_equal(
         pg_cluster_int(url, "SELECT count(DISTINCT profile_no) FROM hearth_data.profile"), N);
@@ -163,7 +163,8 @@ static void stores_a_repeated_id_once(void **state)
         assert_int_equal(pushes[i]->item.repeated, i == 1 || i == 2);
     }
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
-    /* Across batches (with a new one beside it), across stores; another service has ids of its own. */
+    /* Across batches (with a new one beside it), across stores; another service has ids of its own.
+     */
     pushes[4] = make(store, "api", ts_ns + 4, 100);
     pushes[5] = make(store, "api", ts_ns + 5, 102);
     pushes[6] = make(other, "api", ts_ns + 6, 101);
@@ -192,9 +193,7 @@ static void stores_an_id_again_after_an_hour(void **state)
     static const int64_t ages_s[] = {0, 3590, 3610};
     for (int i = 0; i < 3; i++) {
         char sql[128];
-        (void)snprintf(sql,
-                       sizeof sql,
-                       "UPDATE hearth_data.push_id SET at = at - %lld",
+        (void)snprintf(sql, sizeof sql, "UPDATE hearth_data.push_id SET at = at - %lld",
                        (long long)(ages_s[i] * HEARTH_NS_PER_SEC));
         pg_cluster_run(url, sql);
         struct store_push *push = make(store, "api", ts_ns + i, 5);
@@ -202,7 +201,8 @@ static void stores_an_id_again_after_an_hour(void **state)
         assert_int_equal(end_status(push), HEARTH_OK);
         assert_int_equal(push->item.repeated, i == 1);
         store_push_free(push);
-        pg_cluster_run(url, "UPDATE hearth_data.push_id SET at = (SELECT max(at) FROM hearth_data.push_id)");
+        pg_cluster_run(
+            url, "UPDATE hearth_data.push_id SET at = (SELECT max(at) FROM hearth_data.push_id)");
     }
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
     store_close_soon(store);
@@ -211,7 +211,9 @@ static void stores_an_id_again_after_an_hour(void **state)
 static void a_refused_item_does_not_harm_its_neighbours(void **state)
 {
     (void)state;
-    enum { N = 25 };
+    enum {
+        N = 25
+    };
     char url[256];
     struct hearth_store_options options;
     hearth_store_options_init(&options);
@@ -223,17 +225,15 @@ static void a_refused_item_does_not_harm_its_neighbours(void **state)
     pg_cluster_text(url,
                     "SELECT i.inhrelid::regclass::text FROM pg_inherits i WHERE i.inhparent ="
                     " 'hearth_data.profile'::regclass ORDER BY 1 LIMIT 1",
-                    leaf,
-                    sizeof leaf);
-    pg_cluster_run(url,
-                   "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-                   " IF new.period = 666 THEN RAISE EXCEPTION 'poisoned'; END IF; RETURN new; END $$");
-    (void)snprintf(sql,
-                   sizeof sql,
-                   "CREATE TRIGGER poison BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION poison();"
-                   "ALTER TABLE %s ADD CHECK (period <> 667)",
-                   leaf,
-                   leaf);
+                    leaf, sizeof leaf);
+    pg_cluster_run(
+        url, "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+             " IF new.period = 666 THEN RAISE EXCEPTION 'poisoned'; END IF; RETURN new; END $$");
+    (void)snprintf(
+        sql, sizeof sql,
+        "CREATE TRIGGER poison BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION poison();"
+        "ALTER TABLE %s ADD CHECK (period <> 667)",
+        leaf, leaf);
     pg_cluster_run(url, sql);
     struct store_push *pushes[N];
     for (int i = 0; i < N; i++) {
@@ -288,7 +288,9 @@ static void makes_a_partition_that_went_missing(void **state)
 static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
 {
     (void)state;
-    enum { N = 30 };
+    enum {
+        N = 30
+    };
     char url[256];
     struct hearth_store_options options;
     hearth_store_options_init(&options);
@@ -308,7 +310,8 @@ static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
         if (atomic_load(&pushes[i]->ended)) {
             n_refused++;
             assert_int_equal(pushes[i]->status, HEARTH_UNAVAILABLE);
-            assert_non_null(strstr(pushes[i]->err.msg, "ingest queue is full (max-queue-rows 10); retry"));
+            assert_non_null(
+                strstr(pushes[i]->err.msg, "ingest queue is full (max-queue-rows 10); retry"));
             assert_int_equal(atomic_load(&pushes[i]->n_done), 0);
         }
     }
@@ -331,7 +334,9 @@ static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
 static void a_dictionary_let_go_never_continues_under_its_name(void **state)
 {
     (void)state;
-    enum { N = 24 };
+    enum {
+        N = 24
+    };
     char url[256];
     struct hearth_store_options options;
     hearth_store_options_init(&options);
@@ -350,12 +355,14 @@ static void a_dictionary_let_go_never_continues_under_its_name(void **state)
         }
     }
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
-    assert_int_equal(pg_cluster_int(url, "SELECT count(DISTINCT writer_id) FROM hearth_data.profile"), N);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(DISTINCT writer_id) FROM hearth_data.profile"), N);
     /* Every profile's dictionary starts at 0 under its own name. */
     assert_int_equal(
-        pg_cluster_int(url,
-                       "SELECT count(*) FROM hearth_data.profile p JOIN hearth_data.dict_chunk c"
-                       " USING (service_id, writer_id) WHERE c.first_stack = 0 AND c.n_stacks = p.n_samples"),
+        pg_cluster_int(
+            url,
+            "SELECT count(*) FROM hearth_data.profile p JOIN hearth_data.dict_chunk c"
+            " USING (service_id, writer_id) WHERE c.first_stack = 0 AND c.n_stacks = p.n_samples"),
         N);
     store_close_soon(store);
 }
@@ -380,7 +387,9 @@ static void closing_commits_what_is_queued(void **state)
 static void closing_without_a_database_ends_at_the_deadline(void **state)
 {
     (void)state;
-    enum { N = 20 };
+    enum {
+        N = 20
+    };
     char url[256];
     struct hearth_store *store = open_fresh(url, NULL);
     struct store_push *pushes[N];
@@ -410,7 +419,9 @@ static void closing_without_a_database_ends_at_the_deadline(void **state)
 static void a_queue_outlives_a_restart_of_the_database(void **state)
 {
     (void)state;
-    enum { N = 20 };
+    enum {
+        N = 20
+    };
     char url[256];
     struct hearth_store *store = open_fresh(url, NULL);
     struct store_push *pushes[N];

@@ -2,12 +2,13 @@
 #include "pg_cluster.h"
 #include "store_push.h"
 
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
+/* clang-format on */
 
 static struct pg_cluster g_cluster;
 
@@ -48,7 +49,8 @@ static void makes_the_schema_in_an_empty_database(void **state)
     assert_true(store_wait_ready(store));
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.migration"), 1);
     assert_int_equal(
-        pg_cluster_int(url, "SELECT length(checksum) FROM hearth_data.migration WHERE number = 1"), 32);
+        pg_cluster_int(url, "SELECT length(checksum) FROM hearth_data.migration WHERE number = 1"),
+        32);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
     /* Leaves for today and tomorrow, of three tables. */
     assert_int_equal(pg_cluster_int(url,
@@ -71,7 +73,8 @@ static void servers_that_start_together_migrate_once(void **state)
         assert_true(store_wait_ready(stores[i]));
     }
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.migration"), 1);
-    assert_int_equal(pg_cluster_int(url, "SELECT count(DISTINCT writer_id) FROM hearth_data.writer"), 6);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(DISTINCT writer_id) FROM hearth_data.writer"), 6);
     for (int i = 0; i < 6; i++) {
         store_close_soon(stores[i]);
     }
@@ -121,8 +124,7 @@ static void uses_a_schema_made_by_somebody_else(void **state)
     char db[64];
     pg_cluster_text(url, "SELECT current_database()", db, sizeof db);
     char sql[256];
-    (void)snprintf(sql,
-                   sizeof sql,
+    (void)snprintf(sql, sizeof sql,
                    "CREATE ROLE plain LOGIN; REVOKE CREATE ON DATABASE %s FROM PUBLIC;"
                    " CREATE SCHEMA hearth_data AUTHORIZATION plain",
                    db);
@@ -144,8 +146,8 @@ static void refuses_a_database_whose_commits_are_not_durable(void **state)
     struct hearth_store *store = store_open_url(url, NULL);
     expect_reason(store, "synchronous_commit is off");
     store_close_soon(store);
-    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM pg_namespace WHERE nspname = 'hearth_data'"),
-                     0);
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(*) FROM pg_namespace WHERE nspname = 'hearth_data'"), 0);
 }
 
 static void waits_for_a_database_that_is_not_there_yet(void **state)
@@ -182,7 +184,8 @@ static void says_so_when_a_ready_store_loses_its_database(void **state)
 static void refuses_urls_without_quoting_them(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db", "host=h password secret", "secret"};
+    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db", "host=h password secret",
+                                      "secret"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         struct hearth_store_options options;
         hearth_store_options_init(&options);

@@ -1,0 +1,337 @@
+/* One connection: values in and out, errors by SQLSTATE, giving up in time. */
+#include "hearth/base/mem.h"
+
+#include "pg_cluster.h"
+#include "store_internal.h"
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+static struct pg_cluster g_cluster;
+static char g_url[256];
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    pg_cluster_database(&g_cluster, g_url);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+static struct hearth_pg connect_pg(void)
+{
+    struct hearth_pg pg = {.url = g_url};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (hearth_pg_connect(&pg, 5000, &err) != HEARTH_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return pg;
+}
+
+static void errors_are_classified_by_sqlstate(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sqlstate;
+        enum hearth_pg_fault fault;
+    } cases[] = {
+        {"08006", HEARTH_PG_FAULT_CONNECTION},    {"57P01", HEARTH_PG_FAULT_CONNECTION},
+        {"57P03", HEARTH_PG_FAULT_CONNECTION},    {"25006", HEARTH_PG_FAULT_CONNECTION},
+        {"40001", HEARTH_PG_FAULT_RETRY},         {"40P01", HEARTH_PG_FAULT_RETRY},
+        {"53200", HEARTH_PG_FAULT_RETRY},         {"53300", HEARTH_PG_FAULT_RETRY},
+        {"55P03", HEARTH_PG_FAULT_RETRY},         {"53100", HEARTH_PG_FAULT_DISK_FULL},
+        {"23505", HEARTH_PG_FAULT_UNIQUE},        {"57014", HEARTH_PG_FAULT_CANCELLED},
+        {"42P01", HEARTH_PG_FAULT_MISSING_TABLE}, {"23514", HEARTH_PG_FAULT_MISSING_TABLE},
+        {"23502", HEARTH_PG_FAULT_OTHER},         {"42501", HEARTH_PG_FAULT_OTHER},
+        {"XX000", HEARTH_PG_FAULT_OTHER},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        assert_int_equal(hearth_pg_classify(cases[i].sqlstate), cases[i].fault);
+    }
+}
+
+/* The status and fault of an error that PostgreSQL raises on request. */
+static enum hearth_status
+raise_error(const char *sqlstate, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_pg pg = connect_pg();
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "DO $$ BEGIN RAISE EXCEPTION 'as wished' USING ERRCODE = '%s'; END $$",
+                   sqlstate);
+    enum hearth_status status = hearth_pg_exec(&pg, sql, NULL, NULL, NULL, ret_fault, err);
+    assert_true(*ret_fault == HEARTH_PG_FAULT_CONNECTION ? pg.conn == NULL : hearth_pg_usable(&pg));
+    hearth_pg_close(&pg);
+    return status;
+}
+
+static void a_full_disk_is_named(void **state)
+{
+    (void)state;
+    enum hearth_pg_fault fault;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(raise_error("53100", &fault, &err), HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(fault, HEARTH_PG_FAULT_DISK_FULL);
+    assert_string_equal(err.msg, "the database's disk is full: as wished (53100)");
+    assert_int_equal(raise_error("40001", &fault, &err), HEARTH_UNAVAILABLE);
+    assert_int_equal(raise_error("22012", &fault, &err), HEARTH_INTERNAL);
+    assert_string_equal(err.msg, "the database refused a statement: as wished (22012)");
+}
+
+static void values_go_out_and_come_back(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    static const int32_t i32s[] = {1, -2, INT32_MAX};
+    static const int64_t i64s[] = {INT64_MIN, 7};
+    const struct hearth_str texts[] = {HEARTH_STR("\xc3\xa4"), HEARTH_STR(""), HEARTH_STR("x")};
+    const struct hearth_hash128 uuids[] = {{.hi = 0x0123456789abcdef, .lo = 0xfedcba9876543210}};
+    hearth_pg_param_i32(&params, -5);
+    hearth_pg_param_i64(&params, INT64_MIN);
+    hearth_pg_param_text(&params, HEARTH_STR("t"));
+    hearth_pg_param_bytes(&params, hearth_str_n("a\0b", 3));
+    hearth_pg_param_uuid(&params, uuids[0]);
+    hearth_pg_param_i32_array(&params, i32s, 3);
+    hearth_pg_param_i64_array(&params, i64s, 2);
+    hearth_pg_param_text_array(&params, texts, 3);
+    hearth_pg_param_uuid_array(&params, uuids, 1);
+    hearth_pg_param_text_array(&params, NULL, 0);
+    PGresult *r = NULL;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(
+        hearth_pg_exec(&pg,
+                       "SELECT $1, $2, $3, $4, $5::text, $6, $7::text, $8, $9::text, $10,"
+                       " NULL::text, '{1,NULL}'::int4[], '{{1},{2}}'::int4[]",
+                       &params, NULL, &r, NULL, &err),
+        HEARTH_OK);
+    assert_int_equal(hearth_pg_i32(r, 0, 0), -5);
+    assert_true(hearth_pg_i64(r, 0, 1) == INT64_MIN);
+    assert_true(hearth_str_eq_c(hearth_pg_str(r, 0, 2), "t"));
+    assert_true(hearth_str_eq(hearth_pg_str(r, 0, 3), hearth_str_n("a\0b", 3)));
+    assert_true(hearth_str_eq_c(hearth_pg_str(r, 0, 4), "01234567-89ab-cdef-fedc-ba9876543210"));
+    int32_t *ints = NULL;
+    struct hearth_str *strs = NULL;
+    size_t n = 0;
+    assert_int_equal(hearth_pg_i32_array(r, 0, 5, &arena, &ints, &n, &err), HEARTH_OK);
+    assert_int_equal(n, 3);
+    assert_memory_equal(ints, i32s, sizeof i32s);
+    assert_true(hearth_str_eq_c(hearth_pg_str(r, 0, 6), "{-9223372036854775808,7}"));
+    assert_int_equal(hearth_pg_str_array(r, 0, 7, &arena, &strs, &n, &err), HEARTH_OK);
+    assert_int_equal(n, 3);
+    assert_true(hearth_str_eq(strs[0], texts[0]) && strs[1].n == 0 &&
+                hearth_str_eq_c(strs[2], "x"));
+    assert_true(hearth_str_eq_c(hearth_pg_str(r, 0, 8), "{01234567-89ab-cdef-fedc-ba9876543210}"));
+    assert_int_equal(hearth_pg_str_array(r, 0, 9, &arena, &strs, &n, &err), HEARTH_OK);
+    assert_int_equal(n, 0);
+    assert_true(hearth_pg_is_null(r, 0, 10) && hearth_pg_str(r, 0, 10).p == NULL);
+    assert_int_equal(hearth_pg_i32_array(r, 0, 11, &arena, &ints, &n, &err), HEARTH_CORRUPT);
+    assert_int_equal(hearth_pg_i32_array(r, 0, 12, &arena, &ints, &n, &err), HEARTH_CORRUPT);
+    PQclear(r);
+    hearth_arena_release(&arena);
+    hearth_pg_close(&pg);
+}
+
+static void rows_are_copied_in_binary(void **state)
+{
+    (void)state;
+    enum {
+        N = 3000
+    };
+    struct hearth_pg pg = connect_pg();
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(
+        hearth_pg_script(&pg,
+                         "CREATE TABLE c (a int4, b int8, p bytea, x int8[], v bytea[], z int4)",
+                         NULL, &err),
+        HEARTH_OK);
+    struct hearth_buf rows;
+    hearth_buf_init(&rows, 0);
+    static char big[1000];
+    memset(big, 'y', sizeof big);
+    const struct hearth_str parts[] = {HEARTH_STR("p"), HEARTH_STR("")};
+    static const int64_t totals[] = {1, 2, 3};
+    for (int32_t i = 0; i < N; i++) {
+        hearth_copy_row(&rows, 6);
+        hearth_copy_i32(&rows, i);
+        hearth_copy_i64(&rows, -(int64_t)i);
+        hearth_copy_bytes(&rows, hearth_str_n(big, sizeof big));
+        hearth_copy_i64_array(&rows, totals, (size_t)i % 4);
+        hearth_copy_bytes_array(&rows, parts, 2);
+        hearth_copy_null(&rows);
+    }
+    enum hearth_pg_fault fault;
+    const char *copy = "COPY c FROM STDIN (FORMAT binary)";
+    assert_int_equal(hearth_pg_copy(&pg, copy, hearth_buf_view(&rows), &fault, &err), HEARTH_OK);
+    assert_int_equal(
+        pg_cluster_int(g_url,
+                       "SELECT count(*) FROM c WHERE b = -a AND length(p) = 1000 AND z IS NULL"
+                       " AND coalesce(array_length(x, 1), 0) = a % 4 AND v = '{p,\"\"}'"),
+        N);
+    /* Damaged rows are an error of PostgreSQL's, not of the connection. */
+    hearth_buf_reset(&rows);
+    hearth_copy_row(&rows, 5);
+    assert_int_equal(hearth_pg_copy(&pg, copy, hearth_buf_view(&rows), &fault, &err),
+                     HEARTH_INTERNAL);
+    assert_int_equal(fault, HEARTH_PG_FAULT_OTHER);
+    assert_true(hearth_pg_usable(&pg));
+    hearth_buf_release(&rows);
+    hearth_pg_close(&pg);
+}
+
+static void wait_until_nothing_runs(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (pg_cluster_int(
+                g_url,
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hearthd' AND"
+                " state = 'active'") == 0) {
+            return;
+        }
+        (void)usleep(5000);
+    }
+    fail_msg("a statement that was given up goes on in PostgreSQL");
+}
+
+static void a_deadline_ends_the_statement_in_postgresql(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_cancel cancel;
+    hearth_cancel_init(&cancel, hearth_clock_mono_ns() + 200 * HEARTH_NS_PER_MS);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_pg_fault fault;
+    int64_t from_ns = hearth_clock_mono_ns();
+    assert_int_equal(hearth_pg_exec(&pg, "SELECT pg_sleep(60)", NULL, &cancel, NULL, &fault, &err),
+                     HEARTH_DEADLINE_EXCEEDED);
+    assert_true(hearth_clock_mono_ns() - from_ns < 5 * HEARTH_NS_PER_SEC);
+    assert_int_equal(fault, HEARTH_PG_FAULT_CANCELLED);
+    assert_null(pg.conn);
+    wait_until_nothing_runs();
+    /* A connection's own patience counts where the request has none. */
+    pg = connect_pg();
+    pg.timeout_ms = 100;
+    assert_int_equal(hearth_pg_exec(&pg, "SELECT pg_sleep(60)", NULL, NULL, NULL, &fault, &err),
+                     HEARTH_DEADLINE_EXCEEDED);
+    wait_until_nothing_runs();
+}
+
+static enum hearth_status count_row(void *context, const PGresult *row, struct hearth_err *err)
+{
+    struct hearth_cancel *cancel = context;
+    (void)err;
+    if (hearth_pg_i32(row, 0, 0) == 10) {
+        atomic_store(&cancel->cancelled, true);
+    }
+    return HEARTH_OK;
+}
+
+static void a_cancelled_stream_stops_between_rows(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_cancel cancel;
+    hearth_cancel_init(&cancel, INT64_MAX);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_pg_fault fault;
+    assert_int_equal(hearth_pg_stream(&pg, "SELECT i FROM generate_series(1, 100000000) i", NULL,
+                                      &cancel, count_row, &cancel, &fault, &err),
+                     HEARTH_CANCELLED);
+    wait_until_nothing_runs();
+    hearth_pg_close(&pg);
+}
+
+static void a_wrong_password_is_not_shown(void **state)
+{
+    (void)state;
+    /* trust accepts any password, so let the role be refused by name */
+    char url[512];
+    (void)snprintf(url, sizeof url, "host=%s dbname=postgres user=nobody password=geheim99",
+                   g_cluster.dir);
+    struct hearth_pg pg = {.url = url};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_pg_connect(&pg, 5000, &err), HEARTH_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "nobody"));
+    assert_null(strstr(err.msg, "geheim99"));
+    assert_null(pg.conn);
+}
+
+static void a_pool_waits_and_replaces_dead_connections(void **state)
+{
+    (void)state;
+    struct hearth_pool *pool = NULL;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_pool_new(g_url, 2, &pool, &err), HEARTH_OK);
+    struct hearth_pg *a = NULL, *b = NULL, *c = NULL;
+    assert_int_equal(hearth_pool_take(pool, NULL, &a, &err), HEARTH_OK);
+    assert_int_equal(hearth_pool_take(pool, NULL, &b, &err), HEARTH_OK);
+    struct hearth_cancel cancel;
+    hearth_cancel_init(&cancel, hearth_clock_mono_ns() + 100 * HEARTH_NS_PER_MS);
+    assert_int_equal(hearth_pool_take(pool, &cancel, &c, &err), HEARTH_DEADLINE_EXCEEDED);
+    hearth_pool_give(pool, a);
+    assert_int_equal(hearth_pool_take(pool, NULL, &c, &err), HEARTH_OK);
+    assert_ptr_equal(a, c);
+    /* One is given back inside a transaction, the other is terminated while nobody looks. */
+    assert_int_equal(hearth_pg_script(b, "BEGIN", NULL, &err), HEARTH_OK);
+    hearth_pool_give(pool, b);
+    hearth_pool_give(pool, c);
+    pg_cluster_run(
+        g_url,
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name ="
+        " 'hearthd'");
+    assert_int_equal(hearth_pool_take(pool, NULL, &a, &err), HEARTH_OK);
+    assert_int_equal(hearth_pg_script(a, "SELECT 1", NULL, &err), HEARTH_OK);
+    hearth_pool_give(pool, a);
+    hearth_pool_free(pool);
+}
+
+static void leaves_are_named_by_the_date(void **state)
+{
+    (void)state;
+    char name[64];
+    hearth_partition_name("profile", 0, name);
+    assert_string_equal(name, "hearth_data.profile_19700101");
+    hearth_partition_name("profile", -1, name);
+    assert_string_equal(name, "hearth_data.profile_19691231");
+    hearth_partition_name("dict_chunk", 20777, name);
+    assert_string_equal(name, "hearth_data.dict_chunk_20261120");
+    hearth_partition_name("profile", 19782, name);
+    assert_string_equal(name, "hearth_data.profile_20240229");
+    hearth_partition_name("profile", 11016, name);
+    assert_string_equal(name, "hearth_data.profile_20000229");
+    hearth_partition_name("profile", 47540, name);
+    assert_string_equal(name, "hearth_data.profile_21000228");
+    hearth_partition_name("profile", 47541, name);
+    assert_string_equal(name, "hearth_data.profile_21000301");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_are_classified_by_sqlstate),
+        cmocka_unit_test(a_full_disk_is_named),
+        cmocka_unit_test(values_go_out_and_come_back),
+        cmocka_unit_test(rows_are_copied_in_binary),
+        cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
+        cmocka_unit_test(a_cancelled_stream_stops_between_rows),
+        cmocka_unit_test(a_wrong_password_is_not_shown),
+        cmocka_unit_test(a_pool_waits_and_replaces_dead_connections),
+        cmocka_unit_test(leaves_are_named_by_the_date),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
