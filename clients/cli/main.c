@@ -259,7 +259,7 @@ static void look_at_terminal(struct cli *cli)
     bool terminal = isatty(STDOUT_FILENO) == 1;
     const char *no_color = getenv("NO_COLOR");
     cli->color = terminal && (no_color == NULL || no_color[0] == '\0');
-    cli->width = 100;
+    cli->width = terminal ? 100 : 1000; /* a pipe has no edge: nothing is cut */
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
         cli->width = size.ws_col;
     }
