@@ -70,6 +70,9 @@ encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n, uint32_t n_ty
 {
     uint8_t *at = out;
     uint32_t previous = 0;
+    if (n > 0) {
+        at += hearth_varint_write(at, (uint64_t)ids[n - 1] + 1);
+    }
     for (size_t i = 0; i < n; i++) {
         uint64_t one = values[i * n_types] == 1;
         at += hearth_varint_write(at, (uint64_t)(ids[i] - previous) << 1 | one);
@@ -133,7 +136,7 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids,
     struct hearth_columns made = {.n = n, .n_types = n_types};
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
     made.totals = hearth_arena_array(arena, n_types, sizeof made.totals[0]);
-    uint8_t *id_bytes = hearth_arena_array(arena, n, MAX_ID_BYTES);
+    uint8_t *id_bytes = hearth_arena_array(arena, (size_t)n + 1, MAX_ID_BYTES);
     if (made.vals == NULL || made.totals == NULL || id_bytes == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
@@ -332,7 +335,19 @@ HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m
             return HEARTH_CORRUPT;
         }
     }
-    return m.vals == m.vals_end ? HEARTH_OK : HEARTH_CORRUPT;
+    bool bound_is_last = m.n_acc == 0 || m.id + 1 == m.n_acc;
+    return m.vals == m.vals_end && bound_is_last ? HEARTH_OK : HEARTH_CORRUPT;
+}
+
+/* The bound in front of the ids: 0 for an empty column, else at least 1. */
+static bool take_bound(const uint8_t **at, const uint8_t *end, uint32_t *ret_bound)
+{
+    uint64_t bound = 0;
+    if (*at < end && (!hearth_varint_read(at, end, &bound) || bound == 0 || bound > UINT32_MAX)) {
+        return false;
+    }
+    *ret_bound = (uint32_t)bound;
+    return true;
 }
 
 static enum hearth_status merge_in_mode(struct hearth_str ids,
@@ -345,9 +360,14 @@ static enum hearth_status merge_in_mode(struct hearth_str ids,
     if (val.n == 0) {
         return HEARTH_CORRUPT;
     }
-    struct merge m = {.acc = acc, .n_acc = n_acc};
+    struct merge m = {.acc = acc};
     m.ids = (const uint8_t *)ids.p;
     m.ids_end = m.ids + ids.n;
+    uint32_t bound;
+    if (!take_bound(&m.ids, m.ids_end, &bound) || bound > n_acc) {
+        return HEARTH_CORRUPT;
+    }
+    m.n_acc = bound;
     m.vals = (const uint8_t *)val.p + 1;
     m.vals_end = (const uint8_t *)val.p + val.n;
     if (val.p[0] == OWN_VALUES) {
@@ -387,17 +407,5 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids,
 bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound)
 {
     const uint8_t *at = (const uint8_t *)ids.p;
-    const uint8_t *end = at + ids.n;
-    uint64_t id = 0, word;
-    while (at < end) {
-        if (!hearth_varint_read(&at, end, &word)) {
-            return false;
-        }
-        id += word >> 1;
-        if (id >= UINT32_MAX) {
-            return false;
-        }
-    }
-    *ret_bound = ids.n == 0 ? 0 : (uint32_t)id + 1;
-    return true;
+    return take_bound(&at, at + ids.n, ret_bound);
 }

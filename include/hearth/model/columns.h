@@ -1,12 +1,12 @@
 /*
  * columns.h -- the stored form of a profile's samples: byte columns over dense stack ids.
  *
- *   ids      for each sample, ascending stack id: varint(delta << 1 | one), where delta is the distance
- *            to the previous id (the first: the id itself) and `one` says that the value of column 0 is 1
- *   vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear
- *   vals[k]  0x00, then varint of column k for every sample; or
- *            0x01, varint(factor): column k is factor times column 0 (cpu time = period times count;
- *            factor 0: a column of zeros)
+ *   ids      varint(highest id + 1), so that a reader can make room before it decodes; then
+ *            for each sample, ascending stack id: varint(delta << 1 | one), where delta is the
+ * distance to the previous id (the first: the id itself) and `one` says that the value of column 0
+ * is 1 vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear vals[k]
+ * 0x00, then varint of column k for every sample; or 0x01, varint(factor): column k is factor times
+ * column 0 (cpu time = period times count; factor 0: a column of zeros)
  *
  * Values are >= 0 (negative samples are dropped before), totals fit int64.
  *
@@ -22,7 +22,7 @@
 #include "hearth/base/status.h"
 
 struct hearth_columns {
-    uint32_t n;              /* samples */
+    uint32_t n; /* samples */
     uint32_t n_types;
     struct hearth_str ids;
     struct hearth_str *vals; /* [n_types] */
@@ -43,10 +43,10 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids,
                                          struct hearth_err *err);
 
 /*
- * Add column k of a stored profile to acc[stack id]. `val` is vals[k]; `val0` is vals[0] and is read only when
- * val is not column 0 and is stored as a multiple of it (hearth_columns_is_multiple).
- * Returns OK; CORRUPT when an id is not below n_acc or bytes are cut (acc may be partly changed);
- * OUT_OF_RANGE when a sum overflows int64.
+ * Add column k of a stored profile to acc[stack id]. `val` is vals[k]; `val0` is vals[0] and is
+ * read only when val is not column 0 and is stored as a multiple of it
+ * (hearth_columns_is_multiple). Returns OK; CORRUPT when an id is not below n_acc or bytes are cut
+ * (acc may be partly changed); OUT_OF_RANGE when a sum overflows int64.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_columns_merge(struct hearth_str ids,
@@ -57,7 +57,8 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids,
                                         size_t n_acc,
                                         struct hearth_err *err);
 
-/* Highest stack id of an ids column plus one (0 when empty); false when the bytes are damaged. */
+/* Highest stack id of an ids column plus one (0 when empty), from its first bytes; false when they
+ * are damaged. */
 HEARTH_MUST_CHECK bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound);
 
 /* True when vals[k] says "a multiple of column 0". */

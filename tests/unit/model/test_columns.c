@@ -45,7 +45,7 @@ static void has_the_documented_layout(void **state)
     const uint32_t ids[] = {3, 4, 200};
     const int64_t values[] = {1, 10, 7, 300, 3000, 0, 0, 0, 9};
     struct hearth_columns c = encode(&arena, ids, values, 3, 3);
-    assert_bytes(c.ids, "\x07\x02\x88\x03", 4);
+    assert_bytes(c.ids, "\xc9\x01\x07\x02\x88\x03", 6); /* 201, then the deltas and flags */
     assert_bytes(c.vals[0], "\x00\xac\x02\x00", 4);
     assert_bytes(c.vals[1], "\x01\x0a", 2);
     assert_bytes(c.vals[2], "\x00\x07\x00\x09", 4);
@@ -310,7 +310,7 @@ static void forms_that_make_no_sense_are_corrupt(void **state)
 {
     (void)state;
     int64_t acc[64] = {0};
-    struct hearth_str ids = HEARTH_STR("\x02"), one = HEARTH_STR("\x00\x05");
+    struct hearth_str ids = HEARTH_STR("\x02\x02"), one = HEARTH_STR("\x00\x05");
     const struct hearth_str bad[] = {
         HEARTH_STR(""),                                                 /* no form */
         HEARTH_STR("\x02\x05"),                                         /* an unknown one */
@@ -339,10 +339,13 @@ static void forms_that_make_no_sense_are_corrupt(void **state)
     }
     uint32_t bound;
     assert_false(hearth_columns_id_bound(HEARTH_STR("\x80"), &bound));
-    assert_false(
-        hearth_columns_id_bound(HEARTH_STR("\xfe\xff\xff\xff\x1f"), &bound)); /* UINT32_MAX */
-    assert_true(hearth_columns_id_bound(HEARTH_STR("\xfc\xff\xff\xff\x1f"), &bound));
+    assert_false(hearth_columns_id_bound(HEARTH_STR("\x00\x02"), &bound)); /* samples, but no ids */
+    assert_false(hearth_columns_id_bound(HEARTH_STR("\x80\x80\x80\x80\x10"), &bound)); /* 2^32 */
+    assert_true(hearth_columns_id_bound(HEARTH_STR("\xff\xff\xff\xff\x0f"), &bound));
     assert_int_equal(bound, UINT32_MAX);
+    /* A bound that is not that of the last sample. */
+    assert_int_equal(merge_copies(HEARTH_STR("\x03\x02"), one, one, true, acc, 64), HEARTH_CORRUPT);
+    assert_int_equal(merge_copies(HEARTH_STR("\x01\x02"), one, one, true, acc, 64), HEARTH_CORRUPT);
 }
 
 static void refused_memory_is_reported(void **state)
