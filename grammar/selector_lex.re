@@ -1,9 +1,10 @@
 /*
  * selector_lex.re -- tokens of the selector language.
  *
- * The buffer is counted: a NUL stands behind it as the sentinel that `re2c:eof` asks for, and the text itself
- * holds no NUL and only well-formed UTF-8 (selector.c has checked). A character that starts no token becomes
- * TOK_OTHER, so that the parser complains about it in the same words as about a misplaced token.
+ * The buffer is counted: a NUL stands behind it as the sentinel that `re2c:eof` asks for, and the
+ * text itself holds no NUL and only well-formed UTF-8 (selector.c has checked). A character that
+ * starts no token becomes TOK_OTHER, so that the parser complains about it in the same words as
+ * about a misplaced token.
  */
 #include "selector_internal.h"
 #include "selector_parse.h"
@@ -23,7 +24,8 @@
     double     = ["] ([^"\\\n\x00] | [\\][^\n\x00])*;
     single     = ['] ([^'\\\n\x00] | [\\][^\n\x00])*;
     raw        = [`] [^`\x00]*;
-    character  = [\x01-\x7f] | [\xc2-\xdf][\x80-\xbf] | [\xe0-\xef][\x80-\xbf]{2} | [\xf0-\xf4][\x80-\xbf]{3};
+    tail       = [\x80-\xbf];
+    character  = [\x01-\x7f] | [\xc2-\xdf] tail | [\xe0-\xef] tail{2} | [\xf0-\xf4] tail{3};
 */
 
 static int lex_in_list(struct hearth_selector_lexer *lexer)
@@ -65,7 +67,8 @@ static int lex_outside(struct hearth_selector_lexer *lexer)
     */
 }
 
-int hearth_selector_lex(struct hearth_selector_lexer *lexer, struct hearth_selector_token *ret_token)
+int hearth_selector_lex(struct hearth_selector_lexer *lexer,
+                        struct hearth_selector_token *ret_token)
 {
     for (;;) {
         const unsigned char *from = lexer->cursor;
@@ -78,7 +81,8 @@ int hearth_selector_lex(struct hearth_selector_lexer *lexer, struct hearth_selec
         } else if (token == TOK_RBRACE || token == TOK_RANGLE) {
             lexer->in_list = false;
         }
-        *ret_token = (struct hearth_selector_token){(const char *)from, (size_t)(lexer->cursor - from)};
+        *ret_token =
+            (struct hearth_selector_token){(const char *)from, (size_t)(lexer->cursor - from)};
         return token;
     }
 }

@@ -1,8 +1,8 @@
 /*
  * selector_parse.y -- the selector language: rules, and the loop that feeds them.
  *
- * The parser lives on the stack of hearth_selector_run and allocates nothing; each action is one call into
- * server/query/selector.c. The EBNF and the catalogue of errors are in README.md.
+ * The parser lives on the stack of hearth_selector_run and allocates nothing; each action is one
+ * call into server/query/selector.c. The EBNF and the catalogue of errors are in README.md.
  */
 %name hearth_selector_yy
 %token_prefix TOK_
@@ -29,7 +29,7 @@ static void report(struct hearth_selector_ctx *ctx, int major, struct hearth_sel
 %token BLANK OTHER.
 
 %syntax_error { report(ctx, yymajor, yyminor); }
-%stack_overflow { hearth_selector_fail(ctx, (const char *)ctx->lexer.cursor, "selector nests too deeply"); }
+%stack_overflow { HEARTH_BUG("the grammar is flat: no text can fill the stack"); }
 
 selector ::= metric.
 selector ::= metric list.
@@ -61,8 +61,9 @@ op(O) ::= NRE. { O = HEARTH_MATCH_NRE; }
 
 %code {
 /*
- * Would the parser, in the states before the bad token, have taken `major`? Runs the tables on a copy of the
- * states: by the time of the error, default reductions have already narrowed what can follow.
+ * Would the parser, in the states before the bad token, have taken `major`? Runs the tables on a
+ * copy of the states: by the time of the error, default reductions have already narrowed what can
+ * follow.
  */
 static bool accepts(const struct hearth_selector_ctx *ctx, int major)
 {
@@ -117,15 +118,24 @@ static void report(struct hearth_selector_ctx *ctx, int major, struct hearth_sel
         at += (size_t)snprintf(expected + at, sizeof expected - at, "%s%s", glue, names[i]);
     }
     if (major == 0 && ctx->n_states == 1) {
-        hearth_selector_fail(ctx, found.p, "the selector is empty, expected %s ({} takes everything)", expected);
+        hearth_selector_fail(
+            ctx, found.p, "the selector is empty, expected %s ({} takes everything)", expected);
     } else if (major == 0) {
         hearth_selector_fail(ctx, found.p, "unexpected end, expected %s", expected);
     } else {
-        const char *open = major == TOK_STRING ? "string " : "\"", *close = major == TOK_STRING ? "" : "\"";
+        const char *open = major == TOK_STRING ? "string " : "\"";
+        const char *close = major == TOK_STRING ? "" : "\"";
         int shown = found.n > 64 ? 64 : (int)found.n;
         const char *cut = found.n > 64 ? "..." : "";
-        hearth_selector_fail(
-            ctx, found.p, "unexpected %s%.*s%s%s, expected %s", open, shown, found.p, cut, close, expected);
+        hearth_selector_fail(ctx,
+                             found.p,
+                             "unexpected %s%.*s%s%s, expected %s",
+                             open,
+                             shown,
+                             found.p,
+                             cut,
+                             close,
+                             expected);
     }
 }
 
@@ -138,7 +148,8 @@ void hearth_selector_run(struct hearth_selector_ctx *ctx)
         struct hearth_selector_token token;
         major = hearth_selector_lex(&ctx->lexer, &token);
         if (major < 0) {
-            hearth_selector_fail(ctx, token.p, "the string that starts with %c has no end", token.p[0]);
+            hearth_selector_fail(
+                ctx, token.p, "the string that starts with %c has no end", token.p[0]);
             break;
         }
         ctx->n_states = 0;

@@ -1,17 +1,22 @@
 /*
- * label_index.h -- every series of one tenant in memory: which exist in a range, which a selector takes, which
- * labels they have.
+ * label_index.h -- every series of one tenant in memory: which exist in a range, which a selector
+ * takes, which labels they have.
  *
- * A *series* here is what is stored: a service, its own labels, and a shape: the ordered list of profile types that
- * its rows carry, one value column each. Clients see one API series per (series, profile type): its labels are
- * the own labels plus service_name, __service_name__, and what the profile type says (__name__,
- * __profile_type__, __type__, __unit__, and __period_type__, __period_unit__ unless both parts are empty).
+ * A *series* here is what is stored: a service, its own labels, and a shape: the ordered list of
+ * profile types that its rows carry, one value column each. Clients see one API series per (series,
+ * profile type): its labels are the own labels plus service_name, __service_name__, and what the
+ * profile type says (__name__, __profile_type__, __type__, __unit__, __period_type__,
+ * __period_unit__). A label whose part of the type is empty is absent, as any label without a
+ * value.
  *
- * Activity is known by the hour: a series is in [from, to] when it has a profile in an hour that meets the range.
+ * Activity is known by the hour: a series is in [from, to] when it has a profile in an hour that
+ * meets the range.
  *
- * Shapes:  ids are those of the database (int32 > 0), looked up in dense arrays.
- * Threads: not thread-safe; the owner holds a read-write lock (adds are writes; the rest are reads).
- * Cost:    a selector with one equality touches only the postings of that pair; regexes run over distinct values.
+ * Shapes:  ids are those of the database (int32 > 0), looked up in paged arrays.
+ * Threads: not thread-safe; the owner holds a read-write lock (adds and trim are writes; the rest
+ *          are reads).
+ * Cost:    a selector with one selective equality touches only the postings of that pair; regexes
+ *          run over distinct values. Numbers: server/query/README.md.
  */
 #ifndef HEARTH_QUERY_LABEL_INDEX_H
 #define HEARTH_QUERY_LABEL_INDEX_H
@@ -28,11 +33,11 @@ size_t hearth_label_index_bytes(const struct hearth_label_index *index);
 size_t hearth_label_index_series(const struct hearth_label_index *index);
 
 /*
- * ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY, and CORRUPT for what no database of ours
- * holds: ids below 1, empty names or values, no types. ----
+ * ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY, and CORRUPT for what no
+ * database of ours holds: ids below 1, empty names or values, no types. ----
  */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_label_index_add_service(struct hearth_label_index *index, int32_t service_id, struct hearth_str name);
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_service(
+    struct hearth_label_index *index, int32_t service_id, struct hearth_str name);
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
                                                                  int32_t pair_id,
                                                                  struct hearth_str name,
@@ -43,8 +48,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_
                                                                   const struct hearth_str *type_ids,
                                                                   size_t n_types);
 /*
- * The service, shape and pairs must have been added, each name once, at most 1,024 (else CORRUPT). Pairs with the
- * name of a derived label are left out.
+ * The service, shape and pairs must have been added, each name once, at most 1,024 (else CORRUPT).
+ * Pairs with the name of a derived label are left out.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_series(struct hearth_label_index *index,
                                                                    int32_t series_id,
@@ -53,19 +58,19 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_series(struct hearth
                                                                    const int32_t *pair_ids,
                                                                    size_t n_pairs);
 /*
- * hour: hours since the epoch. NOT_FOUND when the series is not in the index, so that the owner can add it (again,
- * after a trim).
+ * hour: hours since the epoch. NOT_FOUND when the series is not in the index, so that the owner can
+ * add it (again, after a trim).
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id, int32_t hour);
-/* The same for many hours of one day (days since the epoch): bit h is hour h of the day, 24 bits. */
+/* The same for many hours of one day (days since the epoch): bit h of 24 is hour h of the day. */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
                                                                 int32_t series_id,
                                                                 int32_t day,
                                                                 uint32_t hours);
 /*
- * Forget activity before `hour` and series that have lost all theirs (retention). Services, shapes and pairs stay
- * known; a fresh index drops those that nothing uses any more.
+ * Forget activity before `hour` and series that have lost all theirs (retention). Services, shapes
+ * and pairs stay known; a fresh index drops those that nothing uses any more.
  */
 void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour);
 
@@ -79,8 +84,8 @@ struct hearth_series_hit {
 };
 
 /*
- * All hits in [from_ns, to_ns] (by whole hours), ordered by (service_id, series_id, column). In arena.
- * An empty selector takes everything.
+ * All hits in [from_ns, to_ns] (by whole hours), ordered by (service_id, series_id, column). In
+ * arena. An empty selector takes everything.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
@@ -122,8 +127,8 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
                                              struct hearth_err *err);
 /*
  * Distinct projections of the hits on `names` (all labels when n_names is 0), sorted; labels that a
- * series lacks are left out; when it lacks all of them its projection is empty and is kept once, provided that some
- * series of the tenant in the range has one of the names. Texts copied to arena.
+ * series lacks are left out; when it lacks all of them its projection is empty and is kept once,
+ * provided that some series of the tenant in the range has one of the names. Texts copied to arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,

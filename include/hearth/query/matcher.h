@@ -1,9 +1,9 @@
 /*
  * matcher.h -- one label matcher: name, operator, value; compiled, ready to test values.
  *
- * An absent label is the empty string. Regular expressions are RE2's, anchored at both ends, '.' matches newline. They are classified
- * before they are compiled: literal, alternation of literals, prefix, suffix, contains, ".*", ".+"; only
- * the rest costs a regex engine.
+ * An absent label is the empty string. Regular expressions are RE2's, anchored at both ends, '.'
+ * matches newline. They are classified before they are compiled: literal, alternation of literals,
+ * prefix, suffix, contains, ".*", ".+"; only the rest costs a regex engine.
  *
  * Threads: immutable after compilation; hearth_matcher_matches is safe.
  */

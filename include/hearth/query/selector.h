@@ -1,15 +1,17 @@
 /*
  * selector.h -- the selector language: name{a="b", c=~"d.*"}, parsed and compiled.
  *
- * PromQL's vector selector: an optional metric name (may hold ':'), an optional list in braces with an optional
- * trailing comma, at least one of both; `{}` matches everything; the empty text is an error. A list may also
- * stand in angle brackets, <a="b">, paired. Names are identifiers or quoted UTF-8; a lone quoted string is the metric
- * name. Strings: '...' and "..." with Go escapes, `...` raw. Comments from # to the end of the line.
- * The grammar and every error message: grammar/README.md.
+ * PromQL's vector selector: an optional metric name (may hold ':'), an optional list in braces with
+ * an optional trailing comma, at least one of both; `{}` matches everything; the empty text is an
+ * error. A list may also stand in angle brackets, <a="b">, paired. Names are identifiers or quoted
+ * UTF-8; a lone quoted string is the metric name. Strings: '...' and "..." with Go escapes, `...`
+ * raw. Comments from # to the end of the line. The grammar and every error message:
+ * grammar/README.md.
  *
- * Limits:  text <= 64 KiB, <= 200 matchers; of regexes that need the engine (matcher.h) <= 64, each <= 16 KiB
- *          and of bounded compiled size.
- * Errors:  INVALID_ARGUMENT; the message ends with `at offset N` (bytes, 0-based); *ret_offset has N.
+ * Limits:  text <= 64 KiB, <= 200 matchers; of regexes that need the engine (matcher.h) <= 64,
+ *          each <= 16 KiB and of bounded compiled size.
+ * Errors:  INVALID_ARGUMENT; the message ends with `at offset N` (bytes, 0-based); *ret_offset
+ *          has N. NO_MEMORY. A failed parse leaves the selector as it was.
  *
  * Ownership: matchers live in the arena; compiled regexes are foreign memory: release the selector.
  * Threads:   parsing is pure; a parsed selector is immutable.

@@ -1,10 +1,15 @@
 /*
  * timeexpr.h -- points in time and durations as people and clients write them.
  *
- * now, now-1h30m, now+5m (units ns us ms s m h d w; M = 30 d, y = 365 d); RFC 3339 and its prefixes (2026-11-20,
- * 2026-11-20T08:00, ...Z or offset; no zone: UTC); digits: 8 = YYYYMMDD, 13 = ms, 16 = us, 19 = ns, else seconds
- * (a fraction of seconds is accepted).
- * Threads: pure. Source: docs/reference/cli.md; RFC 3339.
+ * now, now-1h30m, now+5m (units ns us ms s m h d w; M = 30 d, y = 365 d; from large to small, each
+ * once); RFC 3339 and its prefixes (2026-11, 2026-11-20, 2026-11-20T08:00, ...Z or offset; no zone:
+ * UTC); digits: 8 = YYYYMMDD, 13 = ms, 16 = us, 19 = ns, else seconds (a fraction of seconds is
+ * accepted). Grammar and every error message: grammar/README.md.
+ *
+ * Limits:  the years 1677 to 2262, durations up to 292 years, 95 bytes of text.
+ * Errors:  INVALID_ARGUMENT.
+ * Threads: pure.
+ * Source:  RFC 3339.
  */
 #ifndef HEARTH_QUERY_TIMEEXPR_H
 #define HEARTH_QUERY_TIMEEXPR_H

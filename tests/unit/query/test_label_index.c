@@ -545,6 +545,41 @@ static void an_answer_that_does_not_fit_the_arena_is_refused(void **state)
     assert_true(n_refused > 10);
 }
 
+/* Every series has a name of its own: a table of all series by all names would be huge and empty.
+ */
+static void many_rare_names_are_answered_without_a_table_of_them(void **state)
+{
+    struct world *w = *state;
+    enum {
+        N = 2200
+    };
+    for (int32_t i = 0; i < N; i++) {
+        char name[16];
+        const int32_t pairs[] = {1000 + i, i % 2 ? 1 : 2};
+        (void)snprintf(name, sizeof name, "n%04d", (int)i);
+        assert_int_equal(
+            hearth_label_index_add_pair(w->index, 1000 + i, hearth_str_c(name), HEARTH_STR("v")),
+            HEARTH_OK);
+        add(w, 1000 + i, 5, 2, pairs, 2, 300);
+    }
+    struct hearth_labels *sets;
+    struct hearth_str *names;
+    size_t n, n_names;
+    const struct hearth_selector *all = select_text(w, "{}");
+    assert_int_equal(hearth_label_index_project(w->index, all, NULL, 0, at_hour(300), at_hour(300),
+                                                &w->arena, &sets, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, N);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(sets[i].n, 4 + 2 + 2); /* of the type, of the service, own */
+        assert_true(i == 0 || hearth_labels_cmp(&sets[i - 1], &sets[i]) < 0);
+    }
+    assert_int_equal(hearth_label_index_names(w->index, all, at_hour(300), at_hour(300), &w->arena,
+                                              &names, &n_names, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n_names, 4 + 2 + 1 + N);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -568,6 +603,7 @@ int main(void)
         TEST(trimming_forgets_hours_and_then_series),
         TEST(labels_of_a_hit_that_is_gone_are_not_found),
         TEST(refused_memory_leaves_a_sound_index_that_can_go_on),
+        TEST(many_rare_names_are_answered_without_a_table_of_them),
         TEST(an_answer_that_does_not_fit_the_arena_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
