@@ -142,6 +142,7 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
         .service_id = hearth_pg_i32(result, 0, 0),
         .series_id = hearth_pg_i32(result, 0, 1),
         .writer_id = hearth_pg_i32(result, 0, 2),
+        .column = (uint16_t)hearth_pg_i32(result, 0, 7),
         .ts_ns = hearth_pg_i64(result, 0, 3),
         .is_column0 = hearth_pg_i32(result, 0, 7) == 0,
         .ids = hearth_pg_str(result, 0, 4),

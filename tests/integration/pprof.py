@@ -1,4 +1,10 @@
-"""pprof files in and out, by hand (wire.py): what the tests push and what they check answers against."""
+"""pprof files in and out, by hand (wire.py): what the tests push and what they check answers against.
+
+Numbers of profile.proto: Profile 1 sample_type, 2 sample, 3 mapping, 4 location, 5 function, 6 string_table, 9 time_nanos,
+10 duration_nanos, 11 period_type, 12 period, 14 default_sample_type; Sample 1 location_id, 2 value, 3 label; Label 1 key,
+2 str, 3 num; Mapping 1 id, 2 start, 3 limit, 5 filename, 6 build_id; Location 1 id, 2 mapping_id, 3 address, 4 line;
+Line 1 function_id, 2 line; Function 1 id, 2 name, 3 system_name, 4 filename, 5 start_line.
+"""
 
 import collections
 import gzip
@@ -33,13 +39,17 @@ class Profile:
         def string(text):
             return strings.setdefault(text, len(strings))
 
-        functions, locations = {}, {}
+        functions, locations, mappings = {}, {}, {}
         out = []
         for kind, unit in self.sample_types:
             out.append((1, [(1, string(kind)), (2, string(unit))]))
         for stack, values, labels in self.samples:
             ids = []
             for lines in stack:
+                if isinstance(lines[0], str):
+                    mappings.setdefault(lines[1], len(mappings) + 1)
+                    ids.append(locations.setdefault(lines, len(locations) + 1))
+                    continue
                 for name, file, _ in lines:
                     functions.setdefault((name, file), len(functions) + 1)
                 ids.append(locations.setdefault(lines, len(locations) + 1))
@@ -50,8 +60,14 @@ class Profile:
                 else:
                     sample.append((3, [(1, string(key)), (2, string(value))]))
             out.append((2, sample))
+        for file, number in mappings.items():
+            start = number << 32
+            out.append((3, [(1, number), (2, start), (3, start + 0x100000), (5, string(file)), (6, string("id of " + file))]))
         for lines, number in locations.items():
             body = [(1, number)]
+            if isinstance(lines[0], str):
+                out.append((4, body + [(2, mappings[lines[1]]), (3, int(lines[0], 16))]))
+                continue
             for name, file, line in lines:
                 body.append((4, [(1, functions[(name, file)]), (2, line)]))
             out.append((4, body))

@@ -5,6 +5,7 @@ temporary directory.
 """
 
 import atexit
+import getpass
 import http.client
 import json
 import os
@@ -15,18 +16,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import grpc
 
+import prometheus
 import wire
+from questions import QUERIER, Questions
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEARTHD = os.environ.get("HEARTHD", str(ROOT / "build/bin/hearthd"))
 HEARTH = os.environ.get("HEARTH", str(pathlib.Path(HEARTHD).with_name("hearth")))
-SHARED = ROOT.parent / "shared" / "data"
+SHARED = pathlib.Path(os.environ.get("HEARTH_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
-QUERIER = "querier.v1.QuerierService/"
 PUSH = "push.v1.PusherService/Push"
 
 
@@ -39,12 +42,36 @@ def temporary_directory():
 
 
 class RpcError(Exception):
-    def __init__(self, code, message, http_status=None):
+    """code: lower case, as Connect writes it ("cancelled" has two l over gRPC); metadata: headers or metadata."""
+
+    def __init__(self, code, message, http_status=None, metadata=None):
         super().__init__("%s: %s" % (code, message))
-        self.code, self.message, self.http_status = code, message, http_status
+        self.code, self.message, self.http_status, self.metadata = code, message, http_status, metadata or {}
 
 
-class Server:
+def server_environment(extra=None):
+    """hearthd refuses HEARTH_ variables that it does not know, and the tests have some of their own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
+    return {**kept, **(extra or {})}
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+def eventually(condition, seconds=30, pause=0.05, what="what was waited for"):
+    """The first true value of condition(); AssertionError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError("%s did not happen within %s s" % (what, seconds))
+        time.sleep(pause)
+
+
+class Server(Questions):
     """One hearthd. `directory` keeps the embedded database between starts; `database_url` uses another one."""
 
     def __init__(self, *options, directory=None, database_url=None, wait=True, env=None):
@@ -65,7 +92,7 @@ class Server:
         self.log_from = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                arguments + self.options, stderr=log, stdout=log, env={**os.environ, **(self.env or {})}
+                arguments + self.options, stderr=log, stdout=log, env=server_environment(self.env)
             )
         atexit.register(self.kill)
         self.port = self._listening_port()
@@ -118,13 +145,28 @@ class Server:
         finally:
             connection.close()
 
+    def connect_proto(self, method, request, headers=None, timeout=60):
+        """Bytes in, (bytes, headers) out, over Connect with application/proto."""
+        headers = {"Content-Type": "application/proto", **(headers or {})}
+        status, found, body = self.http("POST", "/" + method, request, headers, timeout)
+        if status != 200:
+            error = json.loads(body) if found.get("content-type") == "application/json" else {}
+            raise RpcError(error.get("code", "http"), error.get("message", body), status, found)
+        return body, found
+
+    def metrics(self):
+        """/metrics through the strict reader."""
+        return prometheus.parse(self.http("GET", "/metrics")[2].decode())
+
     def grpc_bytes(self, method, request, metadata=None, timeout=60):
         """(answer bytes, initial metadata dict); RpcError otherwise."""
         call = self.channel.unary_unary("/" + method)
         try:
             answer, done = call.with_call(request, timeout=timeout, metadata=metadata or [])
         except grpc.RpcError as error:
-            raise RpcError(error.code().name.lower(), error.details()) from None
+            found = dict(error.initial_metadata() or ())
+            found.update(dict(error.trailing_metadata() or ()))
+            raise RpcError(error.code().name.lower(), error.details(), metadata=found) from None
         found = dict(done.initial_metadata() or ())
         found.update(dict(done.trailing_metadata() or ()))
         return answer, found
@@ -142,8 +184,8 @@ class Server:
         answer = json.loads(body) if found.get("content-type", "").startswith("application/json") else body
         if status != 200:
             if isinstance(answer, dict):
-                raise RpcError(answer.get("code"), answer.get("message"), status)
-            raise RpcError("http", answer, status)
+                raise RpcError(answer.get("code"), answer.get("message"), status, found)
+            raise RpcError("http", answer, status, found)
         return answer
 
     # ---- the main job in short ----
@@ -183,12 +225,130 @@ class Server:
 
     def sql(self, text):
         """Rows as lists of text."""
-        done = subprocess.run(
-            ["psql", "-X", "-q", "-At", "-F", "\t", self.database_url or self.postgres_url(), "-c", text],
-            check=True, capture_output=True, text=True,
+        return sql(self.database_url or self.postgres_url(), text)
+
+    def postmaster_pid(self):
+        """Of the embedded PostgreSQL, from its own lock file."""
+        with open(os.path.join(self.directory, "data/postgres/postmaster.pid")) as lock:
+            return int(lock.readline())
+
+
+def sql(url, text):
+    done = subprocess.run(
+        ["psql", "-X", "-q", "-At", "-F", "\t", "-v", "ON_ERROR_STOP=1", url, "-c", text],
+        capture_output=True, text=True,
+    )
+    if done.returncode != 0:
+        raise AssertionError("psql: " + done.stderr)
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+class Session:
+    """An open psql, for transactions that span what a test does meanwhile."""
+
+    def __init__(self, url):
+        self.process = subprocess.Popen(
+            ["psql", "-X", "-q", "-At", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
         )
-        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def run(self, text):
+        """Lines of output, once all of it was executed."""
+        self.process.stdin.write(text + ";\n\\echo done\n")
+        self.process.stdin.flush()
+        lines = []
+        for line in self.process.stdout:
+            if line == "done\n":
+                return lines
+            lines.append(line.rstrip("\n"))
+        raise AssertionError("psql ended: %r" % lines)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Cluster:
+    """A private PostgreSQL without hearthd around it."""
+
+    def __init__(self, start=True):
+        self.directory = temporary_directory()
+        self.data = os.path.join(self.directory, "pg")
+        self.process = None
+        self.as_user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+        self.user = "postgres" if self.as_user else getpass.getuser()
+        for path in (self.directory, self.data):
+            os.makedirs(path, exist_ok=True)
+            if self.as_user:
+                shutil.chown(path, "postgres", "postgres")
+        os.chmod(self.data, 0o700)
+        self._run("initdb", "-D", self.data, "-U", "hearth", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        atexit.register(self.stop)
+        if start:
+            self.start()
+
+    @staticmethod
+    def program(name):
+        found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/" + name), key=lambda p: int(p.parts[-3]))
+        assert found, "no PostgreSQL below /usr/lib/postgresql"
+        return str(found[-1])
+
+    def _run(self, name, *arguments):
+        done = subprocess.run(
+            [self.program(name), *arguments], capture_output=True, text=True, cwd="/", **self.as_user
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self):
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    self.program("postgres"), "-D", self.data, "-c", "listen_addresses=",
+                    "-c", "unix_socket_directories=" + self.directory, "-c", "shared_buffers=64MB",
+                ],
+                stdout=log, stderr=log, cwd="/", start_new_session=True, **self.as_user,
+            )
+        eventually(lambda: os.path.exists(os.path.join(self.directory, ".s.PGSQL.5432")) and self._answers(), 60)
+
+    def _answers(self):
+        try:
+            return sql(self.url(), "SELECT 1")
+        except AssertionError:
+            return None
+
+    def url(self, database="postgres"):
+        return "host=%s user=hearth dbname=%s" % (self.directory, database)
+
+    def stop(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+
+
+def in_threads(functions):
+    """Run all at once; the first exception is raised here. Returns their results."""
+    results, errors = [None] * len(functions), []
+
+    def run(i):
+        try:
+            results[i] = functions[i]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
 
 
 def note(text):
-    print(text, file=sys.stderr, flush=True)
+    print("note: " + text, file=sys.stderr, flush=True)
+
+
+# A runner that gives up on a test says SIGTERM: leave through atexit, so that no server stays behind.
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -1,0 +1,574 @@
+"""What hostile, broken and plain unlucky clients do to the port, and that the next decent client does not notice."""
+
+import gzip
+import os
+import random
+import resource
+import socket
+import struct
+import threading
+import time
+import unittest
+import zlib
+
+import grpc
+
+import raw_h2
+import server
+import wire
+from raw_h2 import Connection, call_headers, frame
+
+CHECK = "grpc.health.v1.Health/Check"
+NAMES = server.QUERIER + "LabelNames"
+MAX_REQUEST = 8 << 20
+MB = 1 << 20
+
+
+def request_bytes(path, body=b"", content_type="application/proto", extra="", version="1.1"):
+    head = "POST /%s HTTP/%s\r\nHost: x\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n"
+    return (head % (path, version, content_type, extra, len(body))).encode() + body
+
+
+def read_all(sock):
+    out = b""
+    try:
+        while True:
+            more = sock.recv(65536)
+            if not more:
+                return out
+            out += more
+    except ConnectionError:
+        return out
+
+
+def read_responses(sock, n):
+    """n responses with Content-Length, as (status, body)."""
+    out, buffer = [], b""
+    while len(out) < n:
+        while b"\r\n\r\n" not in buffer:
+            more = sock.recv(65536)
+            assert more, "closed after %d of %d responses" % (len(out), n)
+            buffer += more
+        head, buffer = buffer.split(b"\r\n\r\n", 1)
+        lines = head.split(b"\r\n")
+        size = next(int(l.split(b":")[1]) for l in lines if l.lower().startswith(b"content-length:"))
+        while len(buffer) < size:
+            more = sock.recv(65536)
+            assert more, "cut body"
+            buffer += more
+        out.append((int(lines[0].split()[1]), buffer[:size]))
+        buffer = buffer[size:]
+    return out
+
+
+class FrontAbuse(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < 6000 <= hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+        cls.server = server.Server(
+            "--first-bytes-timeout", "1s",
+            "--http-idle-timeout", "3s",
+            "--max-request-bytes", "8m",
+            "--grpc-memory-quota", "256m",
+        )
+        with open("/proc/%d/maps" % cls.server.process.pid) as maps:
+            # A sanitizer keeps freed memory for a while and shadows the rest.
+            cls.memory_factor = 4 if "libasan" in maps.read() else 1
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.terminate()
+        log = cls.server.log()
+        # A leak, found by LeakSanitizer at the end, is an exit status, too.
+        assert status == 0, "hearthd ended with %s:\n%s" % (status, log[-5000:])
+        assert "Sanitizer" not in log, log[-5000:]
+
+    def tearDown(self):
+        """Whatever was done: both protocols still answer, at once."""
+        self.assertIsNone(self.server.process.poll(), self.server.log()[-3000:])
+        self.assertEqual(self.server.http("GET", "/healthz", timeout=5)[0], 200)
+        self.assertEqual(wire.decode(self.fresh_check())[1], [1])
+
+    # ---- helpers ----
+
+    def dial(self, timeout=10):
+        return socket.create_connection(("127.0.0.1", self.server.port), timeout=timeout)
+
+    def fresh_check(self):
+        """A health check over a new gRPC connection."""
+        with grpc.insecure_channel(
+            "127.0.0.1:%d" % self.server.port, options=[("grpc.use_local_subchannel_pool", 1)]
+        ) as channel:
+            return channel.unary_unary("/" + CHECK)(b"", timeout=10)
+
+    def rss(self):
+        with open("/proc/%d/status" % self.server.process.pid) as status:
+            return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
+
+    def assert_rss_below(self, limit):
+        self.assertLess(self.rss() / MB, limit / MB * self.memory_factor)
+
+    def connections_metric(self, protocol):
+        text = self.server.http("GET", "/metrics")[2].decode()
+        prefix = 'hearth_connections_total{protocol="%s"} ' % protocol
+        return next((int(l[len(prefix):]) for l in text.splitlines() if l.startswith(prefix)), 0)
+
+    # ---- first bytes ----
+
+    def test_half_open_and_half_said_connections_are_closed(self):
+        before = self.connections_metric("idle")
+        socks = [self.dial() for _ in range(40)]
+        for sock in socks[20:]:
+            sock.sendall(b"PRI")
+        started = time.monotonic()
+        for sock in socks:
+            self.assertEqual(sock.recv(1), b"")
+            sock.close()
+        self.assertLess(time.monotonic() - started, 8)
+        self.assertEqual(self.connections_metric("idle") - before, 40)
+
+    def test_slow_first_bytes_still_reach_grpc(self):
+        with Connection(self.server.port) as connection:
+            for byte in raw_h2.PREFACE[:6]:
+                connection.send(bytes([byte]))
+                time.sleep(0.05)
+            connection.send(raw_h2.PREFACE[6:] + frame(raw_h2.SETTINGS, 0, 0))
+            self.assertEqual(connection.read_frame()[0], raw_h2.SETTINGS)
+
+    def test_slow_first_bytes_still_reach_http(self):
+        with self.dial() as sock:
+            for byte in b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n":
+                sock.sendall(bytes([byte]))
+                time.sleep(0.005)
+            self.assertEqual(read_responses(sock, 1)[0][0], 200)
+
+    def test_garbage_is_answered_or_closed(self):
+        random.seed(4040)
+        for _ in range(200):
+            with self.dial() as sock:
+                sock.sendall(random.choice([b"", b"PRI ", b"PRI * HTTP/2.0\r\n", b"GET "]) + random.randbytes(300))
+                sock.shutdown(socket.SHUT_WR)
+                read_all(sock)
+
+    def test_a_tls_hello_is_not_waited_for(self):
+        with self.dial() as sock:
+            sock.sendall(bytes.fromhex("16030100c5010000c10303") + bytes(194))
+            sock.shutdown(socket.SHUT_WR)
+            read_all(sock)
+
+    # ---- many connections ----
+
+    def test_four_thousand_connections_are_served(self):
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 4600:
+            self.skipTest("fewer than 4,600 descriptors allowed here")
+        socks = []
+        try:
+            for _ in range(4000):
+                socks.append(self.dial())
+                socks[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            for sock in socks:
+                self.assertEqual(read_responses(sock, 1)[0][0], 200)
+            self.assertEqual(wire.decode(self.fresh_check())[1], [1])
+            self.assert_rss_below(600 * MB)
+        finally:
+            for sock in socks:
+                sock.close()
+
+    def test_service_returns_after_descriptor_exhaustion(self):
+        pid = self.server.process.pid
+        old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = max(int(name) for name in os.listdir("/proc/%d/fd" % pid))
+        before = self.connections_metric("refused")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 12, old[1]))
+        try:
+            started = os.times().elapsed, self.cpu_seconds()
+            socks = [self.dial() for _ in range(200)]
+            for sock in socks:
+                sock.sendall(b"G")
+            time.sleep(1)
+            # Neither does the listener spin.
+            self.assertLess(self.cpu_seconds() - started[1], 0.7 * self.memory_factor)
+            for sock in socks:
+                sock.close()
+            time.sleep(0.2)
+            for _ in range(3):
+                self.assertEqual(self.server.http("GET", "/healthz", timeout=5)[0], 200)
+                self.fresh_check()
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
+        self.assertGreater(self.connections_metric("refused"), before)
+
+    def cpu_seconds(self):
+        with open("/proc/%d/stat" % self.server.process.pid) as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_connections_that_come_and_go_leave_nothing_behind(self):
+        pid = self.server.process.pid
+        self.fresh_check()
+        time.sleep(0.5)
+        before = len(os.listdir("/proc/%d/fd" % pid))
+        for i in range(600):
+            with self.dial() as sock:
+                sock.sendall([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", raw_h2.PREFACE, b"P"][i % 3])
+        deadline = time.monotonic() + 20
+        while len(os.listdir("/proc/%d/fd" % pid)) > before + 5 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertLessEqual(len(os.listdir("/proc/%d/fd" % pid)), before + 5)
+
+    # ---- bombs and oversize ----
+
+    def bomb(self, size, wbits=31):
+        packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
+        out = b"".join(packer.compress(bytes(MB)) for _ in range(size // MB))
+        return out + packer.flush()
+
+    def test_a_gzip_bomb_over_http_is_refused_at_the_cap(self):
+        bomb = self.bomb(1024 * MB)
+        self.assertLess(len(bomb), 2 * MB)
+        before = self.rss()
+        for _ in range(3):
+            status, headers, body = self.server.http(
+                "POST", "/" + server.PUSH, bomb, {"Content-Type": "application/proto", "Content-Encoding": "gzip"}
+            )
+            self.assertEqual(status, 413)
+            self.assertIn(b"resource_exhausted", body)
+        self.assertLess(self.rss() - before, 80 * MB * self.memory_factor)
+
+    def grpc_bomb(self, encoding, wbits):
+        body = raw_h2.message(self.bomb(1024 * MB, wbits), compressed=True)
+        with Connection(self.server.port, timeout=30) as connection:
+            connection.greet()
+            connection.send(
+                frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 1, call_headers("/" + NAMES, ("grpc-encoding", encoding)))
+            )
+            window = 65535
+            frames = raw_h2.data_frames(1, body)
+            while frames:
+                while window < 16384:
+                    got = connection.read_frame()
+                    self.assertIsNotNone(got)
+                    kind, flags, stream, payload = got
+                    if kind == raw_h2.WINDOW_UPDATE and stream == 0:
+                        window += struct.unpack(">I", payload)[0]
+                    elif kind == raw_h2.SETTINGS and not flags & raw_h2.ACK:
+                        connection.send(frame(raw_h2.SETTINGS, raw_h2.ACK, 0))
+                    elif kind == raw_h2.PING and not flags & raw_h2.ACK:
+                        connection.send(frame(raw_h2.PING, raw_h2.ACK, 0, payload))
+                window -= len(frames[0]) - 9
+                connection.send(frames.pop(0))
+            return b"".join(payload for _, _, _, payload in connection.read_until_end(1))
+
+    def test_a_gzip_bomb_over_grpc_is_refused_at_the_cap(self):
+        before = self.rss()
+        for encoding, wbits in (("gzip", 31), ("deflate", 15)):
+            answer = self.grpc_bomb(encoding, wbits)
+            self.assertIn(b"grpc-status\x018", answer)
+            self.assertIn(b"max-request-bytes", answer)
+        self.assertLess(self.rss() - before, 80 * MB * self.memory_factor)
+
+    def test_an_announced_oversize_body_is_refused_before_it_is_read(self):
+        with self.dial() as sock:
+            head = "POST /%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nContent-Length: %d\r\n\r\n"
+            sock.sendall((head % (server.PUSH, 1 << 40)).encode())
+            answer = read_all(sock)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
+        self.assertIn(b"resource_exhausted", answer)
+
+    def test_a_chunked_oversize_body_is_not_read_for_ever(self):
+        chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
+        sent = 0
+        with self.dial() as sock:
+            sock.sendall(
+                ("POST /%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n" % server.PUSH).encode()
+            )
+            try:
+                while sent < 200 * MB:
+                    sock.sendall(chunk)
+                    sent += len(chunk)
+            except ConnectionError:
+                pass
+        self.assertLess(sent, 60 * MB)
+
+    def test_a_chunked_body_just_over_the_cap_gets_its_answer(self):
+        body = bytes(MAX_REQUEST + 100)
+        chunks = b"".join(
+            b"%x\r\n%s\r\n" % (len(body[at : at + 65536]), body[at : at + 65536]) for at in range(0, len(body), 65536)
+        )
+        with self.dial() as sock:
+            sock.sendall(
+                ("POST /%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n" % server.PUSH).encode() + chunks + b"0\r\n\r\n"
+            )
+            status, answer = read_responses(sock, 1)[0]
+        self.assertEqual(status, 413)
+        self.assertIn(b"max-request-bytes", answer)
+
+    def test_an_oversize_grpc_message_is_refused(self):
+        with self.assertRaises(server.RpcError) as raised:
+            self.server.grpc_bytes(server.PUSH, bytes(MAX_REQUEST + 1))
+        self.assertEqual(raised.exception.code, "resource_exhausted")
+
+    def test_a_lying_content_length_allocates_nothing(self):
+        before = self.rss()
+        socks = [self.dial() for _ in range(300)]
+        for sock in socks:
+            sock.sendall(request_bytes(server.PUSH, b"")[:-4].replace(b"Length: 0", b"Length: 8000000") + b"\r\n\r\nx")
+        time.sleep(0.5)
+        self.assertLess(self.rss() - before, 150 * MB * self.memory_factor)
+        for sock in socks:
+            sock.close()
+
+    # ---- headers ----
+
+    def test_a_header_flood_over_http_ends_early(self):
+        sent = 0
+        with self.dial() as sock:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+            try:
+                while sent < 20 * MB:
+                    sock.sendall(b"X-Flood: " + b"y" * 1000 + b"\r\n")
+                    sent += 1011
+            except ConnectionError:
+                pass
+            self.assertLess(sent, 10 * MB)
+
+    def test_header_floods_over_grpc_end_the_call_or_the_connection(self):
+        with Connection(self.server.port) as connection:
+            connection.greet()
+            block = call_headers("/" + CHECK, *[("x-%d" % i, "y" * 1000) for i in range(200)])
+            parts = [block[at : at + 16000] for at in range(0, len(block), 16000)]
+            connection.send(frame(raw_h2.HEADERS, 0, 1, parts[0]))
+            for part in parts[1:-1]:
+                connection.send(frame(raw_h2.CONTINUATION, 0, 1, part))
+            connection.send(frame(raw_h2.CONTINUATION, raw_h2.END_HEADERS, 1, parts[-1]))
+            connection.send(frame(raw_h2.DATA, raw_h2.END_STREAM, 1, raw_h2.message(b"")))
+            answer = b"".join(payload for _, _, _, payload in connection.read_until_end(1))
+            self.assertNotIn(b"grpc-status\x010", answer)
+
+    def test_a_continuation_flood_is_bounded(self):
+        peak = 0
+        with Connection(self.server.port, timeout=5) as connection:
+            connection.greet()
+            connection.send(frame(raw_h2.HEADERS, 0, 1, call_headers("/" + CHECK)))
+            part = frame(raw_h2.CONTINUATION, 0, 1, raw_h2.header("x", "y" * 16000))
+            sent = 0
+            try:
+                while sent < 400 * MB:
+                    connection.send(part)
+                    sent += len(part)
+                    if sent % (16 * MB) < len(part):
+                        peak = max(peak, self.rss())
+            except (ConnectionError, socket.timeout):
+                pass
+        # The resource quota (256 MiB) ends it; without a bound all of it would be held.
+        self.assertLess(peak, 450 * MB * self.memory_factor)
+
+    # ---- nesting ----
+
+    def test_nested_json_is_refused(self):
+        for body in (b'{"a":' * 100000, b"[" * 100000, b'{"series":[' + b"[" * 50000):
+            status, _, answer = self.server.http(
+                "POST", "/" + server.PUSH, body, {"Content-Type": "application/json"}
+            )
+            self.assertEqual(status, 400, answer)
+
+    def test_nested_protobuf_is_refused(self):
+        groups = wire.varint(100 << 3 | 3) * 100000
+        message = b""
+        for _ in range(3000):
+            message = wire.encode([(1, message)])
+        for body in (groups, message, wire.encode([(7, message)])):
+            status, _, answer = self.server.http(
+                "POST", "/" + NAMES, body, {"Content-Type": "application/proto"}
+            )
+            self.assertEqual(status, 400, answer)
+            with self.assertRaises(server.RpcError) as raised:
+                self.server.grpc_bytes(NAMES, body)
+            self.assertEqual(raised.exception.code, "invalid_argument")
+
+    # ---- framing ----
+
+    def test_rapid_reset_is_survived(self):
+        with Connection(self.server.port, timeout=30) as connection:
+            connection.greet()
+            headers = call_headers("/" + NAMES)
+            try:
+                for i in range(20000):
+                    stream = 2 * i + 1
+                    connection.send(
+                        frame(raw_h2.HEADERS, raw_h2.END_HEADERS, stream, headers)
+                        + frame(raw_h2.RST_STREAM, 0, stream, struct.pack(">I", 8))
+                    )
+            except ConnectionError:
+                pass
+        self.assert_rss_below(600 * MB)
+
+    def test_a_call_without_a_whole_message_is_an_error(self):
+        for body in (b"", b"\x00\x00", raw_h2.message(b"xyz")[:-1]):
+            with Connection(self.server.port) as connection:
+                connection.greet()
+                connection.send(
+                    frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 1, call_headers("/" + NAMES))
+                    + frame(raw_h2.DATA, raw_h2.END_STREAM, 1, body)
+                )
+                answer = b"".join(payload for _, _, _, payload in connection.read_until_end(1))
+                self.assertNotIn(b"grpc-status\x010", answer)
+
+    def test_both_length_and_chunks_are_refused(self):
+        with self.dial() as sock:
+            sock.sendall(
+                ("POST /%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+                 % NAMES).encode()
+            )
+            answer = read_all(sock)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 400"), answer[:100])
+        self.assertEqual(answer.count(b"HTTP/1.1"), 1)
+
+    def test_bad_heads_get_400_or_are_closed(self):
+        for head in (
+            b"GET /healthz HTTP/1.1\r\n\r\n",  # no Host
+            b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
+            b"GET\r\n\r\n",
+            b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+            b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+            b"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        ):
+            with self.dial() as sock:
+                sock.sendall(head)
+                sock.shutdown(socket.SHUT_WR)
+                answer = read_all(sock)
+                self.assertNotIn(b" 200 ", answer[:20], head)
+
+    # ---- decent but rare ----
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        body = b'{"service":"x"}'
+        requests = b"".join(
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" if i % 3 == 0
+            else request_bytes(CHECK, b"{}", "application/json") if i % 3 == 1
+            else request_bytes(NAMES, b"{", "application/json")
+            for i in range(90)
+        )
+        with self.dial() as sock:
+            sock.sendall(requests)
+            for i, (status, answer) in enumerate(read_responses(sock, 90)):
+                self.assertEqual(status, [200, 200, 400][i % 3], body)
+                self.assertIn([b"ok", b"SERVING", b"invalid_argument"][i % 3], answer)
+
+    def test_chunked_bodies_are_taken(self):
+        with self.dial() as sock:
+            sock.sendall(
+                ("POST /%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n" % CHECK).encode()
+            )
+            self.assertEqual(read_responses(sock, 1), [(200, b'{"status":"SERVING"}')])
+
+    def test_http_1_0_closes_after_the_answer(self):
+        with self.dial() as sock:
+            sock.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            answer = read_all(sock)
+        self.assertIn(b" 200 ", answer[:20])
+        self.assertTrue(answer.endswith(b"\r\n\r\nok\n"))
+
+    def test_head_has_the_length_but_no_body(self):
+        with self.dial() as sock:
+            sock.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = read_all(sock)
+        self.assertIn(b"Content-Length: 3", answer)
+        self.assertTrue(answer.endswith(b"\r\n\r\n"))
+
+    def test_a_client_may_close_its_side_and_still_read_the_answer(self):
+        with self.dial() as sock:
+            sock.sendall(request_bytes(CHECK, b"{}", "application/json"))
+            sock.shutdown(socket.SHUT_WR)
+            self.assertIn(b"SERVING", read_all(sock))
+
+    # ---- clients that die ----
+
+    def test_killed_clients_leave_nothing_behind(self):
+        pid = self.server.process.pid
+        self.fresh_check()
+        time.sleep(0.5)
+        before = len(os.listdir("/proc/%d/fd" % pid))
+        random.seed(1)
+
+        def one_after_another():
+            for _ in range(60):
+                with self.dial() as sock:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    whole = request_bytes(server.PUSH, bytes(20000))
+                    sock.sendall(whole[: random.randrange(1, len(whole))])
+                with Connection(self.server.port) as connection:
+                    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    connection.greet()
+                    connection.send(
+                        frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 1, call_headers("/" + server.PUSH))
+                        + frame(raw_h2.DATA, 0, 1, raw_h2.message(bytes(30000))[: random.randrange(1, 16000)])
+                    )
+
+        threads = [threading.Thread(target=one_after_another) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        deadline = time.monotonic() + 20
+        while len(os.listdir("/proc/%d/fd" % pid)) > before + 5 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertLessEqual(len(os.listdir("/proc/%d/fd" % pid)), before + 5)
+
+    def test_idle_http_connections_are_closed(self):
+        with self.dial(timeout=10) as sock:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertEqual(read_responses(sock, 1)[0][0], 200)
+            started = time.monotonic()
+            self.assertEqual(sock.recv(1), b"")
+            self.assertGreater(time.monotonic() - started, 1.5)
+
+    def test_an_open_grpc_stream_is_not_cut_for_idleness(self):
+        watch = self.server.channel.unary_stream("/grpc.health.v1.Health/Watch")(b"")
+        self.assertEqual(next(watch), b"\x08\x01")
+        time.sleep(4)  # longer than every timeout of this server
+        self.assertTrue(watch.is_active())
+        watch.cancel()
+
+
+class FrontLimits(unittest.TestCase):
+    def test_over_max_connections_new_ones_are_closed_and_old_ones_served(self):
+        small = server.Server("--max-connections", "40")
+        try:
+            socks = [socket.create_connection(("127.0.0.1", small.port), timeout=5) for _ in range(30)]
+            for sock in socks:
+                sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertEqual(read_responses(sock, 1)[0][0], 200)
+            closed = 0
+            for _ in range(60):
+                sock = socket.create_connection(("127.0.0.1", small.port), timeout=5)
+                socks.append(sock)
+                try:
+                    sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                    closed += read_all(sock) == b"" if len(socks) > 45 else 0
+                except (ConnectionError, socket.timeout):
+                    closed += 1
+            self.assertGreaterEqual(closed, 40)
+            socks[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertEqual(read_responses(socks[0], 1)[0][0], 200)
+            for sock in socks:
+                sock.close()
+            deadline = time.monotonic() + 5
+            while True:
+                try:
+                    self.assertEqual(small.http("GET", "/healthz", timeout=5)[0], 200)
+                    break
+                except OSError:
+                    self.assertLess(time.monotonic(), deadline)
+        finally:
+            self.assertEqual(small.terminate(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
