@@ -6,7 +6,7 @@
  *                                  then housekeeping.c: partitions, trimming
  *   pool       pool.c                connections for readers and the catalogue, bounded
  *   catalog    catalog_*.c           tenants, services, pairs, shapes, series, hours: writes and the in-memory index
- *   commit     committer.c, partitions.c, ingest_dict.c   dictionaries of ingest; group commit
+ *   commit     committer.c, batch.c, partitions.c, ingest_dict.c   dictionaries of ingest; group commit
  *   read       scan.c, read_dict.c   streams of rows; dictionaries of queries
  *
  * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers, dicts.lock, dict.lock, committer.lock,
