@@ -46,39 +46,6 @@ static enum cli_exit save_pprof(struct cli *cli, struct hearth_str wire, uint32_
     return ok ? CLI_OK : CLI_FAILED;
 }
 
-/* Function names of all stacks as a sealed tree. */
-static enum hearth_status
-make_tree(struct cli *cli, const struct hearth_profile *profile, struct hearth_stacktree *tree)
-{
-    for (uint32_t s = 0; s < profile->n_samples; s++) {
-        uint32_t node = hearth_stacktree_root(tree);
-        if (node == HEARTH_NO_NODE) {
-            return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the tree");
-        }
-        for (uint32_t i = profile->stack_first[s + 1]; i-- > profile->stack_first[s];) {
-            const struct hearth_location *location = &profile->locations[profile->stack_locs[i]];
-            for (uint32_t l = location->n_lines == 0 ? 1 : location->n_lines; l-- > 0;) {
-                struct hearth_str name;
-                if (location->n_lines > 0) {
-                    const struct hearth_line *line = &profile->lines[location->first_line + l];
-                    name = profile->strings[profile->functions[line->function].name];
-                } else {
-                    name = hearth_str_c(hearth_arena_printf(&cli->arena, "0x%llx",
-                                                            (unsigned long long)location->address));
-                }
-                uint32_t id = hearth_stacktree_name(tree, name);
-                node = id == HEARTH_IDMAP_NONE ? HEARTH_NO_NODE
-                                               : hearth_stacktree_child(tree, node, id);
-                if (node == HEARTH_NO_NODE) {
-                    return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the tree");
-                }
-            }
-        }
-        tree->nodes[node].self += profile->values[(size_t)s * profile->n_types];
-    }
-    return hearth_stacktree_seal(tree, &cli->err);
-}
-
 static void print_top(const struct cli *cli,
                       const struct hearth_stacktree *tree,
                       const struct hearth_function_total *rows,
@@ -157,7 +124,10 @@ enum cli_exit cli_top(struct cli *cli)
     size_t n = 0;
     struct hearth_profile_type parts;
     hearth_stacktree_init(&tree, &cli->arena);
-    status = make_tree(cli, &profile, &tree);
+    status = hearth_stacktree_add_profile(&tree, &profile, 0, &cli->err);
+    if (status == HEARTH_OK) {
+        status = hearth_stacktree_seal(&tree, &cli->err);
+    }
     if (status == HEARTH_OK) {
         status = hearth_stacktree_functions(&tree, &cli->arena, &rows, &n, &cli->err);
     }

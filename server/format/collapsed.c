@@ -225,82 +225,16 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
 
 /* ---- out ---- */
 
-struct writer {
-    const struct hearth_profile *profile;
-    struct hearth_arena arena;
-    struct hearth_stacktree tree;
-    uint32_t *name_of; /* string index -> name of the tree + 1; 0: not asked yet */
-};
-
-/* The tree's name for a function's, without what would end a frame or a line. */
-static uint32_t clean_name(struct writer *w, uint32_t string)
+/* A frame without what would end it or its line. */
+static void write_frame(struct hearth_str name, struct hearth_buf *out)
 {
-    if (w->name_of[string] == 0) {
-        struct hearth_str text = w->profile->strings[string];
-        char *copy = hearth_arena_strndup(&w->arena, text.p, text.n);
-        if (copy == NULL) {
-            return HEARTH_IDMAP_NONE;
-        }
-        for (size_t i = 0; i < text.n; i++) {
-            if (copy[i] == ';') {
-                copy[i] = ':';
-            } else if (copy[i] == '\n' || copy[i] == '\r') {
-                copy[i] = ' ';
-            }
-        }
-        /* NONE + 1 is 0: a refusal is not remembered as a name. */
-        w->name_of[string] = hearth_stacktree_name(&w->tree, hearth_str_n(copy, text.n)) + 1;
+    if (name.n == 0) {
+        name = UNNAMED;
     }
-    return w->name_of[string] - 1;
-}
-
-static uint32_t child_of(struct writer *w, uint32_t node, uint32_t name)
-{
-    return name == HEARTH_IDMAP_NONE ? HEARTH_NO_NODE
-                                     : hearth_stacktree_child(&w->tree, node, name);
-}
-
-/* The node below `node` for one location; its outermost line comes first. */
-static uint32_t descend(struct writer *w, uint32_t node, uint32_t location_idx)
-{
-    if (location_idx == HEARTH_NO_INDEX) {
-        return child_of(w, node, hearth_stacktree_name(&w->tree, UNNAMED));
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        hearth_buf_byte(out, (unsigned char)(c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c));
     }
-    const struct hearth_location *location = &w->profile->locations[location_idx];
-    if (location->n_lines == 0) {
-        char text[24];
-        int n = snprintf(text, sizeof text, "0x%" PRIx64, location->address);
-        return child_of(w, node, hearth_stacktree_name(&w->tree, hearth_str_n(text, (size_t)n)));
-    }
-    for (uint32_t i = location->n_lines; i-- > 0 && node != HEARTH_NO_NODE;) {
-        uint32_t function = w->profile->lines[location->first_line + i].function;
-        node = child_of(w, node, clean_name(w, w->profile->functions[function].name));
-    }
-    return node;
-}
-
-static bool gather(struct writer *w, uint32_t type_idx)
-{
-    const struct hearth_profile *p = w->profile;
-    for (uint32_t s = 0; s < p->n_samples; s++) {
-        int64_t value = p->values[(size_t)s * p->n_types + type_idx];
-        uint32_t node = 0;
-        if (value == 0) {
-            continue;
-        }
-        for (uint32_t i = p->stack_first[s + 1];
-             i-- > p->stack_first[s] && node != HEARTH_NO_NODE;) {
-            node = descend(w, node, p->stack_locs[i]);
-        }
-        if (p->stack_first[s] == p->stack_first[s + 1]) { /* its value must not get lost */
-            node = child_of(w, 0, hearth_stacktree_name(&w->tree, HEARTH_STR("[no stack]")));
-        }
-        if (node == HEARTH_NO_NODE ||
-            __builtin_add_overflow(w->tree.nodes[node].self, value, &w->tree.nodes[node].self)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* One line per node with a value of its own, in order of first appearance. */
@@ -308,6 +242,9 @@ static bool write_lines(const struct hearth_stacktree *tree, struct hearth_buf *
 {
     HEARTH_CLEANUP(hearth_mem_freep) uint32_t *path = NULL;
     size_t cap = 0;
+    if (tree->n_nodes > 0 && tree->nodes[0].self != 0) { /* its value must not get lost */
+        hearth_buf_printf(out, "[no stack] %" PRId64 "\n", tree->nodes[0].self);
+    }
     for (size_t i = 1; i < tree->n_nodes; i++) {
         if (tree->nodes[i].self == 0) {
             continue;
@@ -320,7 +257,7 @@ static bool write_lines(const struct hearth_stacktree *tree, struct hearth_buf *
             path[depth++] = tree->nodes[at].name;
         }
         while (depth > 0) {
-            hearth_buf_str(out, tree->names[path[--depth]]);
+            write_frame(tree->names[path[--depth]], out);
             hearth_buf_byte(out, depth > 0 ? ';' : ' ');
         }
         hearth_buf_printf(out, "%" PRId64 "\n", tree->nodes[i].self);
@@ -332,15 +269,14 @@ void hearth_collapsed_encode(const struct hearth_profile *profile,
                              uint32_t type_idx,
                              struct hearth_buf *out)
 {
-    struct writer w = {.profile = profile};
-    hearth_arena_init(&w.arena, 0);
-    hearth_stacktree_init(&w.tree, &w.arena);
-    w.name_of = hearth_mem_calloc(profile->n_strings, sizeof *w.name_of);
-    HEARTH_ASSERT(type_idx < profile->n_types);
-    if (w.name_of == NULL || !gather(&w, type_idx) || !write_lines(&w.tree, out)) {
+    struct hearth_arena arena;
+    struct hearth_stacktree tree;
+    hearth_arena_init(&arena, 0);
+    hearth_stacktree_init(&tree, &arena);
+    if (hearth_stacktree_add_profile(&tree, profile, type_idx, NULL) != HEARTH_OK ||
+        !write_lines(&tree, out)) {
         out->failed = true;
     }
-    hearth_mem_free(w.name_of);
-    hearth_stacktree_release(&w.tree);
-    hearth_arena_release(&w.arena);
+    hearth_stacktree_release(&tree);
+    hearth_arena_release(&arena);
 }

@@ -13,6 +13,7 @@
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
+#include "hearth/model/frame_name.h"
 
 #include "dict_chunk.h"
 
@@ -450,33 +451,21 @@ static uint32_t child_of(struct hearth_dict *dict, uint32_t parent, uint32_t nam
     return node;
 }
 
-static struct hearth_str basename_of(struct hearth_str path)
-{
-    size_t from = path.n;
-    while (from > 0 && path.p[from - 1] != '/' && path.p[from - 1] != '\\') {
-        from--;
-    }
-    return hearth_str_n(path.p + from, path.n - from);
-}
-
 /* The index of the name of a location without lines. HEARTH_NO_INDEX when memory was refused. */
 static uint32_t made_up_name(struct hearth_dict *dict, const struct hearth_location *location)
 {
     struct hearth_dict_impl *impl = dict->impl;
     struct hearth_str file = {"", 0};
     if (location->mapping != HEARTH_NO_INDEX) {
-        file = basename_of(dict->strings[dict->mappings[location->mapping].filename]);
+        file = dict->strings[dict->mappings[location->mapping].filename];
     }
-    uint64_t words[2] = {location->address, hearth_hash64(file.p, file.n, impl->seed)};
-    struct hearth_hash128 key = hearth_hash128(words, sizeof words, impl->seed);
+    char name[HEARTH_FRAME_NAME_BYTES];
+    size_t n_bytes = hearth_frame_name(location->address, file, name);
+    struct hearth_hash128 key = hearth_hash128(name, n_bytes, impl->seed);
     uint32_t index = hearth_idmap_find(&impl->made_up, key);
     if (index != HEARTH_IDMAP_NONE) {
         return index;
     }
-    char address[24];
-    int n = snprintf(address, sizeof address, "0x%llx", (unsigned long long)location->address);
-    size_t n_address = (size_t)n;
-    size_t n_bytes = n_address + (file.n > 0 ? file.n + 3 : 0);
     struct text_block *texts = impl->texts;
     struct text_block *block = dict->n_strings < UINT32_MAX - 1 ? new_texts(&texts, n_bytes) : NULL;
     bool inserted;
@@ -488,12 +477,7 @@ static uint32_t made_up_name(struct hearth_dict *dict, const struct hearth_locat
         return HEARTH_NO_INDEX;
     }
     char *text = (char *)(block + 1);
-    memcpy(text, address, n_address);
-    if (file.n > 0) {
-        memcpy(text + n_address, " [", 2);
-        memcpy(text + n_address + 2, file.p, file.n);
-        text[n_bytes - 1] = ']';
-    }
+    memcpy(text, name, n_bytes);
     impl->texts = block;
     impl->n_text_bytes += sizeof *block + n_bytes;
     dict->strings[dict->n_strings] = hearth_str_n(text, n_bytes);

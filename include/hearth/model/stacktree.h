@@ -22,6 +22,7 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/status.h"
+#include "hearth/model/profile.h"
 
 struct hearth_tree_node {
     uint32_t parent, first_child, next_sibling; /* HEARTH_NO_NODE ends a list */
@@ -54,6 +55,17 @@ uint32_t hearth_stacktree_root(struct hearth_stacktree *tree);
 uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text);
 /* The child of `parent` with that name, made when absent. HEARTH_NO_NODE: memory was refused. */
 uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
+/*
+ * Add the stacks of a decoded profile, with the values of sample type type_idx as self; every line
+ * of a location is a frame, a location without lines is named as in frame_name.h, a
+ * dangling one [unknown]. Zero values are
+ * left out. NO_MEMORY; OUT_OF_RANGE when a self exceeds 64 bits; type_idx must be below n_types.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
+                                                const struct hearth_profile *profile,
+                                                uint32_t type_idx,
+                                                struct hearth_err *err);
 /*
  * Compute totals bottom-up (parents come before children in the array); to be called again after
  * values changed. OUT_OF_RANGE on overflow and for a negative self.

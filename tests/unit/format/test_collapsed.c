@@ -191,8 +191,8 @@ static void writes_inlined_lines_as_frames_and_addresses_where_no_name_is(void *
     hearth_collapsed_encode(&p, 0, &text);
     hearth_collapsed_encode(&p, 1, &text);
     hearth_buf_byte(&text, 0);
-    assert_string_equal(text.p, "[unknown];outer;in:ner ;0xbeef 3\n[no stack] 2\n"
-                                "[unknown];outer;in:ner ;0xbeef 5\n[no stack] 5\n");
+    assert_string_equal(text.p, "[no stack] 2\n[unknown];outer;in:ner ;0xbeef 3\n"
+                                "[no stack] 5\n[unknown];outer;in:ner ;0xbeef 5\n");
     hearth_buf_release(&text);
     hearth_profile_builder_free(b);
     hearth_arena_release(&arena);
