@@ -1,0 +1,146 @@
+/* What housekeeping trims, and what it must leave. */
+#include "pg_cluster.h"
+#include "store_internal.h"
+#include "store_push.h"
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+static struct pg_cluster g_cluster;
+static struct hearth_arena g_arena;
+static struct synth_world g_world;
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    hearth_arena_init(&g_arena, 0);
+    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    hearth_arena_release(&g_arena);
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+static void keep_house(struct hearth_store *store, const char *url)
+{
+    struct hearth_pg pg = {.url = url};
+    struct hearth_housekeeping times = {0, 0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_pg_connect(&pg, 5000, &err), HEARTH_OK);
+    if (hearth_housekeeping_run(store, &pg, &times, &err) != HEARTH_OK) {
+        fail_msg("%s", err.msg);
+    }
+    hearth_pg_close(&pg);
+}
+
+static struct store_push *push_one(struct hearth_store *store, int64_t ts_ns)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct store_push *push = store_push_make(store, &g_world, "api", ts_ns, 10, 0, &err);
+    if (push == NULL) {
+        fail_msg("cannot make a push: %s", err.msg);
+    }
+    store_push_submit(push);
+    return push;
+}
+
+static void trims_settled_batches_and_those_of_the_dead(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    struct store_push *push = push_one(store, hearth_clock_wall_ns());
+    assert_true(store_push_wait(push));
+    store_push_free(push);
+    pg_cluster_run(
+        url, "INSERT INTO hearth_data.writer (host, seen_at) VALUES"
+             " ('dead', now() - interval '25 hours'), ('away', now() - interval '23 hours');"
+             "INSERT INTO hearth_data.ingest_batch SELECT 1, writer_id, 77 FROM hearth_data.writer"
+             " WHERE host IN ('dead', 'away')");
+    /* One batch of ours is still in flight: its row is not there yet, and must not be swept when it
+     * comes. */
+    PGconn *blocker = pg_cluster_connect(url);
+    PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.profile IN EXCLUSIVE MODE"));
+    push = push_one(store, hearth_clock_wall_ns());
+    for (int i = 0; i < 2000 && pg_cluster_int(url, "SELECT count(*) FROM pg_stat_activity WHERE"
+                                                    " wait_event_type = 'Lock'") == 0;
+         i++) {
+        (void)usleep(2000);
+    }
+    assert_int_equal(hearth_committers_settled_below(store->committers), 2);
+    PQclear(PQexec(blocker, "ROLLBACK"));
+    PQfinish(blocker);
+    assert_true(store_push_wait(push));
+    store_push_free(push);
+    for (int i = 0; i < 2000 && hearth_committers_settled_below(store->committers) != 3; i++) {
+        (void)usleep(1000);
+    }
+    keep_house(store, url);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 1);
+    assert_int_equal(pg_cluster_int(url,
+                                    "SELECT count(*) FROM hearth_data.ingest_batch JOIN"
+                                    " hearth_data.writer USING (writer_id) WHERE host = 'away'"),
+                     1);
+    store_close_soon(store);
+}
+
+static void trims_push_ids_past_the_hour_in_slices(void **state)
+{
+    (void)state;
+    char url[256], sql[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    /* One each 30 s, from two hours ago to now. */
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO hearth_data.push_id SELECT 1, gen_random_uuid(), %lld - i * 30000000000"
+        " FROM generate_series(1, 240) i",
+        (long long)hearth_clock_wall_ns());
+    pg_cluster_run(url, sql);
+    keep_house(store, url);
+    /* An hour and five minutes are 130 steps; the last may be on either side. */
+    long long left = pg_cluster_int(url, "SELECT count(*) FROM hearth_data.push_id");
+    assert_in_range(left, 129, 130);
+    store_close_soon(store);
+}
+
+static void a_server_that_lives_is_seen(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    pg_cluster_run(url, "UPDATE hearth_data.writer SET seen_at = now() - interval '3 days'");
+    keep_house(store, url);
+    assert_int_equal(
+        pg_cluster_int(
+            url,
+            "SELECT count(*) FROM hearth_data.writer WHERE seen_at > now() - interval '1 minute'"),
+        1);
+    store_close_soon(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trims_settled_batches_and_those_of_the_dead),
+        cmocka_unit_test(trims_push_ids_past_the_hour_in_slices),
+        cmocka_unit_test(a_server_that_lives_is_seen),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
