@@ -6,12 +6,13 @@
  * dictionary chunks, in their order. A committer waits until the oldest item is linger_ns old or
  * max_batch_rows are there, takes a batch, and keeps at it until it is settled:
  *
- *   committed                      done(OK)
- *   23505 on ingest_batch, and an  the earlier attempt was committed: done(OK)
+ *   committed                           done(OK)
+ *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK)
  *     attempt before was in doubt
- *   connection, retry              again, the same bytes under the same seq; 10 ms doubling to 640
- * ms no such partition              make it, again disk full done(RESOURCE_EXHAUSTED) anything else
- * halves, each a batch of its own; a single item: done(INTERNAL)
+ *   connection lost, or "retry"         again, the same bytes under the same seq; 10 to 640 ms apart
+ *   no such partition                   make it, again
+ *   disk full                           done(RESOURCE_EXHAUSTED)
+ *   anything else                       halves, each a batch of its own; a single item: done(INTERNAL)
  *
  * Nothing but the first two lines and the retry may happen while an attempt is in doubt: what is
  * failed or split must be known not to be stored.
