@@ -240,7 +240,9 @@ static enum hearth_status spawn(const struct hearth_embedded_pg *pg,
             _exit(125);
         }
         char *const env[] = {NULL};
-        (void)chdir("/");
+        if (chdir("/") != 0) {
+            _exit(125);
+        }
         (void)execve(argv[0], argv, env);
         _exit(127);
     }
