@@ -18,7 +18,6 @@
  * failed or split must be known not to be stored.
  */
 #include "hearth/base/clock.h"
-#include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
@@ -60,15 +59,6 @@ struct hearth_committers {
     unsigned n;
     struct committer committers[];
 };
-
-static void init_cond(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(cond, &attr);
-    (void)pthread_condattr_destroy(&attr);
-}
 
 /* Under the lock. False when the time has come. */
 static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int64_t until_mono_ns)
@@ -293,16 +283,12 @@ static enum verdict judge(struct committer *committer,
                           enum hearth_pg_fault fault,
                           struct attempts *attempts)
 {
-    struct hearth_store *store = committer->all->store;
     if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
         return VERDICT_STORED;
     }
     if (committer->pg.conn == NULL || batch->in_doubt) {
         return abandoned(committer->all) ? VERDICT_FAILED : VERDICT_AGAIN;
-    }
-    if (fault == HEARTH_PG_FAULT_MISSING_TABLE && !atomic_load(&store->closing)) {
-        HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "a partition is missing: making it", NULL);
     }
     return judge_answered(committer, batch, fault, attempts);
 }
@@ -539,7 +525,7 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
     all->next_seq = 1;
     hearth_cancel_init(&all->abandon, INT64_MAX);
     (void)pthread_mutex_init(&all->lock, NULL);
-    init_cond(&all->idle);
+    hearth_cond_init(&all->idle);
     sigset_t everything, old; /* signals are for the main thread */
     (void)sigfillset(&everything);
     (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
@@ -550,7 +536,7 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
                                         .pg = {.url = store->url,
                                                .cancel = &all->abandon,
                                                .timeout_ms = store->options.statement_timeout_ms}};
-        init_cond(&committer->wake);
+        hearth_cond_init(&committer->wake);
         (void)pthread_mutex_lock(&all->lock);
         bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
         all->n_running += started;

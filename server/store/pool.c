@@ -40,11 +40,7 @@ enum hearth_status hearth_pool_new(const char *url,
         pool->slots[i].pg.url = copy;
     }
     (void)pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&pool->given, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&pool->given);
     *ret_pool = pool;
     return HEARTH_OK;
 }

@@ -308,11 +308,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     atomic_init(&store->next_profile_no, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
     (void)pthread_mutex_init(&store->reason_lock, NULL);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&store->boot_wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&store->boot_wake);
     (void)snprintf(store->reason, sizeof store->reason, "starting");
     enum hearth_status status = make_parts(store, err);
     if (status != HEARTH_OK) {

@@ -166,6 +166,16 @@ HEARTH_MUST_CHECK enum hearth_status
 hearth_read_cache_new(struct hearth_store *store, struct hearth_read_cache **ret_cache, struct hearth_err *err);
 void hearth_read_cache_free(struct hearth_read_cache *cache);
 
+/* Timed waits use the monotonic clock. */
+static inline void hearth_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
 static inline int32_t hearth_day_of(int64_t ts_ns)
 {
     return (int32_t)(ts_ns / HEARTH_NS_PER_DAY - (ts_ns % HEARTH_NS_PER_DAY < 0));
