@@ -8,7 +8,7 @@
  * meet only in the database: what was written is read back by the next refresh.
  *
  * Fields and locks:
- *   rw        tenants, n_tenants, cap_tenants, by_name, by_id and the indexes: write to change,
+ *   rw        tenants, n_tenants, cap_tenants, by_name, by_id, is_partial and the indexes: write to change,
  * read to use refresh   n_started, n_done, n_failed, failed_*, refreshing; version belongs to the
  * refreshing thread writers   first, last, writing
  */
@@ -34,8 +34,8 @@ struct hearth_catalog_item {
     const struct hearth_series_key *series;
     struct hearth_hash128 cache_key;
     int32_t hour;
-    bool has_ref; /* the ids are known already, only the hour is new */
-    struct hearth_series_ref ref;
+    bool has_ids; /* they are known already, only the hour is new */
+    struct hearth_series_ids ids;
 };
 
 struct hearth_catalog_request;
@@ -49,6 +49,7 @@ struct hearth_catalog {
     struct hearth_catalog_tenant *tenants;
     size_t n_tenants, cap_tenants;
     struct hearth_idmap by_name, by_id; /* index into tenants */
+    bool is_partial;                    /* being loaded anew: not to be read */
 
     pthread_mutex_t refresh;
     pthread_cond_t refreshed;
@@ -62,6 +63,9 @@ struct hearth_catalog {
     pthread_cond_t written;
     struct hearth_catalog_request *first, *last;
     bool writing;
+
+    _Atomic int64_t newest;     /* highest committed version that either half saw */
+    _Atomic bool must_load_all; /* the database went back in time */
 };
 
 /* What a pooled connection is taken for. *ret_fault CONNECTION or RETRY: run it again. */
@@ -93,11 +97,21 @@ struct hearth_label_index *hearth_catalog_index_of(const struct hearth_catalog *
 /* Under the write lock: forget all tenants. */
 void hearth_catalog_forget(struct hearth_catalog *catalog);
 
+/*
+ * The clock was read after `at_least` had been committed. True when it is below that: the database
+ * has gone back in time (restored, or a replica took over that had not seen everything), and ids may
+ * have been given to other series since. Ingest's memory of them is cleared, the next refresh loads
+ * all.
+ */
+bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, int64_t version);
+/* A version is known to be committed. */
+void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version);
+
 /* The refresh itself, by the one thread that is refreshing. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
                                                          struct hearth_cancel *cancel,
                                                          struct hearth_err *err);
-/* One transaction for all items: ids and hours exist, refs are filled in. */
+/* One transaction for all items: series and hours exist, ids are filled in. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
                                                            struct hearth_catalog_item *const *items,
                                                            size_t n,

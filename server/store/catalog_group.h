@@ -33,9 +33,17 @@ struct hearth_group_rows {
 
 /* The rows that one item stands for. */
 struct hearth_group_links {
-    int32_t tenant_id;
     uint32_t service, shape, series;
     uint32_t *pairs; /* [labels.n] */
+};
+
+/* In the order in which they are settled; the numbers stand in statements. */
+enum hearth_group_table {
+    HEARTH_GROUP_SERVICES,
+    HEARTH_GROUP_SHAPES,
+    HEARTH_GROUP_PAIRS,
+    HEARTH_GROUP_SERIES,
+    HEARTH_GROUP_N_TABLES
 };
 
 struct hearth_group {
@@ -48,16 +56,9 @@ struct hearth_group {
     struct hearth_arena arena;
     int64_t version;
     struct hearth_group_links *links;
-    struct hearth_group_rows services, pairs, shapes, series;
+    struct hearth_group_rows tables[HEARTH_GROUP_N_TABLES];
     int32_t *pair_ids; /* of all series, one after the other */
     size_t n_pair_ids;
-};
-
-enum hearth_group_table {
-    HEARTH_GROUP_SERVICES,
-    HEARTH_GROUP_SHAPES,
-    HEARTH_GROUP_PAIRS,
-    HEARTH_GROUP_SERIES,
 };
 
 /* The index of the row (parent, fingerprint), added when it is new; HEARTH_IDMAP_NONE when memory
@@ -66,9 +67,11 @@ uint32_t hearth_group_intern(struct hearth_group_rows *rows,
                              int32_t parent,
                              struct hearth_hash128 fingerprint,
                              bool *ret_new);
-/* Ids for all rows of one table, creating what is missing. */
+/* Ids for all rows of the tables from first to last (the parts, or the series), creating what is
+ * missing. */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_settle(struct hearth_group *group,
-                                                         enum hearth_group_table table);
+                                                         enum hearth_group_table first,
+                                                         enum hearth_group_table last);
 /* One statement of the transaction. */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_run(struct hearth_group *group,
                                                       const char *sql,

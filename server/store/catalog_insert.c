@@ -20,12 +20,18 @@
 
 #define GROUP_ARENA_BYTES ((size_t)1 << 30)
 
-/* A server that hangs in its transaction would keep all others from new series: it is ended. */
-static const char SQL_BEGIN[] = "BEGIN ISOLATION LEVEL READ COMMITTED;"
-                                "SET LOCAL idle_in_transaction_session_timeout = 10000;"
-                                "SET LOCAL lock_timeout = 15000;"
-                                "UPDATE hearth_data.catalog_clock SET version = version + 1"
-                                " RETURNING version";
+/*
+ * A server that hangs in its transaction would keep all others from new series: PostgreSQL ends it.
+ * Look-ups always go by index: what they cost must depend on what is asked, not on how large the
+ * tables are or when they were analyzed.
+ */
+#define SQL_BEGIN                                                                   \
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"                                         \
+    "SET LOCAL idle_in_transaction_session_timeout = 10000;"                        \
+    "SET LOCAL lock_timeout = 15000;"                                               \
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"            \
+    "UPDATE hearth_data.catalog_clock SET version = version + 1 RETURNING version;" \
+    "SET LOCAL enable_seqscan = off;"
 
 /* ---- tenants ---- */
 
@@ -59,7 +65,7 @@ static enum hearth_status find_tenants(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-/* links[].tenant_id for all items. */
+/* Tenant ids for all items that have no ids. */
 static enum hearth_status settle_tenants(struct hearth_group *group)
 {
     struct hearth_str *names = hearth_arena_array(&group->arena, group->n, sizeof *names);
@@ -95,13 +101,12 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
         hearth_pg_param_i64(&params, group->version);
         HEARTH_TRY(hearth_group_run(group, SQL_ADD_TENANTS, &params, NULL));
         HEARTH_TRY(find_tenants(group, names, ids, n, &all));
-        if (!all) {
-            return HEARTH_FAIL(group->err, HEARTH_INTERNAL,
-                               "a new tenant was not found after its insert");
-        }
+    }
+    if (!all) {
+        return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted tenant was not found");
     }
     for (size_t i = 0; i < group->n; i++) {
-        group->links[i].tenant_id = ids[of_item[i]];
+        group->items[i]->ids.tenant_id = ids[of_item[i]];
     }
     return HEARTH_OK;
 }
@@ -131,7 +136,8 @@ static enum hearth_status gather_parts(struct hearth_group *group)
     for (size_t i = 0; i < group->n; i++) {
         struct hearth_group_links *links = &group->links[i];
         const struct hearth_series_key *series = group->items[i]->series;
-        if (group->items[i]->has_ref) {
+        int32_t tenant_id = group->items[i]->ids.tenant_id;
+        if (group->items[i]->has_ids) {
             continue;
         }
         struct hearth_label *scratch =
@@ -143,23 +149,24 @@ static enum hearth_status gather_parts(struct hearth_group *group)
         bool is_new = false;
         struct hearth_hash128 print =
             hearth_hash128(series->service_name.p, series->service_name.n, 0);
-        links->service = hearth_group_intern(&group->services, links->tenant_id, print, &is_new);
+        links->service =
+            hearth_group_intern(&group->tables[HEARTH_GROUP_SERVICES], tenant_id, print, &is_new);
         if (links->service != HEARTH_IDMAP_NONE && is_new) {
-            group->services.v[links->service].u.name = series->service_name;
+            group->tables[HEARTH_GROUP_SERVICES].v[links->service].u.name = series->service_name;
         }
-        links->shape = hearth_group_intern(&group->shapes, links->tenant_id,
+        links->shape = hearth_group_intern(&group->tables[HEARTH_GROUP_SHAPES], tenant_id,
                                            shape_print(series, scratch), &is_new);
         if (links->shape != HEARTH_IDMAP_NONE && is_new) {
-            group->shapes.v[links->shape].u.series = series;
+            group->tables[HEARTH_GROUP_SHAPES].v[links->shape].u.series = series;
         }
         bool refused = links->service == HEARTH_IDMAP_NONE || links->shape == HEARTH_IDMAP_NONE;
         for (size_t k = 0; k < series->labels.n && !refused; k++) {
             struct hearth_labels one = {&series->labels.v[k], 1};
-            links->pairs[k] = hearth_group_intern(&group->pairs, links->tenant_id,
+            links->pairs[k] = hearth_group_intern(&group->tables[HEARTH_GROUP_PAIRS], tenant_id,
                                                   hearth_labels_fingerprint(&one), &is_new);
             refused = links->pairs[k] == HEARTH_IDMAP_NONE;
             if (!refused && is_new) {
-                group->pairs.v[links->pairs[k]].u.pair = &series->labels.v[k];
+                group->tables[HEARTH_GROUP_PAIRS].v[links->pairs[k]].u.pair = &series->labels.v[k];
             }
         }
         if (refused) {
@@ -194,13 +201,14 @@ static enum hearth_status gather_series(struct hearth_group *group)
     for (size_t i = 0; i < group->n; i++) {
         struct hearth_group_links *links = &group->links[i];
         const struct hearth_series_key *series = group->items[i]->series;
-        if (group->items[i]->has_ref) {
+        if (group->items[i]->has_ids) {
             continue;
         }
-        const struct hearth_group_row *shape = &group->shapes.v[links->shape];
+        const struct hearth_group_row *shape = &group->tables[HEARTH_GROUP_SHAPES].v[links->shape];
         bool is_new = false;
         links->series = hearth_group_intern(
-            &group->series, group->services.v[links->service].id,
+            &group->tables[HEARTH_GROUP_SERIES],
+            group->tables[HEARTH_GROUP_SERVICES].v[links->service].id,
             series_print(shape->fingerprint, hearth_labels_fingerprint(&series->labels)), &is_new);
         if (links->series == HEARTH_IDMAP_NONE) {
             return hearth_group_no_memory(group);
@@ -208,13 +216,13 @@ static enum hearth_status gather_series(struct hearth_group *group)
         if (!is_new) {
             continue;
         }
-        struct hearth_group_row *row = &group->series.v[links->series];
-        row->u.s.tenant_id = links->tenant_id;
+        struct hearth_group_row *row = &group->tables[HEARTH_GROUP_SERIES].v[links->series];
+        row->u.s.tenant_id = group->items[i]->ids.tenant_id;
         row->u.s.shape_id = shape->id;
         row->u.s.first_pair = n_pair_ids;
         row->u.s.n_pairs = series->labels.n;
         for (size_t k = 0; k < series->labels.n; k++) {
-            group->pair_ids[n_pair_ids++] = group->pairs.v[links->pairs[k]].id;
+            group->pair_ids[n_pair_ids++] = group->tables[HEARTH_GROUP_PAIRS].v[links->pairs[k]].id;
         }
         sort_ids(group->pair_ids + row->u.s.first_pair, row->u.s.n_pairs);
     }
@@ -225,60 +233,77 @@ static enum hearth_status gather_series(struct hearth_group *group)
 static enum hearth_status settle_series(struct hearth_group *group)
 {
     HEARTH_TRY(gather_parts(group));
-    if (group->services.n == 0) {
-        return HEARTH_OK; /* only hours are new */
-    }
-    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_SERVICES));
-    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_SHAPES));
-    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_PAIRS));
+    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_SERVICES, HEARTH_GROUP_PAIRS));
     HEARTH_TRY(gather_series(group));
-    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_SERIES));
+    HEARTH_TRY(hearth_group_settle(group, HEARTH_GROUP_SERIES, HEARTH_GROUP_SERIES));
     for (size_t i = 0; i < group->n; i++) {
         struct hearth_catalog_item *item = group->items[i];
-        if (!item->has_ref) {
-            const struct hearth_group_row *row = &group->series.v[group->links[i].series];
-            item->ref = (struct hearth_series_ref){.service_id = row->parent, .series_id = row->id};
+        if (!item->has_ids) {
+            const struct hearth_group_row *row =
+                &group->tables[HEARTH_GROUP_SERIES].v[group->links[i].series];
+            item->ids.ref =
+                (struct hearth_series_ref){.service_id = row->parent, .series_id = row->id};
         }
     }
     return HEARTH_OK;
 }
 
-/* ---- hours ---- */
+/* ---- scripts ---- */
 
-/* Another server may know the hour already, and several items of a group may have it. */
-static const char SQL_ADD_HOURS[] =
-    "INSERT INTO hearth_data.series_hour (service_id, hour, series_id, tenant_id, version)"
-    " SELECT s, h, i, t, $5 FROM unnest($1::int4[], $2::int4[], $3::int4[], $4::int4[])"
-    " u (s, h, i, t) ON CONFLICT DO NOTHING";
-
-static enum hearth_status add_hours(struct hearth_group *group)
+static void append_column(struct hearth_buf *sql, const struct hearth_group *group, int column)
 {
-    int32_t *columns[4];
-    for (size_t k = 0; k < HEARTH_ARRAY_LEN(columns); k++) {
-        columns[k] = hearth_arena_array(&group->arena, group->n, sizeof *columns[k]);
-        if (columns[k] == NULL) {
-            return hearth_group_no_memory(group);
-        }
-    }
+    hearth_buf_cstr(sql, column == 0 ? "'{" : ", '{");
     for (size_t i = 0; i < group->n; i++) {
-        columns[0][i] = group->items[i]->ref.service_id;
-        columns[1][i] = group->items[i]->hour;
-        columns[2][i] = group->items[i]->ref.series_id;
-        columns[3][i] = group->links[i].tenant_id;
+        const struct hearth_catalog_item *item = group->items[i];
+        const int32_t columns[] = {item->ids.ref.service_id, item->hour, item->ids.ref.series_id,
+                                   item->ids.tenant_id};
+        hearth_buf_printf(sql, i == 0 ? "%d" : ",%d", (int)columns[column]);
     }
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &group->arena);
-    for (size_t k = 0; k < HEARTH_ARRAY_LEN(columns); k++) {
-        hearth_pg_param_i32_array(&params, columns[k], group->n);
+    hearth_buf_cstr(sql, "}'::int4[]");
+}
+
+/*
+ * The hours of all items, and COMMIT: the end of every transaction, and but for its begin all of one in
+ * which only hours are new. Only numbers, so that they can stand in the text and the whole is one
+ * message. Another server may know an hour already, and several items of a group may have it.
+ */
+static void append_hours(struct hearth_buf *sql, const struct hearth_group *group)
+{
+    hearth_buf_cstr(sql,
+                    "INSERT INTO hearth_data.series_hour (service_id, hour, series_id, tenant_id,"
+                    " version) SELECT s, h, i, t, (SELECT version FROM hearth_data.catalog_clock)"
+                    " FROM unnest(");
+    for (int column = 0; column < 4; column++) {
+        append_column(sql, group, column);
     }
-    hearth_pg_param_i64(&params, group->version);
-    return hearth_group_run(group, SQL_ADD_HOURS, &params, NULL);
+    hearth_buf_cstr(sql, ") u (s, h, i, t) ON CONFLICT DO NOTHING; COMMIT");
+}
+
+/* Run the script; group->version is the clock's if the script reads it. */
+static enum hearth_status run_script(struct hearth_group *group, struct hearth_buf *sql)
+{
+    hearth_buf_byte(sql, '\0');
+    if (hearth_buf_failed(sql)) {
+        return hearth_group_no_memory(group);
+    }
+    HEARTH_TRY(hearth_pg_script_send(group->pg, sql->p, group->ret_fault, group->err));
+    for (;;) {
+        PGresult *result = NULL;
+        HEARTH_TRY(hearth_pg_script_next(group->pg, &result, group->ret_fault, group->err));
+        if (result == NULL) {
+            return HEARTH_OK;
+        }
+        if (PQntuples(result) == 1 &&
+            !hearth_str_to_i64(hearth_pg_str(result, 0, 0), &group->version)) {
+            group->version = 0;
+        }
+        PQclear(result);
+    }
 }
 
 /* ---- the transaction ---- */
 
-/* Leaves are made outside the transaction: DDL under the clock's lock would hold up every server.
- */
+/* Leaves are made outside the transaction: DDL under the clock's lock would hold up all servers. */
 static enum hearth_status ensure_days(struct hearth_group *group)
 {
     int32_t known = INT32_MIN;
@@ -292,37 +317,53 @@ static enum hearth_status ensure_days(struct hearth_group *group)
     return HEARTH_OK;
 }
 
-static enum hearth_status begin(struct hearth_group *group)
+static bool only_hours_are_new(const struct hearth_group *group)
 {
-    bool has_version = false;
-    HEARTH_TRY(hearth_pg_script_send(group->pg, SQL_BEGIN, group->ret_fault, group->err));
-    for (;;) {
-        PGresult *result = NULL;
-        HEARTH_TRY(hearth_pg_script_next(group->pg, &result, group->ret_fault, group->err));
-        if (result == NULL) {
-            break;
+    for (size_t i = 0; i < group->n; i++) {
+        if (!group->items[i]->has_ids) {
+            return false;
         }
-        if (PQntuples(result) == 1) {
-            has_version = hearth_str_to_i64(hearth_pg_str(result, 0, 0), &group->version);
-        }
-        PQclear(result);
     }
-    return has_version
-               ? HEARTH_OK
-               : HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue's clock has no row");
+    return true;
 }
 
-static enum hearth_status write_transaction(struct hearth_group *group)
+/* True when ids in memory are not those of this database any more; all have to be asked for then. */
+static bool must_start_over(struct hearth_group *group, int64_t newest)
 {
-    HEARTH_TRY(begin(group));
+    if (!hearth_catalog_went_back(group->catalog, newest + 1, group->version)) {
+        return false;
+    }
+    for (size_t i = 0; i < group->n; i++) {
+        group->items[i]->has_ids = false;
+    }
+    return true;
+}
+
+static enum hearth_status write_hours(struct hearth_group *group, struct hearth_buf *sql)
+{
+    hearth_buf_cstr(sql, SQL_BEGIN);
+    append_hours(sql, group);
+    return run_script(group, sql);
+}
+
+static enum hearth_status
+write_series(struct hearth_group *group, int64_t newest, struct hearth_buf *sql)
+{
+    hearth_buf_cstr(sql, SQL_BEGIN);
+    HEARTH_TRY(run_script(group, sql));
+    if (group->version == 0) {
+        return HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue's clock has no row");
+    }
+    (void)must_start_over(group, newest);
     group->links = hearth_arena_calloc(&group->arena, group->n, sizeof *group->links);
     if (group->links == NULL) {
         return hearth_group_no_memory(group);
     }
     HEARTH_TRY(settle_tenants(group));
     HEARTH_TRY(settle_series(group));
-    HEARTH_TRY(add_hours(group));
-    return hearth_group_run(group, "COMMIT", NULL, NULL);
+    hearth_buf_reset(sql);
+    append_hours(sql, group);
+    return run_script(group, sql);
 }
 
 static enum hearth_status insert_on(void *context,
@@ -334,15 +375,32 @@ static enum hearth_status insert_on(void *context,
     group->pg = pg;
     group->ret_fault = ret_fault;
     group->err = err;
+    group->version = 0;
     HEARTH_TRY(ensure_days(group));
-    enum hearth_status status = write_transaction(group);
-    if (status != HEARTH_OK) {
+    /* Every version up to this one was committed before the transaction: it gets a higher one. */
+    int64_t newest = atomic_load(&group->catalog->newest);
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    enum hearth_status status;
+    if (!only_hours_are_new(group)) {
+        status = write_series(group, newest, &sql);
+    } else {
+        status = write_hours(group, &sql);
+        if (status == HEARTH_OK && must_start_over(group, newest)) {
+            *ret_fault = HEARTH_PG_FAULT_RETRY;
+            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the catalogue went back in time; retry");
+        }
+    }
+    if (status == HEARTH_OK) {
+        hearth_catalog_note(group->catalog, group->version);
+    } else {
         hearth_pg_rollback(pg);
     }
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
         /* Somebody wrote without the clock (a restore by hand): the next attempt finds it. */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     }
+    hearth_buf_release(&sql);
     hearth_group_reset(group);
     return status;
 }

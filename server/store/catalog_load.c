@@ -285,21 +285,35 @@ read_clock(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err
     return status;
 }
 
-/*
- * The database has gone back in time (restored, or a replica took over that had not seen
- * everything): ids may have been given to other series since. What is in memory must not outlive
- * it.
- */
+bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, int64_t version)
+{
+    if (version >= at_least) {
+        return false;
+    }
+    hearth_series_cache_clear(catalog->series);
+    atomic_store(&catalog->must_load_all, true);
+    atomic_store(&catalog->newest, version - 1); /* it may not be committed yet */
+    return true;
+}
+
+void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version)
+{
+    int64_t newest = atomic_load(&catalog->newest);
+    while (newest < version && !atomic_compare_exchange_weak(&catalog->newest, &newest, version)) {
+    }
+}
+
 static enum hearth_status start_over(struct load *load, struct hearth_err *err)
 {
     HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the catalogue went back in time, loading it anew",
                "known", hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), NULL);
     HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
     hearth_catalog_forget(load->catalog);
+    load->catalog->is_partial = true;
     load->catalog->version = 0;
     (void)pthread_rwlock_unlock(&load->catalog->rw);
-    hearth_series_cache_clear(load->catalog->series);
     load->from = 0;
+    atomic_store(&load->catalog->must_load_all, false);
     return HEARTH_OK;
 }
 
@@ -312,6 +326,17 @@ static void count_series(const struct hearth_catalog *catalog)
     hearth_metric_set(HEARTH_M_CATALOG_SERIES, (int64_t)n);
 }
 
+static enum hearth_status finish(struct load *load, struct hearth_err *err)
+{
+    if (load->catalog->is_partial) {
+        HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
+        load->catalog->is_partial = false;
+        (void)pthread_rwlock_unlock(&load->catalog->rw);
+    }
+    load->catalog->version = load->upto;
+    return HEARTH_OK;
+}
+
 static enum hearth_status load_on(void *context,
                                   struct hearth_pg *pg,
                                   enum hearth_pg_fault *ret_fault,
@@ -320,19 +345,21 @@ static enum hearth_status load_on(void *context,
     struct load *load = context;
     load->pg = pg;
     load->from = load->catalog->version;
+    int64_t newest = atomic_load(&load->catalog->newest);
     HEARTH_TRY(read_clock(load, ret_fault, err));
-    if (load->upto < load->from) {
+    if (hearth_catalog_went_back(load->catalog, newest, load->upto) ||
+        atomic_load(&load->catalog->must_load_all)) {
         HEARTH_TRY(start_over(load, err));
     }
+    hearth_catalog_note(load->catalog, load->upto);
     if (load->upto == load->from) {
-        return HEARTH_OK;
+        return load->catalog->is_partial ? finish(load, err) : HEARTH_OK;
     }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
         HEARTH_TRY(load_table(load, TABLES[i].sql, TABLES[i].apply, ret_fault, err));
     }
     HEARTH_TRY(load_hours(load, ret_fault, err));
-    load->catalog->version = load->upto;
-    return HEARTH_OK;
+    return finish(load, err);
 }
 
 enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,

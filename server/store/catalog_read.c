@@ -164,8 +164,10 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
     if (!ok) {
         hearth_label_index_free(tenant.index);
         hearth_mem_freep(&tenant.name.p);
-        hearth_catalog_forget(catalog); /* one map may know what the other does not: start over */
-        catalog->version = 0;
+        /* One map may know what the other does not: start over. */
+        hearth_catalog_forget(catalog);
+        catalog->is_partial = true;
+        atomic_store(&catalog->must_load_all, true);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
     }
     catalog->n_tenants++;
@@ -281,10 +283,16 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_catalog_refresh(store->catalog, cancel, err));
-    HEARTH_TRY(lock_rw(store->catalog, pthread_rwlock_timedrdlock, cancel, err));
-    *ret_index = index_of_name(store->catalog, tenant);
-    return HEARTH_OK;
+    struct hearth_catalog *catalog = store->catalog;
+    for (;;) {
+        HEARTH_TRY(hearth_catalog_refresh(catalog, cancel, err));
+        HEARTH_TRY(lock_rw(catalog, pthread_rwlock_timedrdlock, cancel, err));
+        if (!catalog->is_partial) {
+            *ret_index = index_of_name(catalog, tenant);
+            return HEARTH_OK;
+        }
+        (void)pthread_rwlock_unlock(&catalog->rw); /* a later refresh loads everything anew */
+    }
 }
 
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index)

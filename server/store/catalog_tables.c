@@ -2,11 +2,14 @@
  * catalog_tables.c -- services, shapes, label pairs and series of a group: look up, insert what is
  * missing.
  *
- * Everything is set-based: a table costs one statement when nothing is missing, else three.
+ * Everything is set-based: one statement looks up services, shapes and pairs, one the series, and
+ * each table in which something is missing costs one more.
  */
 #include "hearth/base/mem.h"
 
 #include "catalog_group.h"
+
+#include <endian.h>
 
 enum hearth_status hearth_group_no_memory(const struct hearth_group *group)
 {
@@ -49,15 +52,14 @@ static void rows_release(struct hearth_group_rows *rows)
 
 void hearth_group_reset(struct hearth_group *group)
 {
-    rows_release(&group->services);
-    rows_release(&group->pairs);
-    rows_release(&group->shapes);
-    rows_release(&group->series);
+    for (int table = 0; table < HEARTH_GROUP_N_TABLES; table++) {
+        rows_release(&group->tables[table]);
+    }
     hearth_arena_reset(&group->arena);
     group->n_pair_ids = 0;
 }
 
-/* ---- looking up and inserting rows of one table ---- */
+/* ---- questions and answers ---- */
 
 enum hearth_status hearth_group_run(struct hearth_group *group,
                                     const char *sql,
@@ -67,7 +69,7 @@ enum hearth_status hearth_group_run(struct hearth_group *group,
     return hearth_pg_exec(group->pg, sql, params, NULL, ret_result, group->ret_fault, group->err);
 }
 
-/* The keys of the rows without an id as $1 int4[], $2 uuid[]. *ret_index: which rows they are. */
+/* The keys of the rows without an id as int4[] and uuid[]. *ret_index: which rows they are. */
 static enum hearth_status key_params(struct hearth_group *group,
                                      const struct hearth_group_rows *rows,
                                      struct hearth_pg_params *params,
@@ -88,7 +90,6 @@ static enum hearth_status key_params(struct hearth_group *group,
             index[n++] = (uint32_t)i;
         }
     }
-    hearth_pg_params_init(params, &group->arena);
     hearth_pg_param_i32_array(params, parents, n);
     hearth_pg_param_uuid_array(params, prints, n);
     *ret_index = index;
@@ -96,78 +97,46 @@ static enum hearth_status key_params(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-/* Answers are (number in the question from 1, id). */
-static enum hearth_status take_ids(struct hearth_group *group,
-                                   struct hearth_group_rows *rows,
-                                   const uint32_t *index,
-                                   size_t n,
-                                   const PGresult *result)
+static struct hearth_hash128 uuid_column(const PGresult *result, int row, int column)
+{
+    struct hearth_str bytes = hearth_pg_str(result, row, column);
+    uint64_t hi, lo;
+    HEARTH_ASSERT(bytes.n == sizeof hi + sizeof lo);
+    memcpy(&hi, bytes.p, sizeof hi);
+    memcpy(&lo, bytes.p + sizeof hi, sizeof lo);
+    return (struct hearth_hash128){.lo = be64toh(lo), .hi = be64toh(hi)};
+}
+
+/* Answers are (table, parent, fingerprint, id). */
+static enum hearth_status take_ids(struct hearth_group *group, const PGresult *result)
 {
     for (int i = 0; i < PQntuples(result); i++) {
-        int64_t number = hearth_pg_i64(result, i, 0);
-        int32_t id = hearth_pg_i32(result, i, 1);
-        if (number < 1 || (uint64_t)number > n || id < 1) {
-            return HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue has an id below 1");
+        int32_t table = hearth_pg_i32(result, i, 0), id = hearth_pg_i32(result, i, 3);
+        HEARTH_ASSERT(table >= 0 && table < HEARTH_GROUP_N_TABLES);
+        struct hearth_group_rows *rows = &group->tables[table];
+        struct hearth_hash128 key = key_of(hearth_pg_i32(result, i, 1), uuid_column(result, i, 2));
+        uint32_t at = hearth_idmap_find(&rows->map, key);
+        if (at == HEARTH_IDMAP_NONE || id < 1) {
+            return HEARTH_FAIL(group->err, HEARTH_CORRUPT,
+                               "the catalogue answered with a row that was not asked for, or an id "
+                               "below 1");
         }
-        rows->v[index[number - 1]].id = id;
+        rows->v[at].id = id;
     }
     return HEARTH_OK;
 }
 
 static enum hearth_status
-look_up(struct hearth_group *group, struct hearth_group_rows *rows, const char *sql)
+ask(struct hearth_group *group, const char *sql, struct hearth_pg_params *params)
 {
-    struct hearth_pg_params params;
-    uint32_t *index = NULL;
-    size_t n = 0;
     PGresult *result = NULL;
-    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
-    HEARTH_TRY(hearth_group_run(group, sql, &params, &result));
-    enum hearth_status status = take_ids(group, rows, index, n, result);
+    HEARTH_TRY(hearth_group_run(group, sql, params, &result));
+    enum hearth_status status = take_ids(group, result);
     PQclear(result);
     return status;
 }
 
-/* Adds the columns of the table behind $1 and $2 for the n rows of index. */
-typedef enum hearth_status add_columns_fn(struct hearth_group *group,
-                                          const struct hearth_group_rows *rows,
-                                          const uint32_t *index,
-                                          size_t n,
-                                          struct hearth_pg_params *params);
-
-struct table {
-    const char *what;
-    const char *find;   /* $1 parents, $2 fingerprints -> (number, id) */
-    const char *insert; /* $1 parents, $2 fingerprints, $3 version, ... */
-    add_columns_fn *add_columns;
-};
-
-/* Ids for all rows of the table, creating what is missing. */
-static enum hearth_status
-settle(struct hearth_group *group, struct hearth_group_rows *rows, const struct table *table)
-{
-    HEARTH_TRY(look_up(group, rows, table->find));
-    struct hearth_pg_params params;
-    uint32_t *index = NULL;
-    size_t n = 0;
-    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
-    if (n == 0) {
-        return HEARTH_OK;
-    }
-    hearth_pg_param_i64(&params, group->version);
-    HEARTH_TRY(table->add_columns(group, rows, index, n, &params));
-    HEARTH_TRY(hearth_group_run(group, table->insert, &params, NULL));
-    HEARTH_TRY(look_up(group, rows, table->find));
-    for (size_t i = 0; i < n; i++) {
-        if (rows->v[index[i]].id == 0) {
-            return HEARTH_FAIL(group->err, HEARTH_INTERNAL,
-                               "a new %s was not found after its insert", table->what);
-        }
-    }
-    return HEARTH_OK;
-}
-
-/* ---- the tables ---- */
+/* ---- columns of new rows ---- */
 
 static enum hearth_status service_columns(struct hearth_group *group,
                                           const struct hearth_group_rows *rows,
@@ -277,59 +246,97 @@ static enum hearth_status series_columns(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-#define FIND(id, table, parent)                                                                  \
-    "SELECT u.n, t." id " FROM unnest($1::int4[], $2::uuid[]) WITH ORDINALITY u (parent, fp, n)" \
+/* ---- statements ---- */
+
+#define FIND(number, id, table, parent, parents, prints)                                   \
+    "SELECT " number ", u.parent, u.fp, t." id " FROM unnest(" parents "::int4[], " prints \
+    "::uuid[]) u (parent, fp)"                                                             \
     " JOIN hearth_data." table " t ON t." parent " = u.parent AND t.fingerprint = u.fp"
 
-static const struct table TABLES[] = {
+static const char SQL_FIND_PARTS[] =
+    FIND("0", "service_id", "service", "tenant_id", "$1", "$2") " UNION ALL " FIND(
+        "1", "shape_id", "shape", "tenant_id", "$3", "$4") " UNION ALL " FIND("2",
+                                                                              "pair_id",
+                                                                              "label_pair",
+                                                                              "tenant_id",
+                                                                              "$5",
+                                                                              "$6");
+static const char SQL_FIND_SERIES[] = FIND("3", "series_id", "series", "service_id", "$1", "$2");
+
+/* Adds the columns of the table behind $1 and $2 for the n rows of index. */
+typedef enum hearth_status add_columns_fn(struct hearth_group *group,
+                                          const struct hearth_group_rows *rows,
+                                          const uint32_t *index,
+                                          size_t n,
+                                          struct hearth_pg_params *params);
+
+static const struct {
+    const char *insert; /* $1 parents, $2 fingerprints, $3 version, ... */
+    add_columns_fn *add_columns;
+} INSERTS[HEARTH_GROUP_N_TABLES] = {
     [HEARTH_GROUP_SERVICES] =
-        {
-            "service",
-            FIND("service_id", "service", "tenant_id"),
-            "INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
-            " SELECT parent, fp, name, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[])"
-            " u (parent, fp, name)",
-            service_columns,
-        },
-    [HEARTH_GROUP_PAIRS] =
-        {
-            "label pair",
-            FIND("pair_id", "label_pair", "tenant_id"),
-            "INSERT INTO hearth_data.label_pair (tenant_id, fingerprint, name, value, version)"
-            " SELECT parent, fp, name, value, $3"
-            " FROM unnest($1::int4[], $2::uuid[], $4::text[], $5::text[]) u (parent, fp, name, "
-            "value)",
-            pair_columns,
-        },
+        {"INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
+         " SELECT parent, fp, name, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[])"
+         " u (parent, fp, name) RETURNING 0, tenant_id, fingerprint, service_id",
+         service_columns},
     [HEARTH_GROUP_SHAPES] =
-        {
-            "shape",
-            FIND("shape_id", "shape", "tenant_id"),
-            "INSERT INTO hearth_data.shape (tenant_id, fingerprint, profile_types, version)"
-            " SELECT parent, fp, ($4::text[])[a:b], $3"
-            " FROM unnest($1::int4[], $2::uuid[], $5::int4[], $6::int4[]) u (parent, fp, a, b)",
-            shape_columns,
-        },
+        {"INSERT INTO hearth_data.shape (tenant_id, fingerprint, profile_types, version)"
+         " SELECT parent, fp, ($4::text[])[a:b], $3"
+         " FROM unnest($1::int4[], $2::uuid[], $5::int4[], $6::int4[]) u (parent, fp, a, b)"
+         " RETURNING 1, tenant_id, fingerprint, shape_id",
+         shape_columns},
+    [HEARTH_GROUP_PAIRS] =
+        {"INSERT INTO hearth_data.label_pair (tenant_id, fingerprint, name, value, version)"
+         " SELECT parent, fp, name, value, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[],"
+         " $5::text[]) u (parent, fp, name, value)"
+         " RETURNING 2, tenant_id, fingerprint, pair_id",
+         pair_columns},
     [HEARTH_GROUP_SERIES] =
-        {
-            "series",
-            FIND("series_id", "series", "service_id"),
-            "INSERT INTO hearth_data.series"
-            " (service_id, fingerprint, tenant_id, shape_id, pair_ids, version)"
-            " SELECT parent, fp, tenant, shape, ($6::int4[])[a:b], $3"
-            " FROM unnest($1::int4[], $2::uuid[], $4::int4[], $5::int4[], $7::int4[], $8::int4[])"
-            " u (parent, fp, tenant, shape, a, b)",
-            series_columns,
-        },
+        {"INSERT INTO hearth_data.series"
+         " (service_id, fingerprint, tenant_id, shape_id, pair_ids, version)"
+         " SELECT parent, fp, tenant, shape, ($6::int4[])[a:b], $3"
+         " FROM unnest($1::int4[], $2::uuid[], $4::int4[], $5::int4[], $7::int4[], $8::int4[])"
+         " u (parent, fp, tenant, shape, a, b)"
+         " RETURNING 3, service_id, fingerprint, series_id",
+         series_columns},
 };
 
-enum hearth_status hearth_group_settle(struct hearth_group *group, enum hearth_group_table table)
+static enum hearth_status add_missing(struct hearth_group *group, enum hearth_group_table table)
 {
-    struct hearth_group_rows *rows[] = {
-        [HEARTH_GROUP_SERVICES] = &group->services,
-        [HEARTH_GROUP_SHAPES] = &group->shapes,
-        [HEARTH_GROUP_PAIRS] = &group->pairs,
-        [HEARTH_GROUP_SERIES] = &group->series,
-    };
-    return rows[table]->n == 0 ? HEARTH_OK : settle(group, rows[table], &TABLES[table]);
+    const struct hearth_group_rows *rows = &group->tables[table];
+    struct hearth_pg_params params;
+    uint32_t *index = NULL;
+    size_t n = 0;
+    hearth_pg_params_init(&params, &group->arena);
+    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    hearth_pg_param_i64(&params, group->version);
+    HEARTH_TRY(INSERTS[table].add_columns(group, rows, index, n, &params));
+    HEARTH_TRY(ask(group, INSERTS[table].insert, &params));
+    for (size_t i = 0; i < n; i++) {
+        if (rows->v[index[i]].id == 0) {
+            return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted row did not come back");
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_group_settle(struct hearth_group *group,
+                                       enum hearth_group_table first,
+                                       enum hearth_group_table last)
+{
+    struct hearth_pg_params params;
+    uint32_t *index = NULL;
+    size_t n = 0;
+    hearth_pg_params_init(&params, &group->arena);
+    for (int table = first; table <= (int)last; table++) {
+        HEARTH_TRY(key_params(group, &group->tables[table], &params, &index, &n));
+    }
+    HEARTH_TRY(ask(group, last == HEARTH_GROUP_SERIES ? SQL_FIND_SERIES : SQL_FIND_PARTS, &params));
+    for (int table = first; table <= (int)last; table++) {
+        HEARTH_TRY(add_missing(group, (enum hearth_group_table)table));
+    }
+    return HEARTH_OK;
 }

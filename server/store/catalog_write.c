@@ -51,7 +51,7 @@ static void remember(struct hearth_catalog *catalog, const struct hearth_catalog
 {
     for (size_t i = 0; i < request->n; i++) {
         const struct hearth_catalog_item *item = &request->items[i];
-        hearth_series_cache_put(catalog->series, item->cache_key, item->hour, item->ref);
+        hearth_series_cache_put(catalog->series, item->cache_key, item->hour, item->ids);
     }
 }
 
@@ -190,8 +190,8 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
         struct hearth_catalog_item item = {.tenant = tenant, .series = &keys[i], .hour = hour};
         HEARTH_TRY(hearth_series_cache_key(tenant, &keys[i], &item.cache_key, err));
         enum hearth_series_known known =
-            hearth_series_cache_find(catalog->series, item.cache_key, hour, &item.ref);
-        ret_refs[i] = item.ref;
+            hearth_series_cache_find(catalog->series, item.cache_key, hour, &item.ids);
+        ret_refs[i] = item.ids.ref;
         if (known == HEARTH_SERIES_KNOWN) {
             continue;
         }
@@ -199,7 +199,7 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
         if (items == NULL && (items = hearth_mem_calloc(n - i, sizeof *items)) == NULL) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to write new series");
         }
-        item.has_ref = known == HEARTH_SERIES_NEW_HOUR;
+        item.has_ids = known == HEARTH_SERIES_NEW_HOUR;
         items[n_items++] = item;
     }
     if (n_items == 0) {
@@ -207,7 +207,7 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
     }
     HEARTH_TRY(write_items(catalog, items, n_items, err));
     for (size_t i = 0; i < n_items; i++) {
-        ret_refs[items[i].series - keys] = items[i].ref;
+        ret_refs[items[i].series - keys] = items[i].ids.ref;
     }
     return HEARTH_OK;
 }

@@ -22,7 +22,7 @@
 
 struct entry {
     struct hearth_hash128 key;
-    struct hearth_series_ref ref; /* series_id 0: empty slot */
+    struct hearth_series_ids ids; /* series_id 0: empty slot */
     int32_t hours[N_HOURS];
 };
 
@@ -136,7 +136,8 @@ static struct entry *slot_of(const struct table *table, struct hearth_hash128 ke
         return NULL;
     }
     size_t i = (size_t)key.lo & (table->cap - 1);
-    while (table->entries[i].ref.series_id != 0 && !hearth_hash128_eq(table->entries[i].key, key)) {
+    while (table->entries[i].ids.ref.series_id != 0 &&
+           !hearth_hash128_eq(table->entries[i].key, key)) {
         i = (i + 1) & (table->cap - 1);
     }
     return &table->entries[i];
@@ -145,7 +146,7 @@ static struct entry *slot_of(const struct table *table, struct hearth_hash128 ke
 static struct entry *find_entry(const struct table *table, struct hearth_hash128 key)
 {
     struct entry *entry = slot_of(table, key);
-    return entry == NULL || entry->ref.series_id == 0 ? NULL : entry;
+    return entry == NULL || entry->ids.ref.series_id == 0 ? NULL : entry;
 }
 
 /* Double the table; false when memory was refused. */
@@ -157,7 +158,7 @@ static bool grow(struct table *table)
         return false;
     }
     for (size_t i = 0; i < table->cap; i++) {
-        if (table->entries[i].ref.series_id != 0) {
+        if (table->entries[i].ids.ref.series_id != 0) {
             *slot_of(&bigger, table->entries[i].key) = table->entries[i];
         }
     }
@@ -208,13 +209,13 @@ static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 ke
 enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *cache,
                                                   struct hearth_hash128 key,
                                                   int32_t hour,
-                                                  struct hearth_series_ref *ret_ref)
+                                                  struct hearth_series_ids *ret_ids)
 {
     enum hearth_series_known known = HEARTH_SERIES_UNKNOWN;
     struct shard *shard = lock_shard(cache, key);
     const struct entry *entry = find_in_shard(shard, key);
     if (entry != NULL) {
-        *ret_ref = entry->ref;
+        *ret_ids = entry->ids;
         known = HEARTH_SERIES_NEW_HOUR;
         for (size_t i = 0; i < N_HOURS; i++) {
             if (entry->hours[i] == hour) {
@@ -229,13 +230,13 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
 void hearth_series_cache_put(struct hearth_series_cache *cache,
                              struct hearth_hash128 key,
                              int32_t hour,
-                             struct hearth_series_ref ref)
+                             struct hearth_series_ids ids)
 {
     struct shard *shard = lock_shard(cache, key);
     struct entry *entry = find_in_shard(shard, key);
     if (entry == NULL) {
         struct entry fresh = {
-            .key = key, .ref = ref, .hours = {NO_HOUR, NO_HOUR, NO_HOUR, NO_HOUR}};
+            .key = key, .ids = ids, .hours = {NO_HOUR, NO_HOUR, NO_HOUR, NO_HOUR}};
         entry = add_young(shard, &fresh);
     }
     if (entry != NULL) {
@@ -247,7 +248,7 @@ void hearth_series_cache_put(struct hearth_series_cache *cache,
             memmove(&entry->hours[1], &entry->hours[0], (N_HOURS - 1) * sizeof entry->hours[0]);
             entry->hours[0] = hour;
         }
-        entry->ref = ref;
+        entry->ids = ids;
     }
     (void)pthread_mutex_unlock(&shard->lock);
 }

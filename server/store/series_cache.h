@@ -17,6 +17,11 @@
 
 struct hearth_series_cache;
 
+struct hearth_series_ids {
+    struct hearth_series_ref ref;
+    int32_t tenant_id;
+};
+
 enum hearth_series_known {
     HEARTH_SERIES_UNKNOWN,
     HEARTH_SERIES_NEW_HOUR, /* the ids are known, a profile in this hour is not */
@@ -30,16 +35,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_series_cache_key(struct hearth_str t
                                                              const struct hearth_series_key *series,
                                                              struct hearth_hash128 *ret_key,
                                                              struct hearth_err *err);
-/* *ret_ref is set unless UNKNOWN. */
+/* *ret_ids is set unless UNKNOWN. */
 enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *cache,
                                                   struct hearth_hash128 key,
                                                   int32_t hour,
-                                                  struct hearth_series_ref *ret_ref);
+                                                  struct hearth_series_ids *ret_ids);
 /* Remember; a refusal of memory only means that it is not remembered. */
 void hearth_series_cache_put(struct hearth_series_cache *cache,
                              struct hearth_hash128 key,
                              int32_t hour,
-                             struct hearth_series_ref ref);
+                             struct hearth_series_ids ids);
 void hearth_series_cache_clear(struct hearth_series_cache *cache);
 
 #endif
