@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -30,8 +31,12 @@
 #define ACCEPTS_PER_TURN 64
 #define SWEEP_NS         HEARTH_NS_PER_SEC
 #define FULL_SWEEP_NS    (50 * HEARTH_NS_PER_MS) /* while at the limit */
-#define PAUSE_NS         (50 * HEARTH_NS_PER_MS)
-#define MAX_TABLE_FDS    (1u << 20)
+#define GUARD_NS         (100 * HEARTH_NS_PER_MS)
+#define GUARD_SLACK \
+    (UINT64_C(16) << 20) /* more than a refused call's client sends before it knows */
+#define TRIM_NS       HEARTH_NS_PER_SEC
+#define PAUSE_NS      (50 * HEARTH_NS_PER_MS)
+#define MAX_TABLE_FDS (1u << 20)
 
 /* A connection that has not said what it is. */
 struct pending {
@@ -51,8 +56,10 @@ struct hearth_acceptor {
     pthread_t thread;
     struct pending *oldest, *newest;
     int64_t paused_until_ns; /* listeners are out of the epoll set; 0: they are in */
-    int64_t swept_ns;
-    struct hearth_log_rate refused_rate;
+    int64_t swept_ns, guarded_ns;
+    int64_t trim_ns; /* when to give memory back; 0: no need */
+    bool has_grpc;   /* there was a gRPC connection */
+    struct hearth_log_rate refused_rate, cut_rate;
 };
 
 /* Marks of epoll_data that are not connections. */
@@ -109,6 +116,8 @@ static void hand_over(struct hearth_acceptor *acceptor,
                             is_grpc ? HEARTH_STR("grpc") : HEARTH_STR("http"), 1);
     const struct hearth_acceptor_options *options = &acceptor->options;
     if (is_grpc) {
+        acceptor->has_grpc = true;
+        hearth_peers_set_grpc(acceptor->peers, fd);
         options->take_grpc(options->grpc_context, fd, (const struct sockaddr *)address,
                            address_bytes);
     } else {
@@ -264,6 +273,30 @@ static void accept_all(struct hearth_acceptor *acceptor)
     }
 }
 
+static void guard(struct hearth_acceptor *acceptor, int64_t now)
+{
+    if (acceptor->has_grpc && now - acceptor->guarded_ns >= GUARD_NS) {
+        acceptor->guarded_ns = now;
+        size_t n_cut =
+            hearth_peers_guard(acceptor->peers, GUARD_SLACK, acceptor->options.max_message_bytes,
+                               acceptor->options.max_unread_bytes);
+        int missed;
+        if (n_cut > 0) {
+            hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("cut"), (int64_t)n_cut);
+            acceptor->trim_ns = now + TRIM_NS;
+        }
+        if (n_cut > 0 && hearth_log_rate_take(&acceptor->cut_rate, 1, now, &missed)) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                       "cut a gRPC connection that sent much and asked for nothing", "missed",
+                       hearth_log_i64(missed), NULL);
+        }
+    }
+    if (acceptor->trim_ns != 0 && acceptor->trim_ns <= now) {
+        acceptor->trim_ns = 0;
+        (void)malloc_trim(0); /* the C library keeps what a flood took, else */
+    }
+}
+
 static void expire(struct hearth_acceptor *acceptor, int64_t now)
 {
     while (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns <= now) {
@@ -276,6 +309,7 @@ static void expire(struct hearth_acceptor *acceptor, int64_t now)
     if (acceptor->spare_fd < 0) {
         acceptor->spare_fd = open_spare();
     }
+    guard(acceptor, now);
     if (now - acceptor->swept_ns >= SWEEP_NS) {
         acceptor->swept_ns = now;
         hearth_peers_sweep(acceptor->peers);
@@ -291,6 +325,9 @@ static int timeout_ms(const struct hearth_acceptor *acceptor)
     }
     if (acceptor->paused_until_ns != 0 && acceptor->paused_until_ns < until) {
         until = acceptor->paused_until_ns;
+    }
+    if (acceptor->has_grpc && acceptor->guarded_ns + GUARD_NS < until) {
+        until = acceptor->guarded_ns + GUARD_NS;
     }
     int64_t ms = (until - hearth_clock_mono_ns()) / HEARTH_NS_PER_MS + 1;
     return ms < 1 ? 1 : (int)ms;
@@ -435,7 +472,7 @@ const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size
     return i < acceptor->listeners.n ? acceptor->listeners.text[i] : NULL;
 }
 
-const struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)
+struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)
 {
     return acceptor->peers;
 }

@@ -30,6 +30,8 @@ struct hearth_acceptor_options {
     const char *const *listen; /* NULL-terminated; borrowed during the start */
     size_t max_connections;
     int64_t first_bytes_timeout_ns;
+    uint64_t max_message_bytes; /* of gRPC */
+    uint64_t max_unread_bytes;  /* of all gRPC connections together; see hearth_peers_guard */
     hearth_acceptor_take_fn *take_grpc, *take_http;
     void *grpc_context, *http_context;
 };
@@ -48,6 +50,6 @@ void hearth_acceptor_stop(struct hearth_acceptor *acceptor);
 void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 
 const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i);
-const struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
+struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
 
 #endif

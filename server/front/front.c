@@ -149,6 +149,8 @@ start_network(struct hearth_front *front, const char *const *listen, struct hear
         .listen = listen,
         .max_connections = (size_t)front->options.max_connections,
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
+        .max_message_bytes = (uint64_t)front->options.max_request_bytes,
+        .max_unread_bytes = (uint64_t)front->options.memory_quota_bytes + (64u << 20),
         .take_grpc = hearth_grpc_take,
         .grpc_context = front->grpc,
         .take_http = hearth_http_take,
@@ -173,10 +175,10 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
         {"first-bytes-timeout", options->first_bytes_timeout_ns, 1},
         {"http-idle-timeout", options->http_idle_timeout_ns, 0},
         {"grpc-keepalive", options->grpc_keepalive_ns, HEARTH_NS_PER_MS},
-        {"default-deadline", options->default_deadline_ns, 0},
+        {"request-timeout", options->default_deadline_ns, 0},
         {"max-query-memory-bytes", options->max_query_memory_bytes, 0},
         {"max-queued-requests", options->max_queued_requests, 1},
-        {"memory-quota-bytes", options->memory_quota_bytes, 0},
+        {"grpc-memory-quota", options->memory_quota_bytes, 0},
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(rules); i++) {
         if (rules[i].value < rules[i].min) {
@@ -217,10 +219,6 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     if (status != HEARTH_OK) {
         hearth_front_stop(front, 0);
         return status;
-    }
-    for (size_t i = 0; hearth_front_address(front, i) != NULL; i++) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "front", "listening", "addr", hearth_front_address(front, i),
-                   NULL);
     }
     *ret_front = front;
     return HEARTH_OK;

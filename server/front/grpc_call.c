@@ -14,9 +14,10 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 
-#define PUSHBACK_MS      "1000"
-#define COPY_BELOW_BYTES 256u
-#define MAX_METADATA     (HEARTH_RPC_MAX_HEADERS + 1)
+#define PUSHBACK_MS           "1000"
+#define COPY_BELOW_BYTES      256u
+#define HEADER_OVERHEAD_BYTES 32u /* as RFC 9113 counts */
+#define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + 1)
 
 enum call_state {
     CALL_NEW,
@@ -41,7 +42,13 @@ struct call {
     _Atomic int refs; /* chains that have not ended */
     enum call_state state;
     bool has_rpc, has_status_text, sent_leading;
+    int fd; /* of the connection; it stays open as long as the call */
 };
+
+static struct hearth_peers *peers_of(const struct call *call)
+{
+    return hearth_acceptor_peers(call->grpc->front->acceptor);
+}
 
 static struct hearth_str slice_view(const grpc_slice *slice)
 {
@@ -246,6 +253,8 @@ static void on_read(struct hearth_op *op, bool ok)
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_read);
     struct hearth_rpc *rpc = &call->rpc;
     (void)ok;
+    hearth_peers_reading(peers_of(call), call->fd, -1);
+    hearth_peers_progress(peers_of(call), call->fd);
     enum hearth_status status = view_body(call, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_refuse(rpc, status);
@@ -258,11 +267,12 @@ static void on_read(struct hearth_op *op, bool ok)
 static enum hearth_status read_metadata(struct call *call, struct hearth_err *err)
 {
     struct hearth_rpc *rpc = &call->rpc;
-    size_t n_tenants = 0;
+    size_t n_tenants = 0, n_bytes = 0;
     struct hearth_str tenant = {0};
     for (size_t i = 0; i < call->metadata.count; i++) {
         struct hearth_str key = slice_view(&call->metadata.metadata[i].key);
         struct hearth_str value = slice_view(&call->metadata.metadata[i].value);
+        n_bytes += key.n + value.n + HEADER_OVERHEAD_BYTES;
         if (hearth_str_eq_c(key, "x-scope-orgid")) {
             if (n_tenants++ == 0) {
                 tenant = value;
@@ -274,6 +284,12 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
             }
             rpc->utf8_label_names = rpc->utf8_label_names || accept.utf8_label_names;
         }
+    }
+    /* The core applies its limit to each frame of a header block, not to their sum. */
+    if (n_bytes > (size_t)rpc->front->options.max_header_bytes) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "metadata of %zu bytes exceeds the limit (max-header-bytes) of %lld",
+                           n_bytes, (long long)rpc->front->options.max_header_bytes);
     }
     if ((rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
         return HEARTH_OK;
@@ -297,9 +313,8 @@ static int64_t remaining_ns(gpr_timespec deadline)
 }
 
 /* The core says "fd:12" of a channel that was made from a descriptor. */
-static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+static int find_fd(const struct call *call)
 {
-    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
     char *text = grpc_call_get_peer(call->call);
     int64_t fd = -1;
     struct hearth_str peer = hearth_str_c(text);
@@ -307,7 +322,13 @@ static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
         (void)hearth_str_to_i64(hearth_str_n(peer.p + 3, peer.n - 3), &fd);
     }
     gpr_free(text);
-    hearth_peers_text(hearth_acceptor_peers(rpc->front->acceptor), (int)fd, out);
+    return fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
+}
+
+static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    hearth_peers_text(peers_of(call), call->fd, out);
 }
 
 /* A method that nobody offers: for the answer and the log. */
@@ -328,6 +349,8 @@ static void begin_call(struct call *call)
     rpc->finish = finish_call;
     rpc->stream_send = stream_send;
     rpc->peer_text = peer_text;
+    call->fd = find_fd(call);
+    hearth_peers_progress(peers_of(call), call->fd);
 
     /* First of all, or a client that leaves would be noticed only at the end. */
     atomic_store(&call->refs, 2);
@@ -350,6 +373,7 @@ static void begin_call(struct call *call)
     hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
     grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
     read.data.recv_message.recv_message = &call->body;
+    hearth_peers_reading(peers_of(call), call->fd, 1);
     start_batch(call, &read, 1, &call->op_read);
 }
 

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 struct hearth_front;
-struct hearth_peers;
+struct hearth_workers;
 
 struct hearth_op {
     void (*done)(struct hearth_op *op, bool ok);
@@ -31,6 +31,7 @@ struct hearth_grpc {
     grpc_server *server;
     grpc_server_credentials *credentials;
     grpc_completion_queue *queue;
+    struct hearth_workers *intake;
     unsigned n_threads;
     pthread_t threads[8];
     _Atomic bool is_stopping;

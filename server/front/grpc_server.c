@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define CALLS_ASKED_FOR      128
+#define INTAKE_THREADS       8
 #define KEEPALIVE_TIMEOUT_MS 20000
 #define MIN_PING_INTERVAL_MS 10000
 #define MIN_MEMORY_QUOTA     (INT64_C(256) << 20)
@@ -155,7 +156,11 @@ hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc, str
     grpc->queue = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(grpc->server, grpc->queue, NULL);
     grpc_server_start(grpc->server);
-    enum hearth_status status = start_threads(grpc, err);
+    enum hearth_status status =
+        hearth_workers_start("grpc-in", INTAKE_THREADS, SIZE_MAX, &grpc->intake, err);
+    if (status == HEARTH_OK) {
+        status = start_threads(grpc, err);
+    }
     if (status != HEARTH_OK) {
         hearth_grpc_free(grpc);
         return status;
@@ -167,6 +172,29 @@ hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc, str
     return HEARTH_OK;
 }
 
+struct arrival {
+    struct hearth_job job;
+    struct hearth_grpc *grpc;
+    int fd;
+};
+
+static void let_in(struct hearth_job *job)
+{
+    struct arrival *arrival = HEARTH_CONTAINER_OF(job, struct arrival, job);
+    struct hearth_grpc *grpc = arrival->grpc;
+    int fd = arrival->fd;
+    hearth_mem_free(arrival);
+    if (atomic_load(&grpc->is_stopping)) {
+        (void)close(fd);
+        return;
+    }
+    grpc_server_add_channel_from_fd(grpc->server, fd, grpc->credentials);
+}
+
+/*
+ * When bytes are waiting, the core begins to read in the call that adds the channel, and goes on as long as more come: a client that sends
+ * fast keeps the thread (measured: for seconds). So that thread may not be the acceptor's.
+ */
 void hearth_grpc_take(void *context,
                       int fd,
                       const struct sockaddr *address,
@@ -175,7 +203,14 @@ void hearth_grpc_take(void *context,
     struct hearth_grpc *grpc = context;
     (void)address;
     (void)address_bytes;
-    grpc_server_add_channel_from_fd(grpc->server, fd, grpc->credentials);
+    struct arrival *arrival = hearth_mem_alloc(sizeof *arrival);
+    if (arrival != NULL) {
+        *arrival = (struct arrival){.job.run = let_in, .grpc = grpc, .fd = fd};
+    }
+    if (arrival == NULL || !hearth_workers_submit(grpc->intake, &arrival->job)) {
+        hearth_mem_free(arrival);
+        (void)close(fd);
+    }
 }
 
 void hearth_grpc_tick(struct hearth_grpc *grpc)
@@ -220,6 +255,7 @@ void hearth_grpc_free(struct hearth_grpc *grpc)
         while (!hearth_grpc_has_stopped(grpc, HEARTH_NS_PER_SEC)) {
         }
     }
+    hearth_workers_stop(grpc->intake);
     grpc_completion_queue_shutdown(grpc->queue); /* the threads drain it, then end */
     if (grpc->n_threads == 0) {
         (void)run_queue(grpc);

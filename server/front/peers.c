@@ -4,7 +4,9 @@
 #include "hearth/base/mem.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 struct peer {
@@ -12,8 +14,13 @@ struct peer {
     uint32_t
         listed; /* 1 + index into fds; 0: no connection (so that untouched pages stay untouched) */
     uint16_t port; /* host byte order */
-    bool is_ipv6;
+    bool is_ipv6, is_grpc;
     unsigned char ip[16];
+    _Atomic uint32_t n_progress; /* relaxed: a tick late does no harm */
+    _Atomic int32_t n_reading;
+    uint32_t seen_progress;
+    uint64_t base_bytes; /* received when progress was last seen */
+    uint64_t since_bytes;
 };
 
 struct hearth_peers {
@@ -76,6 +83,11 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
                         fd); /* the number was given out again: its old connection has gone */
     struct peer *peer = &peers->by_fd[fd];
     peer->cookie = cookie_of(fd);
+    peer->is_grpc = false;
+    atomic_store_explicit(&peer->n_progress, 0, memory_order_relaxed);
+    atomic_store_explicit(&peer->n_reading, 0, memory_order_relaxed);
+    peer->seen_progress = 0;
+    peer->base_bytes = peer->since_bytes = 0;
     if (address->ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
         peer->is_ipv6 = true;
@@ -101,6 +113,89 @@ void hearth_peers_sweep(struct hearth_peers *peers)
             hearth_peers_remove(peers, fd); /* puts the last one at i */
         }
     }
+}
+
+void hearth_peers_set_grpc(struct hearth_peers *peers, int fd)
+{
+    if (fd >= 0 && (size_t)fd < peers->max_fds) {
+        peers->by_fd[fd].is_grpc = true;
+    }
+}
+
+void hearth_peers_progress(struct hearth_peers *peers, int fd)
+{
+    if (fd >= 0 && (size_t)fd < peers->max_fds) {
+        (void)atomic_fetch_add_explicit(&peers->by_fd[fd].n_progress, 1, memory_order_relaxed);
+    }
+}
+
+void hearth_peers_reading(struct hearth_peers *peers, int fd, int n)
+{
+    if (fd >= 0 && (size_t)fd < peers->max_fds) {
+        (void)atomic_fetch_add_explicit(&peers->by_fd[fd].n_reading, n, memory_order_relaxed);
+    }
+}
+
+static void measure(struct peer *peer, int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0) {
+        peer->since_bytes = 0;
+        return;
+    }
+    uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_relaxed);
+    if (progress != peer->seen_progress) {
+        peer->seen_progress = progress;
+        peer->base_bytes = info.tcpi_bytes_received;
+    }
+    peer->since_bytes = info.tcpi_bytes_received - peer->base_bytes;
+}
+
+/* The library owns the descriptor: it is not closed here, only the connection behind it is ended.
+ */
+static bool cut(struct peer *peer, int fd)
+{
+    bool is_same = cookie_of(fd) == peer->cookie;
+    if (is_same) {
+        static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+        (void)connect(fd, &nothing, sizeof nothing);
+    }
+    peer->is_grpc = false;
+    peer->since_bytes = 0;
+    return is_same;
+}
+
+size_t hearth_peers_guard(struct hearth_peers *peers,
+                          uint64_t slack_bytes,
+                          uint64_t message_bytes,
+                          uint64_t total_bytes)
+{
+    size_t n_cut = 0;
+    uint64_t sum = 0;
+    int worst = -1;
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        struct peer *peer = &peers->by_fd[fd];
+        if (!peer->is_grpc) {
+            continue;
+        }
+        measure(peer, fd);
+        int32_t n_reading = atomic_load_explicit(&peer->n_reading, memory_order_relaxed);
+        uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
+        if (peer->since_bytes > allowed) {
+            n_cut += cut(peer, fd) ? 1 : 0;
+            continue;
+        }
+        sum += peer->since_bytes;
+        if (worst < 0 || peer->since_bytes > peers->by_fd[worst].since_bytes) {
+            worst = fd;
+        }
+    }
+    if (sum > total_bytes && worst >= 0) {
+        n_cut += cut(&peers->by_fd[worst], worst) ? 1 : 0;
+    }
+    return n_cut;
 }
 
 size_t hearth_peers_count(const struct hearth_peers *peers)

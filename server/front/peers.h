@@ -26,6 +26,22 @@ void hearth_peers_free(struct hearth_peers *peers);
 /* Before the descriptor is handed over. Descriptors beyond max_fds are counted but not swept, so
  * max_fds must cover all. */
 void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address);
+/* It goes to gRPC: guard it. */
+void hearth_peers_set_grpc(struct hearth_peers *peers, int fd);
+/* A call, or a message, came whole out of the connection. */
+void hearth_peers_progress(struct hearth_peers *peers, int fd);
+/* n more (or fewer) calls wait for their message, so that much may come in before the next
+ * progress. */
+void hearth_peers_reading(struct hearth_peers *peers, int fd, int n);
+/*
+ * Cut the gRPC connections that received more without progress than `slack_bytes` plus
+ * `message_bytes` for each message that is waited for, and the worst one while all together exceed
+ * `total_bytes`. Returns how many. About 0.5 us each.
+ */
+size_t hearth_peers_guard(struct hearth_peers *peers,
+                          uint64_t slack_bytes,
+                          uint64_t message_bytes,
+                          uint64_t total_bytes);
 /* The connection was closed by the acceptor itself. */
 void hearth_peers_remove(struct hearth_peers *peers, int fd);
 /* Drop the entries whose connection has gone. About 0.3 us each. */

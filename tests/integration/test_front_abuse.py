@@ -124,7 +124,7 @@ class FrontAbuse(unittest.TestCase):
             sock.sendall(b"PRI")
         started = time.monotonic()
         for sock in socks:
-            self.assertEqual(sock.recv(1), b"")
+            self.assertEqual(read_all(sock), b"")
             sock.close()
         self.assertLess(time.monotonic() - started, 8)
         self.assertEqual(self.connections_metric("idle") - before, 40)
@@ -339,6 +339,9 @@ class FrontAbuse(unittest.TestCase):
     def test_header_floods_over_grpc_end_the_call_or_the_connection(self):
         with Connection(self.server.port) as connection:
             connection.greet()
+            # The limit holds from the moment on that a client has acknowledged it.
+            self.assertEqual(connection.read_frame()[0], raw_h2.SETTINGS)
+            connection.send(frame(raw_h2.SETTINGS, raw_h2.ACK, 0))
             block = call_headers("/" + CHECK, *[("x-%d" % i, "y" * 1000) for i in range(200)])
             parts = [block[at : at + 16000] for at in range(0, len(block), 16000)]
             connection.send(frame(raw_h2.HEADERS, 0, 1, parts[0]))
@@ -349,23 +352,65 @@ class FrontAbuse(unittest.TestCase):
             answer = b"".join(payload for _, _, _, payload in connection.read_until_end(1))
             self.assertNotIn(b"grpc-status\x010", answer)
 
-    def test_a_continuation_flood_is_bounded(self):
-        peak = 0
-        with Connection(self.server.port, timeout=5) as connection:
+    def continuation_flood(self, part, beside):
+        """Bytes sent until the server cut the connection, and the peak of its memory."""
+        peak = sent = n = 0
+        with Connection(self.server.port, timeout=10) as connection:
             connection.greet()
             connection.send(frame(raw_h2.HEADERS, 0, 1, call_headers("/" + CHECK)))
-            part = frame(raw_h2.CONTINUATION, 0, 1, raw_h2.header("x", "y" * 16000))
-            sent = 0
             try:
-                while sent < 400 * MB:
+                while sent < 1024 * MB:
                     connection.send(part)
                     sent += len(part)
-                    if sent % (16 * MB) < len(part):
+                    n += 1
+                    if n % 500 == 0:
                         peak = max(peak, self.rss())
+                        beside()
             except (ConnectionError, socket.timeout):
                 pass
-        # The resource quota (256 MiB) ends it; without a bound all of it would be held.
-        self.assertLess(peak, 450 * MB * self.memory_factor)
+        return sent, peak
+
+    def test_continuation_floods_are_cut(self):
+        """gRPC 1.51 would hold all of it, acknowledged settings or not."""
+        slowest = [0]
+
+        def others_are_served():
+            started = time.monotonic()
+            self.assertEqual(self.server.http("GET", "/healthz", timeout=10)[0], 200)
+            slowest[0] = max(slowest[0], time.monotonic() - started)
+
+        before = self.connections_metric("cut")
+        for part in (raw_h2.header("x", "y" * 16000), b"".join(raw_h2.header("x%d" % i, "y" * 10) for i in range(900))):
+            for _ in range(3):
+                sent, peak = self.continuation_flood(frame(raw_h2.CONTINUATION, 0, 1, part), others_are_served)
+                self.assertLess(sent, 900 * MB)
+                self.assertLess(peak, 700 * MB * self.memory_factor)
+        self.assertLess(slowest[0], 3)
+        self.assertEqual(self.connections_metric("cut") - before, 6)
+        # And the memory is given back.
+        deadline = time.monotonic() + 10
+        while self.rss() > 300 * MB * self.memory_factor and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assert_rss_below(300 * MB)
+
+    def test_a_large_message_is_not_mistaken_for_a_flood(self):
+        before = self.connections_metric("cut")
+        with Connection(self.server.port, timeout=20) as connection:
+            connection.greet()
+            body = raw_h2.message(wire.encode([(2, 1), (3, 2), (1, "{}" + " " * 6000000)]))
+            connection.send(frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 1, call_headers("/" + NAMES)))
+            window = 65535
+            for data in raw_h2.data_frames(1, body):
+                while window < len(data):
+                    kind, _, stream, payload = connection.read_frame()
+                    if kind == raw_h2.WINDOW_UPDATE and stream == 0:
+                        window += struct.unpack(">I", payload)[0]
+                window -= len(data) - 9
+                connection.send(data)
+                time.sleep(0.003)
+            answer = b"".join(payload for _, _, _, payload in connection.read_until_end(1))
+            self.assertIn(b"grpc-status", answer)
+        self.assertEqual(self.connections_metric("cut"), before)
 
     # ---- nesting ----
 
