@@ -92,6 +92,7 @@ class Decoded:
 
     def __init__(self, data):
         f = decode(inflate(data))
+        self._kept = None
         self.strings = [s.decode("utf-8", "replace") for s in f.get(6, [])]
 
         def one(fields, number, default=0):
@@ -107,22 +108,30 @@ class Decoded:
         functions = {}
         for raw in f.get(5, []):
             v = decode(raw)
-            functions[one(v, 1)] = (text(one(v, 2)), text(one(v, 4)))
+            functions[one(v, 1)] = (text(one(v, 2)), text(one(v, 4)), text(one(v, 3)), one(v, 5))
         mappings = {}
         for raw in f.get(3, []):
             v = decode(raw)
-            mappings[one(v, 1)] = text(one(v, 5))
+            # Where a symbolised mapping was loaded differs from process to process and says nothing about its stacks.
+            where = () if one(v, 7) else (one(v, 2), one(v, 3), one(v, 4))
+            mappings[one(v, 1)] = (text(one(v, 5)), text(one(v, 6)), one(v, 7), one(v, 8), one(v, 9), one(v, 10)) + where
+        nothing = ("",)
         self.locations = {}
+        self.exact = {}
         for raw in f.get(4, []):
             v = decode(raw)
-            lines = []
+            mapping = mappings.get(one(v, 2), nothing)
+            lines, exact = [], []
             for line in v.get(4, []):
                 lv = decode(line)
-                name, file = functions[one(lv, 1)]
+                name, file = functions[one(lv, 1)][:2]
                 lines.append((name, file, one(lv, 2)))
+                exact.append(functions[one(lv, 1)] + (one(lv, 2), mapping))
             if not lines:
-                lines.append(("0x%x" % (one(v, 3) & (1 << 64) - 1), mappings.get(one(v, 2), ""), None))
+                lines.append(("0x%x" % (one(v, 3) & (1 << 64) - 1), mapping[0], None))
+                exact.append((lines[0][0], mapping))
             self.locations[one(v, 1)] = lines
+            self.exact[id(lines)] = tuple(exact)
         self.samples = []
         for raw in f.get(2, []):
             v = decode(raw)
@@ -143,30 +152,30 @@ class Decoded:
 
     def kept(self):
         """Samples that survive normalisation: no negative value, not all zero, no dangling location."""
-        return [
-            s
-            for s in self.samples
-            if None not in s[0] and not any(v < 0 for v in s[1]) and any(s[1])
-        ]
+        if self._kept is None:
+            self._kept = [s for s in self.samples if None not in s[0] and min(s[1]) >= 0 and any(s[1])]
+        return self._kept
 
     def totals(self):
         return [sum(s[1][k] for s in self.kept()) for k in range(len(self.sample_types))]
 
-    def by_function(self, k, by_line=False):
-        """{name: (self, total)} of value k over kept samples; recursion counts once."""
+    def by_function(self, k, by_line=False, frame=lambda line: line[0]):
+        """{frame: (self, total)} of value k over kept samples; recursion counts once. A frame is a name, or the line."""
         flat, cum = collections.Counter(), collections.Counter()
         for stack, values, _ in self.kept():
-            frames = [line if by_line else line[0] for lines in stack for line in lines]
+            frames = [line if by_line else frame(line) for lines in stack for line in lines]
             if frames and values[k]:
                 flat[frames[0]] += values[k]
                 for name in set(frames):
                     cum[name] += values[k]
         return {name: (flat[name], cum[name]) for name in cum}
 
-    def by_stack(self, k):
-        """{leaf-first tuple of frames: value}."""
+    def by_stack(self, k, exact=False):
+        """{leaf-first tuple of frames: value}; exact: of locations, with all that a function and its mapping say."""
         out = collections.Counter()
         for stack, values, _ in self.kept():
-            if values[k]:
+            if values[k] and exact:
+                out[tuple(self.exact[id(lines)] for lines in stack)] += values[k]
+            elif values[k]:
                 out[tuple(line for lines in stack for line in lines)] += values[k]
         return dict(out)
