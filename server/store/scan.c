@@ -29,25 +29,33 @@ struct scan {
     hearth_read_row_fn *visit_row;
     hearth_read_total_fn *visit_total;
     void *context;
+    bool has_val0, has_column; /* of the answer */
+    uint16_t column;           /* of all rows, unless has_column */
     int64_t n_rows, n_bytes;
 };
 
 /* Which series of the hits belong to which column. */
 struct legs {
     size_t n_series[MAX_COLUMNS]; /* 0: no leg */
-    int32_t *series;              /* by column, then as in the hits */
-    int32_t *services;            /* distinct */
+    size_t n_legs;
+    int32_t *series;   /* by column, then as in the hits */
+    int32_t *services; /* distinct */
     size_t n_services;
 };
 
-/* %u: index in the array (from 1), column (from 0). A column that is a multiple of column 0 begins
- * with byte 1, others with 0: one comparison, a third cheaper for the whole row than looking at the
- * byte. */
-static const char LEG_ROWS_FIRST[] = "SELECT service_id, series_id, writer_id, ts, ids, vals[1],"
-                                     " NULL::bytea, %u";
-static const char LEG_ROWS[] = "SELECT service_id, series_id, writer_id, ts, ids, vals[%u],"
-                               " CASE WHEN vals[%u] >= '\\x01'::bytea THEN vals[1] END, %u";
-static const char LEG_TOTALS[] = "SELECT service_id, series_id, ts, totals[%u], %u";
+/*
+ * Answers have as few columns as can be: each costs libpq an allocation and a copy of its name for every
+ * row. Rows are (service_id, series_id and writer_id in one int8, ts, ids, vals[k]), then vals[0] when
+ * a leg may need it, then k when there are several legs; totals are (service_id, series_id, ts,
+ * totals[k]), then k likewise.
+ *
+ * A column that is a multiple of column 0 begins with byte 1, others with 0: one comparison, a third
+ * cheaper for the whole row than looking at the byte.
+ */
+static const char LEG_ROWS[] =
+    "SELECT service_id, series_id::int8 << 32 | writer_id, ts, ids, vals[%u]";
+static const char LEG_VAL0[] = ", CASE WHEN vals[%u] >= '\\x01'::bytea THEN vals[1] END";
+static const char LEG_TOTALS[] = "SELECT service_id, series_id, ts, totals[%u]";
 static const char LEG_WHERE[] = " FROM hearth_data.profile WHERE service_id = ANY ($1)"
                                 " AND series_id = ANY (($2::int4[])[%zu:%zu])"
                                 " AND ts BETWEEN $3 AND $4";
@@ -82,6 +90,7 @@ static enum hearth_status sort_into_legs(const struct hearth_series_hit *hits,
     for (size_t k = 0; k < MAX_COLUMNS; k++) {
         next[k] = at;
         at += legs->n_series[k];
+        legs->n_legs += legs->n_series[k] > 0;
     }
     for (size_t i = 0; i < n_hits; i++) {
         legs->series[next[hits[i].column]++] = hits[i].series_id;
@@ -89,15 +98,18 @@ static enum hearth_status sort_into_legs(const struct hearth_series_hit *hits,
     return HEARTH_OK;
 }
 
-static void append_leg(struct scan *scan, unsigned column)
+static void append_leg(struct scan *scan, const struct legs *legs, unsigned column)
 {
-    if (scan->visit_total != NULL) {
-        hearth_buf_printf(&scan->sql, LEG_TOTALS, column + 1, column);
-    } else if (column == 0) {
-        hearth_buf_printf(&scan->sql, LEG_ROWS_FIRST, column);
-    } else {
-        hearth_buf_printf(&scan->sql, LEG_ROWS, column + 1, column + 1, column);
+    hearth_buf_printf(&scan->sql, scan->visit_total != NULL ? LEG_TOTALS : LEG_ROWS, column + 1);
+    if (scan->has_val0) {
+        hearth_buf_printf(&scan->sql, column == 0 ? ", NULL::bytea" : LEG_VAL0, column + 1);
     }
+    if (legs->n_legs > 1) {
+        hearth_buf_printf(&scan->sql, ", %u", column);
+    } else {
+        scan->column = (uint16_t)column;
+    }
+    scan->has_column = legs->n_legs > 1;
 }
 
 static enum hearth_status build(struct scan *scan,
@@ -109,6 +121,7 @@ static enum hearth_status build(struct scan *scan,
 {
     struct legs legs;
     HEARTH_TRY(sort_into_legs(hits, n_hits, &scan->arena, &legs, err));
+    scan->has_val0 = scan->visit_row != NULL && legs.n_series[0] < n_hits;
     size_t at = 0;
     hearth_buf_cstr(&scan->sql, "SELECT * FROM (");
     for (unsigned k = 0; k < MAX_COLUMNS; k++) {
@@ -116,7 +129,7 @@ static enum hearth_status build(struct scan *scan,
             continue;
         }
         hearth_buf_cstr(&scan->sql, at == 0 ? "" : " UNION ALL ");
-        append_leg(scan, k);
+        append_leg(scan, &legs, k);
         hearth_buf_printf(&scan->sql, LEG_WHERE, at + 1, at + legs.n_series[k]);
         at += legs.n_series[k];
     }
@@ -135,26 +148,34 @@ static enum hearth_status build(struct scan *scan,
 
 /* ---- rows ---- */
 
+static uint16_t column_of(const struct scan *scan, const PGresult *result, int field)
+{
+    return scan->has_column ? (uint16_t)hearth_pg_i32(result, 0, field) : scan->column;
+}
+
 static enum hearth_status take_row(void *context, const PGresult *result, struct hearth_err *err)
 {
     struct scan *scan = context;
+    int64_t series_and_writer = hearth_pg_i64(result, 0, 1);
     struct hearth_read_row row = {
         .service_id = hearth_pg_i32(result, 0, 0),
-        .series_id = hearth_pg_i32(result, 0, 1),
-        .writer_id = hearth_pg_i32(result, 0, 2),
-        .column = (uint16_t)hearth_pg_i32(result, 0, 7),
-        .ts_ns = hearth_pg_i64(result, 0, 3),
-        .is_column0 = hearth_pg_i32(result, 0, 7) == 0,
-        .ids = hearth_pg_str(result, 0, 4),
-        .val = hearth_pg_str(result, 0, 5),
-        .val0 = hearth_pg_str(result, 0, 6),
+        .series_id = (int32_t)(series_and_writer >> 32),
+        .writer_id = (int32_t)(series_and_writer & INT32_MAX),
+        .column = column_of(scan, result, scan->has_val0 ? 6 : 5),
+        .ts_ns = hearth_pg_i64(result, 0, 2),
+        .ids = hearth_pg_str(result, 0, 3),
+        .val = hearth_pg_str(result, 0, 4),
     };
+    row.is_column0 = row.column == 0;
+    if (scan->has_val0) {
+        row.val0 = hearth_pg_str(result, 0, 5);
+    }
     scan->n_rows++;
     scan->n_bytes += (int64_t)(row.ids.n + row.val.n + row.val0.n);
     if (row.val.p == NULL) {
-        return HEARTH_FAIL(
-            err, HEARTH_CORRUPT, "a profile of series %d at %lld lacks value column %d",
-            (int)row.series_id, (long long)row.ts_ns, (int)hearth_pg_i32(result, 0, 7));
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "a profile of series %d at %lld lacks value column %u",
+                           (int)row.series_id, (long long)row.ts_ns, (unsigned)row.column);
     }
     return scan->visit_row(scan->context, &row, err);
 }
@@ -165,7 +186,7 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
     struct hearth_read_total total = {
         .service_id = hearth_pg_i32(result, 0, 0),
         .series_id = hearth_pg_i32(result, 0, 1),
-        .column = (uint16_t)hearth_pg_i32(result, 0, 4),
+        .column = column_of(scan, result, 4),
         .ts_ns = hearth_pg_i64(result, 0, 2),
     };
     scan->n_rows++;

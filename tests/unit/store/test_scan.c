@@ -176,8 +176,9 @@ see_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
     (void)err;
     struct hearth_buf bytes;
     hearth_buf_init(&bytes, 0);
-    hearth_buf_printf(&bytes, "%d %d %d %lld %d ", (int)row->service_id, (int)row->series_id,
-                      (int)row->writer_id, (long long)row->ts_ns, (int)row->is_column0);
+    hearth_buf_printf(&bytes, "%d %d %d %lld %d %d ", (int)row->service_id, (int)row->series_id,
+                      (int)row->writer_id, (long long)row->ts_ns, (int)row->column,
+                      (int)row->is_column0);
     see_text(&bytes, row->ids);
     see_text(&bytes, row->val);
     see_text(&bytes, row->val0);
@@ -220,6 +221,7 @@ static void expect(const struct hearth_series_hit *hits,
                 .series_id = r->series->ref.series_id,
                 .writer_id = r->writer_id,
                 .ts_ns = r->ts_ns,
+                .column = (uint16_t)k,
                 .is_column0 = k == 0,
                 .ids = {r->ids, r->n_ids},
                 .val = {r->vals[k], r->n_vals[k]},
