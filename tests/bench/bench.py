@@ -1,0 +1,334 @@
+#!/usr/bin/python3
+"""Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
+
+bench.py [--quick] [--json FILE] [--build DIR]
+
+One table (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
+cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
+medians. Every server and database is a private one below a temporary directory, on loopback.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVICES, PODS, PROFILES = 10, 8, 240
+TICK = os.sysconf("SC_CLK_TCK")
+
+# Recorded Go CPU profiles whose stacks are resampled: the shared ones when they are there, else our own.
+SHARED_SEEDS = [
+    "pprof/go-cpu-gdu-v1.pb.gz",
+    "pprof/go-cpu-concourse-60-deep.pb.gz",
+    "pprof/go-cpu-label-grpcmethod.pb.gz",
+    "pprof/go-cpu-prometheus-server-12k-samples.pb.gz",
+    "pprof/go-cpu-go-compiler-12k-samples.pb.gz",
+]
+LABEL_QUERIES = [
+    ("select", '{service_name="service-042"}', ""),
+    ("values", '{service_name="service-042"}', "pod"),
+    ("project", '{}', "service_name,__profile_type__"),
+    ("values", '{}', "pod"),
+    ("select", '{namespace="namespace-7", language="language-1", tier!="tier-2"}', ""),
+    ("select", '{service_name="service-042", pod=~".*(1|3)[0-9]$"}', ""),
+    ("select", '{pod=~".*[13]7$"}', ""),
+]
+OWN_SEEDS = ["tests/golden/pprof/go-cpu-labels.pb.gz"]
+
+
+def process_cpu(pid, with_children=False):
+    """Seconds of CPU; with those of children that have ended."""
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return sum(int(n) for n in fields[11 : 15 if with_children else 13]) / TICK
+
+
+def cluster_cpu(postmaster):
+    total = process_cpu(postmaster, True)
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit():
+                with open("/proc/%s/stat" % entry) as f:
+                    if int(f.read().rsplit(")", 1)[1].split()[1]) == postmaster:
+                        total += process_cpu(int(entry))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return total
+
+
+def resident_mib(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
+
+
+def say(text):
+    print("bench: " + text, file=sys.stderr, flush=True)
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.bin = pathlib.Path(options.build).resolve() / "bin"
+        self.rows, self.numbers = [], {}
+        os.environ["HEARTHD"] = str(self.bin / "hearthd")
+        sys.path.insert(0, str(ROOT / "tests" / "integration"))
+        import server
+
+        self.server_module = server
+        self.directory = server.temporary_directory()
+        self.pool = os.path.join(self.directory, "pool")
+        shared = [server.SHARED / name for name in SHARED_SEEDS]
+        self.has_shared = all(path.exists() for path in shared)
+        self.seeds = shared if self.has_shared else [ROOT / name for name in OWN_SEEDS]
+
+    # ---- the table ----
+
+    def row(self, what, value, unit, floor=None, goal="", digits=1, note=""):
+        ratio = value / floor if floor else None
+        self.rows.append(
+            "| %s | %s %s%s | %s | %s | %s |"
+            % (
+                what,
+                format(value, ",.%df" % digits),
+                unit,
+                " (%s)" % note if note else "",
+                "%s %s" % (format(floor, ",.%df" % digits), unit) if floor else "",
+                "%.2f" % ratio if ratio else "",
+                goal,
+            )
+        )
+        self.numbers[what] = {"value": value, "unit": unit, "floor": floor, "ratio": ratio, "goal": goal, "note": note}
+
+    def print_table(self):
+        print("| what | measured | floor, same run | ratio | goal |\n|---|---|---|---|---|")
+        print("\n".join(self.rows))
+
+    # ---- helpers ----
+
+    def tool(self, name, *arguments):
+        done = subprocess.run([str(self.bin / name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            raise SystemExit("bench: %s failed" % name)
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    def cpu(self):
+        """(hearthd, PostgreSQL) in microseconds."""
+        return 1e6 * process_cpu(self.server.process.pid), 1e6 * cluster_cpu(self.postmaster)
+
+    def stages(self):
+        text = self.server.http("GET", "/metrics")[2].decode()
+        found = re.findall(r'hearth_ingest_cpu_nanoseconds_total\{stage="(\w+)"\} (\d+)', text)
+        return {name: int(ns) / 1000 for name, ns in found}, int(re.search(r"\nhearth_commit_batches_total (\d+)", text)[1])
+
+    def target(self):
+        return "127.0.0.1:%d" % self.server.port
+
+    # ---- ingest ----
+
+    def push(self, how, in_flight, seconds, rate=0):
+        """What one push cost, in microseconds of CPU, and what the generator saw."""
+        stages, batches = self.stages()
+        hearthd, postgres = self.cpu()
+        seen = self.tool("bench_load", how, self.target(), self.pool, PODS, in_flight, seconds, rate)[0]
+        if seen["failed"]:
+            say("%d pushes failed: %s" % (seen["failed"], seen["error"]))
+        hearthd_after, postgres_after = self.cpu()
+        stages_after, batches_after = self.stages()
+        n = seen["ok"]
+        seen["stages"] = {name: (us - stages.get(name, 0)) / n for name, us in stages_after.items()}
+        seen["hearthd"] = (hearthd_after - hearthd) / n
+        seen["postgres"] = (postgres_after - postgres) / n
+        seen["cpu"] = seen["hearthd"] + seen["postgres"]
+        seen["stages"]["transport"] = seen["hearthd"] - sum(seen["stages"].values())
+        seen["batch"] = n / max(1, batches_after - batches)
+        return seen
+
+    def ingest(self):
+        quick = self.options.quick
+        rounds, seconds = (2, 4) if quick else (5, 6)
+        say("warming the dictionaries")
+        self.push("push", 64, 4 if quick else 8)
+        floors, pushes = [], []
+        for i in range(rounds):
+            say("ingest, round %d of %d" % (i + 1, rounds))
+            floors.append(self.tool("bench_floor", self.pool, 1)[0])
+            pushes.append(self.push("push", 128, seconds))
+        http = self.push("http", 16, seconds)
+        self.numbers["rss under load"] = resident_mib(self.server.process.pid)
+
+        def middle(get):
+            return statistics.median(get(floor, push) for floor, push in zip(floors, pushes))
+
+        body = floors[0]
+        self.numbers["bodies"] = body
+        inflate, scan = middle(lambda f, p: f["inflate_us"]), middle(lambda f, p: f["inflate_scan_us"])
+        ratio = middle(lambda f, p: p["cpu"] / f["inflate_us"])
+        cpu = middle(lambda f, p: p["cpu"])
+        self.row("floor: inflate these bodies (libdeflate)", inflate, "us")
+        self.row("floor: inflate and scan", scan, "us", inflate)
+        self.row("ingest over gRPC, committed, all CPU of a profile", cpu, "us", inflate, "ratio <= 2.2",
+                 note="median ratio %.2f; batches of %.0f" % (ratio, middle(lambda f, p: p["batch"])))
+        self.row("the same beside inflate and scan", cpu, "us", scan)
+        self.row("profiles per second and core", 1e6 / cpu, "/s", None, ">= 4,300 where inflate takes 100 us", 0,
+                 note="%.0f/s acknowledged" % middle(lambda f, p: p["ok"] / p["seconds"]))
+        for stage in ("transport", "inflate", "scan", "resolve", "encode", "commit"):
+            self.row("- of it " + stage, middle(lambda f, p: p["stages"][stage]), "us",
+                     {"inflate": inflate, "scan": scan - inflate}.get(stage))
+        self.row("- of it PostgreSQL", middle(lambda f, p: p["postgres"]), "us", None, "<= 5 %",
+                 note="%.1f %%" % (100 * middle(lambda f, p: p["postgres"] / p["cpu"])))
+        self.row("ingest over HTTP/1.1 (Connect), all CPU of a profile", http["cpu"], "us", inflate,
+                 note="transport %.1f us" % http["stages"]["transport"])
+        for rate in (1000, 5000):
+            say("ingest at %d/s" % rate)
+            seen = self.push("push", 2000, 4 if quick else 8, rate)
+            served = seen["ok"] / seen["seconds"]
+            self.row("offered %s/s: acknowledged after, p99" % format(rate, ","), seen["p99_ms"], "ms", None,
+                     "<= 10 ms + fsync" if rate == 5000 else "",
+                     note="p50 %.1f; %.0f/s served; batches of %.1f; PostgreSQL %.1f us"
+                     % (seen["p50_ms"], served, seen["batch"], seen["postgres"]))
+
+    def disk(self):
+        """Before the rows of load_store, whose profiles repeat."""
+        tables = self.server.sql(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)) FILTER (WHERE p.relname = 'profile'), 0),"
+            " coalesce(sum(pg_total_relation_size(c.oid)) FILTER (WHERE p.relname = 'dict_chunk'), 0)"
+            " FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent"
+        )[0]
+        rows = int(self.server.sql("SELECT count(*) FROM hearth_data.profile")[0][0])
+        profile, chunks = int(tables[0]), int(tables[1])
+        self.row("bytes of a profile on disk, with index and dictionary", (profile + chunks) / rows, "B", None, "<= 1,100", 0,
+                 note="%d rows; rows %.0f, dictionaries %.0f; gz body %.0f"
+                 % (rows, profile / rows, chunks / rows, self.numbers["bodies"]["gz_bytes"]))
+
+    # ---- queries ----
+
+    def ask(self, what, method, fields, floor=None, goal=""):
+        import wire
+
+        request = wire.encode(fields)
+        size = len(self.server.grpc_bytes(method, request)[0])
+        for _ in range(2):
+            self.server.grpc_bytes(method, request)
+        walls, began = [], time.monotonic()
+        before = self.cpu()
+        least = 0.4 if self.options.quick else 1.2
+        while len(walls) < 5 or (time.monotonic() - began < least and len(walls) < 200):
+            start = time.monotonic()
+            self.server.grpc_bytes(method, request)
+            walls.append(1000 * (time.monotonic() - start))
+        after = self.cpu()
+        hearthd, postgres = ((b - a) / 1000 / len(walls) for a, b in zip(before, after))
+        self.row(what, statistics.median(walls), "ms", floor, goal,
+                 note="best %.1f; CPU %.1f + PostgreSQL %.1f; answer %.0f KB" % (min(walls), hearthd, postgres, size / 1024))
+
+    def queries(self):
+        import questions
+
+        quick = self.options.quick
+        now = int(time.time())
+        sets = ["focus:10:86400:0:%d" % (60 if quick else 15), "wide:200:3600:0:15"]
+        if not quick:
+            sets.append("wide:200:86400:3600:60")
+        say("loading rows for queries")
+        began = time.monotonic()
+        loaded = self.tool("bench_load_store", self.server.postgres_url(), self.pool, now, *sets)
+        n = sum(line["rows"] for line in loaded)
+        self.numbers["load_store"] = loaded
+        say("%d rows in %.1f s" % (n, time.monotonic() - began))
+        self.server.sql("VACUUM (ANALYZE)")  # what autovacuum does to a closed leaf sooner or later
+        focus_us = 1000 * loaded[0]["merge_ms"] / loaded[0]["rows"]
+        wide_us = 1000 * loaded[1]["merge_ms"] / loaded[1]["rows"]
+        step = 60 if quick else 15
+        merge = questions.QUERIER + "SelectMergeStacktraces"
+
+        def graph(service, seconds):
+            return [(1, questions.CPU), (2, '{service_name="%s"}' % service), (3, 1000 * (now - seconds)), (4, 1000 * now)]
+
+        for seconds, name, goal in ((900, "15 min", ""), (3600, "1 h", "5 ms"), (86400, "24 h", "20 ms with roll-ups")):
+            rows = 10 * seconds // step
+            self.ask("flame graph, 10 pods %s (%s rows)" % (name, format(rows, ",")), merge, graph("focus", seconds),
+                     rows * focus_us / 1000, goal)
+        for seconds, name, goal in ((900, "15 min", "20 ms"), (3600, "1 h", "40 ms with roll-ups")):
+            rows = 200 * seconds // 15
+            self.ask("flame graph, 200 series %s (%s rows)" % (name, format(rows, ",")), merge, graph("wide", seconds),
+                     rows * wide_us / 1000, goal)
+        series = questions.QUERIER + "SelectSeries"
+        for service, seconds, name, goal in (
+            ("focus", 86400, "10 x 24 h", ""),
+            ("wide", 3600, "200 x 1 h", ""),
+            ("wide", 86400, "200 x 24 h", "15 ms with totals blocks"),
+        ):
+            if quick and (service, seconds) == ("wide", 86400):
+                continue
+            self.ask("SelectSeries %s, step 60 s, by pod" % name, series, graph(service, seconds) + [(5, "pod"), (6, 60.0)],
+                     None, goal)
+
+    def small_calls(self):
+        seconds = 2 if self.options.quick else 4
+        for what, how, path, in_flight, goal in (
+            ("Health/Check over gRPC, CPU of a call", "call", "/grpc.health.v1.Health/Check", 64, "<= 15 us"),
+            ("ProfileTypes over HTTP/1.1 JSON, CPU of a call", "post", "/querier.v1.QuerierService/ProfileTypes", 16, ""),
+        ):
+            say(what)
+            before = self.cpu()
+            seen = self.tool("bench_load", how, self.target(), path, in_flight, seconds)[0]
+            after = self.cpu()
+            self.row(what, (after[0] - before[0]) / seen["ok"], "us", None, goal,
+                     note="%.0f/s; PostgreSQL %.1f us; p99 %.1f ms"
+                     % (seen["ok"] / seen["seconds"], (after[1] - before[1]) / seen["ok"], seen["p99_ms"]))
+
+    def label_index(self):
+        say("label index of 100,000 series")
+        done = subprocess.run([str(self.bin / "bench_label_index")], stdout=subprocess.PIPE, text=True)
+        for line in done.stdout.splitlines():
+            found = re.match(r"(\w+)\s+(\{.*\})\s+(\S*)\s+(\d+)\s+([\d.]+)\s+[\d.]+$", line)
+            if found and (found[1], found[2], found[3]) in LABEL_QUERIES:
+                self.row("label index, 100,000 series: %s %s %s" % found.group(1, 2, 3), float(found[5]), "ms", None,
+                         "<= 1 ms", 3, note="%s answers" % found[4])
+
+    def run(self):
+        quick = self.options.quick
+        say("making profiles from %s recordings" % ("the shared" if self.has_shared else "our own"))
+        self.tool("bench_make_pool", self.pool, SERVICES, 60 if quick else PROFILES, *self.seeds)
+        self.server = self.server_module.Server(directory=self.directory)
+        self.postmaster = self.server.postmaster_pid()
+        time.sleep(1)
+        idle = resident_mib(self.server.process.pid)
+        self.ingest()
+        self.row("resident memory of hearthd: idle", idle, "MiB")
+        self.row("resident memory of hearthd: after ingest under load", self.numbers["rss under load"], "MiB")
+        self.disk()
+        self.small_calls()
+        self.queries()
+        self.row("resident memory of hearthd: after the queries", resident_mib(self.server.process.pid), "MiB")
+        self.label_index()
+        self.server.terminate()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers there")
+    parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
+    bench = Bench(parser.parse_args())
+    began = time.monotonic()
+    bench.run()
+    body = bench.numbers["bodies"]
+    print("Profiles: %.1f KB gz, %.0f KB plain, %.0f samples, resampled from %s recordings; %d processors, load %.1f.\n"
+          % (body["gz_bytes"] / 1000, body["raw_bytes"] / 1000, body["samples"],
+             "shared" if bench.has_shared else "our own small", os.cpu_count(), os.getloadavg()[0]))
+    bench.print_table()
+    say("%.0f s" % (time.monotonic() - began))
+    if bench.options.json:
+        with open(bench.options.json, "w") as f:
+            json.dump(bench.numbers, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
