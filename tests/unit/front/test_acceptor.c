@@ -61,6 +61,8 @@ static struct hearth_acceptor *start(size_t max_connections, int64_t timeout_ns)
         .listen = listen,
         .max_connections = max_connections,
         .first_bytes_timeout_ns = timeout_ns,
+        .max_message_bytes = 1u << 20,
+        .max_unread_bytes = 64u << 20,
         .take_grpc = take,
         .grpc_context = &g_grpc,
         .take_http = take,
@@ -222,6 +224,85 @@ static void knows_peers_by_descriptor(void **state)
     hearth_peers_free(peers);
 }
 
+/* A connected pair over TCP; [0] is the server's end, entered as a gRPC connection. */
+static void connect_pair(struct hearth_peers *peers, int pair[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t n = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+    pair[1] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(pair[1], (struct sockaddr *)&address, n), 0);
+    pair[0] = accept(listener, NULL, NULL);
+    assert_true(pair[0] >= 0);
+    (void)close(listener);
+    struct sockaddr_storage storage = {0};
+    memcpy(&storage, &address, sizeof address);
+    hearth_peers_add(peers, pair[0], &storage);
+    hearth_peers_set_grpc(peers, pair[0]);
+}
+
+static void pass_bytes(const int pair[2], size_t n_bytes)
+{
+    char bytes[4096] = {0};
+    for (size_t n = 0; n < n_bytes; n += sizeof bytes) {
+        assert_int_equal(send(pair[1], bytes, sizeof bytes, MSG_NOSIGNAL), (ssize_t)sizeof bytes);
+        assert_int_equal(recv(pair[0], bytes, sizeof bytes, MSG_WAITALL), (ssize_t)sizeof bytes);
+    }
+}
+
+static void a_connection_that_receives_without_progress_is_cut(void **state)
+{
+    (void)state;
+    const uint64_t slack = 64 * 1024, message = 1024 * 1024, total = UINT64_MAX;
+    struct hearth_peers *peers;
+    assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
+    int pair[2];
+    connect_pair(peers, pair);
+    pass_bytes(pair, 60 * 1024);
+    assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
+    hearth_peers_progress(peers, pair[0]); /* a call: what came before it is forgotten */
+    assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
+    hearth_peers_reading(peers, pair[0], 1); /* a message may come now */
+    pass_bytes(pair, 1000 * 1024);
+    assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
+    hearth_peers_reading(peers, pair[0], -1);
+    assert_int_equal(hearth_peers_guard(peers, slack, message, total), 1);
+    char byte;
+    assert_int_equal(recv(pair[1], &byte, 1, 0), -1);
+    assert_int_equal(errno, ECONNRESET);
+    assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0); /* once */
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    hearth_peers_free(peers);
+}
+
+static void over_the_sum_the_worst_connection_is_cut(void **state)
+{
+    (void)state;
+    struct hearth_peers *peers;
+    assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
+    int small[2], large[2];
+    connect_pair(peers, small);
+    connect_pair(peers, large);
+    pass_bytes(small, 40 * 1024);
+    pass_bytes(large, 80 * 1024);
+    assert_int_equal(hearth_peers_guard(peers, UINT32_MAX, 0, 120 * 1024), 0);
+    assert_int_equal(hearth_peers_guard(peers, UINT32_MAX, 0, 100 * 1024), 1);
+    char byte;
+    assert_int_equal(recv(large[1], &byte, 1, 0), -1);
+    pass_bytes(small, 4096); /* this one lives */
+    assert_int_equal(hearth_peers_guard(peers, UINT32_MAX, 0, 100 * 1024), 0);
+    for (size_t i = 0; i < 2; i++) {
+        (void)close(small[i]);
+        (void)close(large[i]);
+    }
+    hearth_peers_free(peers);
+}
+
 static void parses_listen_addresses(void **state)
 {
     char host[256], port[8];
@@ -264,6 +345,8 @@ int main(void)
         cmocka_unit_test(silent_and_half_said_connections_time_out),
         cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
         cmocka_unit_test(knows_peers_by_descriptor),
+        cmocka_unit_test(a_connection_that_receives_without_progress_is_cut),
+        cmocka_unit_test(over_the_sum_the_worst_connection_is_cut),
         cmocka_unit_test(parses_listen_addresses),
         cmocka_unit_test(an_address_in_use_says_so),
     };
