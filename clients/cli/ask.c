@@ -81,7 +81,8 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
         *ret_type = cli->type;
         return HEARTH_OK;
     }
-    Types__V1__LabelValuesRequest request = TYPES__V1__LABEL_VALUES_REQUEST__INIT;
+    Types__V1__LabelValuesRequest request;
+    types__v1__label_values_request__init(&request);
     char name[] = HEARTH_LABEL_PROFILE_TYPE;
     char *matchers[] = {hearth_arena_strndup(&cli->arena, selector, strlen(selector))};
     request.name = name;
@@ -117,8 +118,8 @@ enum hearth_status cli_ask_profile(struct cli *cli,
                                    struct hearth_str *ret_wire,
                                    struct hearth_profile *ret_profile)
 {
-    Querier__V1__SelectMergeProfileRequest request =
-        QUERIER__V1__SELECT_MERGE_PROFILE_REQUEST__INIT;
+    Querier__V1__SelectMergeProfileRequest request;
+    querier__v1__select_merge_profile_request__init(&request);
     request.profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
     request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
     if (request.profile_typeid == NULL || request.label_selector == NULL) {

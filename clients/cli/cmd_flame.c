@@ -203,8 +203,8 @@ ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, ret_type));
-    Querier__V1__SelectMergeStacktracesRequest request =
-        QUERIER__V1__SELECT_MERGE_STACKTRACES_REQUEST__INIT;
+    Querier__V1__SelectMergeStacktracesRequest request;
+    querier__v1__select_merge_stacktraces_request__init(&request);
     request.profile_typeid = hearth_arena_strndup(&cli->arena, *ret_type, strlen(*ret_type));
     request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
     request.start = cli->from_ms;

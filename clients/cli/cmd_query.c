@@ -36,7 +36,8 @@ static void list_names(char *const *names, size_t n, struct hearth_buf *out)
 enum cli_exit cli_types(struct cli *cli)
 {
     enum hearth_status status = cli_resolve_range(cli);
-    Querier__V1__ProfileTypesRequest request = QUERIER__V1__PROFILE_TYPES_REQUEST__INIT;
+    Querier__V1__ProfileTypesRequest request;
+    querier__v1__profile_types_request__init(&request);
     request.start = cli->from_ms;
     request.end = cli->to_ms;
     Querier__V1__ProfileTypesResponse *answer = NULL;
@@ -75,7 +76,8 @@ one_matcher(struct cli *cli, size_t arg, char ***ret_matchers, struct hearth_err
 
 enum cli_exit cli_labels(struct cli *cli)
 {
-    Types__V1__LabelNamesRequest request = TYPES__V1__LABEL_NAMES_REQUEST__INIT;
+    Types__V1__LabelNamesRequest request;
+    types__v1__label_names_request__init(&request);
     Types__V1__LabelNamesResponse *answer = NULL;
     enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
     if (status == HEARTH_OK) {
@@ -104,7 +106,8 @@ enum cli_exit cli_values(struct cli *cli)
     if (cli->n_args == 0) {
         return cli_usage("query values needs a label name");
     }
-    Types__V1__LabelValuesRequest request = TYPES__V1__LABEL_VALUES_REQUEST__INIT;
+    Types__V1__LabelValuesRequest request;
+    types__v1__label_values_request__init(&request);
     Types__V1__LabelValuesResponse *answer = NULL;
     enum hearth_status status = one_matcher(cli, 1, &request.matchers, &cli->err);
     if (status == HEARTH_OK) {
@@ -151,7 +154,8 @@ static char **by_names(struct cli *cli)
 
 enum cli_exit cli_series(struct cli *cli)
 {
-    Querier__V1__SeriesRequest request = QUERIER__V1__SERIES_REQUEST__INIT;
+    Querier__V1__SeriesRequest request;
+    querier__v1__series_request__init(&request);
     Querier__V1__SeriesResponse *answer = NULL;
     enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
     if (status == HEARTH_OK) {
@@ -283,7 +287,8 @@ static enum hearth_status ask_timeline(struct cli *cli,
 
 enum cli_exit cli_timeline(struct cli *cli)
 {
-    Querier__V1__SelectSeriesRequest request = QUERIER__V1__SELECT_SERIES_REQUEST__INIT;
+    Querier__V1__SelectSeriesRequest request;
+    querier__v1__select_series_request__init(&request);
     Querier__V1__SelectSeriesResponse *answer = NULL;
     enum hearth_status status = ask_timeline(cli, &request, &answer);
     if (status != HEARTH_OK) {

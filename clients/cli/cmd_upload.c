@@ -242,11 +242,14 @@ static enum hearth_status push(struct cli *cli, struct upload *u)
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
     enum hearth_status status = hearth_gzip(hearth_buf_view(&u->wire), 6, &packed, &cli->err);
-    Push__V1__RawSample sample = PUSH__V1__RAW_SAMPLE__INIT;
+    Push__V1__RawSample sample;
+    push__v1__raw_sample__init(&sample);
     Push__V1__RawSample *samples[] = {&sample};
-    Push__V1__RawProfileSeries one = PUSH__V1__RAW_PROFILE_SERIES__INIT;
+    Push__V1__RawProfileSeries one;
+    push__v1__raw_profile_series__init(&one);
     Push__V1__RawProfileSeries *series[] = {&one};
-    Push__V1__PushRequest request = PUSH__V1__PUSH_REQUEST__INIT;
+    Push__V1__PushRequest request;
+    push__v1__push_request__init(&request);
     if (status == HEARTH_OK) {
         status = add_labels(cli, u, &one);
     }

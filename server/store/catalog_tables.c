@@ -331,11 +331,11 @@ enum hearth_status hearth_group_settle(struct hearth_group *group,
     uint32_t *index = NULL;
     size_t n = 0;
     hearth_pg_params_init(&params, &group->arena);
-    for (int table = first; table <= (int)last; table++) {
+    for (int table = (int)first; table <= (int)last; table++) {
         HEARTH_TRY(key_params(group, &group->tables[table], &params, &index, &n));
     }
     HEARTH_TRY(ask(group, last == HEARTH_GROUP_SERIES ? SQL_FIND_SERIES : SQL_FIND_PARTS, &params));
-    for (int table = first; table <= (int)last; table++) {
+    for (int table = (int)first; table <= (int)last; table++) {
         HEARTH_TRY(add_missing(group, (enum hearth_group_table)table));
     }
     return HEARTH_OK;
