@@ -318,5 +318,5 @@ int main(int argc, char **argv)
     }
     hearth_arena_release(&cli->arena);
     hearth_mem_free(cli);
-    return code;
+    return (int)code;
 }

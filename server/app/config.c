@@ -288,10 +288,10 @@ static bool is_client_variable(const char *flag)
 }
 
 static enum hearth_status
-load_environment(struct hearth_config *config, char *const *environ, struct hearth_err *err)
+load_environment(struct hearth_config *config, char *const *environment, struct hearth_err *err)
 {
-    for (; *environ != NULL; environ++) {
-        struct hearth_str pair = hearth_str_c(*environ);
+    for (; *environment != NULL; environment++) {
+        struct hearth_str pair = hearth_str_c(*environment);
         size_t eq = hearth_str_find(pair, '=', 0);
         char flag[64];
         if (eq == pair.n || !flag_of_variable(hearth_str_n(pair.p, eq), flag) ||
@@ -446,7 +446,7 @@ default_data_dir(struct hearth_config *config, bool root, struct hearth_err *err
 enum hearth_status hearth_config_load(struct hearth_config *config,
                                       int argc,
                                       char *const *argv,
-                                      char *const *environ,
+                                      char *const *environment,
                                       struct hearth_err *err)
 {
     *config = (struct hearth_config){0};
@@ -467,7 +467,7 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
     if (file != NULL) {
         HEARTH_TRY(load_file(config, file, err));
     }
-    HEARTH_TRY(load_environment(config, environ, err));
+    HEARTH_TRY(load_environment(config, environment, err));
     HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
     HEARTH_TRY(default_data_dir(config, geteuid() == 0, err));
     HEARTH_TRY(check(config, err));

@@ -35,13 +35,13 @@ struct hearth_config {
     bool want_help, want_version, want_print;
 };
 
-/* argv[0] is skipped. environ as of environ(7). INVALID_ARGUMENT with source, key and reason.
+/* argv[0] is skipped. environment as of environ(7). INVALID_ARGUMENT with source, key and reason.
  * Release in any case. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config,
                                       int argc,
                                       char *const *argv,
-                                      char *const *environ,
+                                      char *const *environment,
                                       struct hearth_err *err);
 void hearth_config_release(struct hearth_config *config);
 
