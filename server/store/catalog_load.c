@@ -7,9 +7,8 @@
  * costs one round trip. A refresh that fails half-way has added rows without moving the version;
  * the next one adds them again, which changes nothing.
  *
- * Hours are the mass (series x hours of the retention), so they come as one array per tenant and
- * hour, and at the first load in windows, so that PostgreSQL never gathers more than WINDOW_HOURS
- * of them.
+ * Hours are the mass (series times hours of the retention), so they come as one array per tenant and
+ * hour: half the CPU of a row each, and bounded in PostgreSQL by work_mem.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
@@ -18,7 +17,6 @@
 
 /* Rows applied under one write lock: about a millisecond, queries go in between. */
 #define ROWS_PER_LOCK 2048
-#define WINDOW_SHIFT  5 /* hour >> 5: 32 hours, also for hours before 1970 */
 
 struct load {
     struct hearth_catalog *catalog;
@@ -160,15 +158,9 @@ static const struct {
      apply_series},
 };
 
-static const char SQL_WINDOWS[] = "SELECT DISTINCT hour >> $3 FROM hearth_data.series_hour"
-                                  " WHERE version > $1 AND version <= $2 ORDER BY 1";
 static const char SQL_HOURS[] = "SELECT tenant_id, hour, array_agg(series_id)"
                                 " FROM hearth_data.series_hour"
                                 " WHERE version > $1 AND version <= $2 GROUP BY 1, 2";
-static const char SQL_HOURS_OF_WINDOW[] =
-    "SELECT tenant_id, hour, array_agg(series_id) FROM hearth_data.series_hour"
-    " WHERE version > $1 AND version <= $2 AND hour BETWEEN $3 AND $4 GROUP BY 1, 2";
-
 static enum hearth_status
 apply_rows(struct load *load, const PGresult *rows, apply_row_fn *apply, struct hearth_err *err)
 {
@@ -216,52 +208,15 @@ static enum hearth_status visit_hour(void *context, const PGresult *row, struct 
     return apply_rows(context, row, apply_hour, err);
 }
 
-static enum hearth_status stream_hours(struct load *load,
-                                       const char *sql,
-                                       const struct hearth_pg_params *params,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
-{
-    return hearth_pg_stream(load->pg, sql, params, load->cancel, visit_hour, load, ret_fault, err);
-}
-
-static enum hearth_status load_hours_by_window(struct load *load,
-                                               struct hearth_arena *arena,
-                                               enum hearth_pg_fault *ret_fault,
-                                               struct hearth_err *err)
-{
-    struct hearth_pg_params params;
-    versions_param(load, arena, &params);
-    hearth_pg_param_i32(&params, WINDOW_SHIFT);
-    PGresult *windows = NULL;
-    HEARTH_TRY(
-        hearth_pg_exec(load->pg, SQL_WINDOWS, &params, load->cancel, &windows, ret_fault, err));
-    enum hearth_status status = HEARTH_OK;
-    for (int i = 0; i < PQntuples(windows) && status == HEARTH_OK; i++) {
-        /* The window of an int4 hour: its first and last hour fit int4 too. */
-        int64_t first = (int64_t)hearth_pg_i32(windows, i, 0) * (1 << WINDOW_SHIFT);
-        versions_param(load, arena, &params);
-        hearth_pg_param_i32(&params, (int32_t)first);
-        hearth_pg_param_i32(&params, (int32_t)(first + (1 << WINDOW_SHIFT) - 1));
-        status = stream_hours(load, SQL_HOURS_OF_WINDOW, &params, ret_fault, err);
-    }
-    PQclear(windows);
-    return status;
-}
-
 static enum hearth_status
 load_hours(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct hearth_arena arena; /* the row's arena is reset while the statement streams */
+    struct hearth_arena arena; /* not the row's, which is reset while the statement streams */
+    struct hearth_pg_params params;
     hearth_arena_init(&arena, 0);
-    enum hearth_status status;
-    if (load->from == 0) {
-        status = load_hours_by_window(load, &arena, ret_fault, err);
-    } else {
-        struct hearth_pg_params params;
-        versions_param(load, &arena, &params);
-        status = stream_hours(load, SQL_HOURS, &params, ret_fault, err);
-    }
+    versions_param(load, &arena, &params);
+    enum hearth_status status = hearth_pg_stream(load->pg, SQL_HOURS, &params, load->cancel,
+                                                 visit_hour, load, ret_fault, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -337,6 +292,15 @@ static enum hearth_status finish(struct load *load, struct hearth_err *err)
     return HEARTH_OK;
 }
 
+static enum hearth_status
+load_tables(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
+        HEARTH_TRY(load_table(load, TABLES[i].sql, TABLES[i].apply, ret_fault, err));
+    }
+    return load_hours(load, ret_fault, err);
+}
+
 static enum hearth_status load_on(void *context,
                                   struct hearth_pg *pg,
                                   enum hearth_pg_fault *ret_fault,
@@ -352,13 +316,14 @@ static enum hearth_status load_on(void *context,
         HEARTH_TRY(start_over(load, err));
     }
     hearth_catalog_note(load->catalog, load->upto);
-    if (load->upto == load->from) {
-        return load->catalog->is_partial ? finish(load, err) : HEARTH_OK;
+    if (load->upto > load->from) {
+        /* Everything may take longer than a query may: a timeout would only make it start again. */
+        int64_t timeout_ms = pg->timeout_ms;
+        pg->timeout_ms = load->from == 0 ? 0 : timeout_ms;
+        enum hearth_status status = load_tables(load, ret_fault, err);
+        pg->timeout_ms = timeout_ms;
+        HEARTH_TRY(status);
     }
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
-        HEARTH_TRY(load_table(load, TABLES[i].sql, TABLES[i].apply, ret_fault, err));
-    }
-    HEARTH_TRY(load_hours(load, ret_fault, err));
     return finish(load, err);
 }
 
