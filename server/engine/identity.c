@@ -12,6 +12,10 @@
 
 #define GODELTA "godeltaprof_"
 
+/* A message is one line of bounded length: what it quotes must leave room for what it says. */
+#define MAX_QUOTED_LABELS 128
+#define MAX_QUOTED_NAME   64
+
 static const char *const g_reserved[] = {
     HEARTH_LABEL_NAME,
     HEARTH_LABEL_PROFILE_TYPE,
@@ -42,10 +46,15 @@ static const char *labels_text(const struct hearth_push_series *series, struct h
     struct hearth_labels labels = {series->labels, series->n_labels};
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    hearth_labels_format(&labels, 256, &text);
+    hearth_labels_format(&labels, MAX_QUOTED_LABELS, &text);
     char *copy = hearth_arena_strndup(arena, text.p, text.n);
     hearth_buf_release(&text);
     return copy == NULL ? "{...}" : copy;
+}
+
+static struct hearth_str quoted_name(struct hearth_str name)
+{
+    return hearth_str_n(name.p, name.n > MAX_QUOTED_NAME ? MAX_QUOTED_NAME : name.n);
 }
 
 static enum hearth_status check_label(const struct hearth_limits *limits,
@@ -64,16 +73,16 @@ static enum hearth_status check_label(const struct hearth_limits *limits,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' has label name too long: '" HEARTH_STR_FMT
                            "' (%zu bytes, limit max-label-name-bytes %lld)",
-                           labels_text(series, arena), HEARTH_STR_ARG(label->name), label->name.n,
-                           (long long)limits->max_label_name_bytes);
+                           labels_text(series, arena), HEARTH_STR_ARG(quoted_name(label->name)),
+                           label->name.n, (long long)limits->max_label_name_bytes);
     }
     if (limits->max_label_value_bytes > 0 &&
         label->value.n > (uint64_t)limits->max_label_value_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' has label value too long: '" HEARTH_STR_FMT
                            "' (%zu bytes, limit max-label-value-bytes %lld)",
-                           labels_text(series, arena), HEARTH_STR_ARG(label->name), label->value.n,
-                           (long long)limits->max_label_value_bytes);
+                           labels_text(series, arena), HEARTH_STR_ARG(quoted_name(label->name)),
+                           label->value.n, (long long)limits->max_label_value_bytes);
     }
     return HEARTH_OK;
 }
@@ -114,10 +123,10 @@ static enum hearth_status sort_labels(const struct hearth_push_series *series,
     hearth_labels_sort(&sorted);
     for (size_t i = 1; i < sorted.n; i++) {
         if (hearth_str_eq(sorted.v[i - 1].name, sorted.v[i].name)) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "profile with labels '%s' has duplicate label name: '" HEARTH_STR_FMT
-                               "'",
-                               labels_text(series, arena), HEARTH_STR_ARG(sorted.v[i].name));
+            return HEARTH_FAIL(
+                err, HEARTH_INVALID_ARGUMENT,
+                "profile with labels '%s' has duplicate label name: '" HEARTH_STR_FMT "'",
+                labels_text(series, arena), HEARTH_STR_ARG(quoted_name(sorted.v[i].name)));
         }
     }
     *ret_sorted = sorted;
@@ -144,6 +153,19 @@ static void keep_own_labels(struct hearth_labels *labels, uint64_t *discards)
     labels->n = n;
 }
 
+/* Put a label of ours into sorted labels, which have room; theirs of that name gives way. */
+static void put_label(struct hearth_labels *labels, const char *name, struct hearth_str value)
+{
+    for (size_t i = 0; i < labels->n; i++) {
+        if (hearth_str_eq_c(labels->v[i].name, name)) {
+            labels->v[i].value = value;
+            return;
+        }
+    }
+    labels->v[labels->n++] = (struct hearth_label){hearth_str_c(name), value};
+    hearth_labels_sort(labels);
+}
+
 enum hearth_status hearth_identity_make(const struct hearth_ingest_options *options,
                                         const struct hearth_push_series *series,
                                         struct hearth_str app_name,
@@ -160,6 +182,8 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
     for (size_t i = 0; i < series->n_labels; i++) {
         HEARTH_TRY(check_label(limits, series, &series->labels[i], arena, err));
     }
+    const struct hearth_label app = {HEARTH_STR("app_name"), app_name};
+    HEARTH_TRY(check_label(limits, series, &app, arena, err));
     struct hearth_labels labels;
     HEARTH_TRY(sort_labels(series, arena, &labels, err));
     struct hearth_str name = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_NAME));
@@ -170,26 +194,23 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
                            labels_text(series, arena));
     }
     bool is_app_name;
-    bool has_service = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_SERVICE)).n > 0;
     struct hearth_str service = find_service(options, &labels, app_name, &is_app_name);
-    size_t n_names = labels.n + (has_service ? 0 : 1);
+    keep_own_labels(&labels, discards);
+    size_t n_names = labels.n + 2; /* __name__ and service_name */
     if (limits->max_label_names > 0 && n_names > (uint64_t)limits->max_label_names) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile series '%s' has %zu label names; limit %lld (max-label-names)",
                            labels_text(series, arena), n_names, (long long)limits->max_label_names);
     }
-    keep_own_labels(&labels, discards);
     /* Go's delta profiler names its profiles after itself; clients ask for the plain name. */
-    if (hearth_str_starts(name, HEARTH_STR(GODELTA))) {
-        labels.v[labels.n++] = (struct hearth_label){HEARTH_STR("__name_replaced__"), name};
-        name.p += sizeof GODELTA - 1;
-        name.n -= sizeof GODELTA - 1;
+    if (hearth_str_starts(name, HEARTH_STR(GODELTA)) && name.n > sizeof GODELTA - 1) {
+        put_label(&labels, "__name_replaced__", name);
+        name = hearth_str_n(name.p + sizeof GODELTA - 1, name.n - (sizeof GODELTA - 1));
     }
     if (app_name.n > 0 && !is_app_name &&
         hearth_labels_get(&labels, HEARTH_STR("app_name")).n == 0) {
-        labels.v[labels.n++] = (struct hearth_label){HEARTH_STR("app_name"), app_name};
+        put_label(&labels, "app_name", app_name);
     }
-    hearth_labels_sort(&labels);
     *ret = (struct hearth_identity){.name = name, .service_name = service, .labels = labels};
     return HEARTH_OK;
 }
@@ -242,8 +263,11 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
         return HEARTH_OK;
     }
     int64_t oldest = limits->reject_older_than_ns > 0 ? now_ns - limits->reject_older_than_ns : 0;
-    int64_t newest =
-        limits->reject_newer_than_ns > 0 ? now_ns + limits->reject_newer_than_ns : INT64_MAX;
+    int64_t newest;
+    if (limits->reject_newer_than_ns <= 0 ||
+        __builtin_add_overflow(now_ns, limits->reject_newer_than_ns, &newest)) {
+        newest = INT64_MAX;
+    }
     if (time_ns < oldest || time_ns > newest) {
         char at[32], from[32], to[32];
         hearth_clock_format(time_ns, at);

@@ -19,6 +19,7 @@
 #define MAX_SCRATCH_KEPT       32
 #define MAX_SCRATCH_KEPT_BYTES (8u * 1024 * 1024) /* larger inflate buffers are not kept */
 #define RATE_SLOTS             1024
+#define MAX_QUOTED_ID          64
 
 /* Warm memory of one profile's decoding. */
 struct scratch {
@@ -206,9 +207,10 @@ static void record_failure(struct hearth_push_state *state,
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
-        hearth_err_prefix(&request->err,
-                          "push series with index %u and id " HEARTH_STR_FMT " failed",
-                          job->series_idx, HEARTH_STR_ARG(job->id));
+        /* The id is the client's and may be long: the reason must stay readable. */
+        int n_id = job->id.n > MAX_QUOTED_ID ? MAX_QUOTED_ID : (int)job->id.n;
+        hearth_err_prefix(&request->err, "push series with index %u and id %.*s failed",
+                          job->series_idx, n_id, n_id > 0 ? job->id.p : "");
     }
     (void)pthread_mutex_unlock(&state->lock);
 }

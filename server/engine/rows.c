@@ -143,8 +143,13 @@ enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
         .duration_ns = profile->duration_ns,
         .period = profile->period,
     };
-    HEARTH_TRY(
-        hearth_columns_encode(ids, values, n_ids, profile->n_types, keep, &ret_row->columns, err));
+    enum hearth_status status =
+        hearth_columns_encode(ids, values, n_ids, profile->n_types, keep, &ret_row->columns, err);
+    if (status == HEARTH_OUT_OF_RANGE) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile's values overflow 64 bits when they are summed");
+    }
+    HEARTH_TRY(status);
     if (has_attrs) {
         HEARTH_TRY(encode_attrs(profile, group, stack_ids, scratch, keep, &ret_row->attrs, err));
     }

@@ -92,8 +92,9 @@ static int by_key(const void *a, const void *b)
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->str > y->str) - (x->str < y->str);
 }
 
-/* The labels of a sample that split series, as index pairs; at most max. Counts what it leaves out.
- */
+/* The labels of a sample that split series, as index pairs of distinct keys; at most max. Of a key
+ * that comes twice the value that stands first in the string table counts. Counts what it leaves
+ * out. */
 static uint32_t splitting_labels(
     struct splitter *s, uint32_t sample, struct index_pair *pairs, uint32_t max, bool *ret_attrs)
 {
@@ -119,10 +120,18 @@ static uint32_t splitting_labels(
         }
     }
     qsort(pairs, n, sizeof pairs[0], by_key);
-    return n;
+    uint32_t n_distinct = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (n_distinct == 0 || pairs[n_distinct - 1].key != pairs[i].key) {
+            pairs[n_distinct++] = pairs[i];
+        } else if (pairs[n_distinct - 1].str != pairs[i].str) {
+            s->discards[HEARTH_DISCARD_REPEATED_LABELS]++;
+        }
+    }
+    return n_distinct;
 }
 
-/* The series' own labels plus the sample's; the first value of a repeated key wins. */
+/* The series' own labels plus the sample's; a name that has two string indices counts once. */
 static bool join_labels(struct splitter *s,
                         const struct index_pair *pairs,
                         uint32_t n_pairs,

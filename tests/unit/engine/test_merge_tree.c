@@ -1,0 +1,389 @@
+/*
+ * test_merge_tree.c -- sums of stacks to a tree of names: several dictionaries into one tree, and
+ * what a call site keeps of it.
+ */
+#include "hearth/format/profile_builder.h"
+
+#include "query_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* A dictionary of "a;b;c" texts (root first), as a writer stores it and a reader gets it. */
+struct book {
+    struct hearth_dict *dict;
+    uint32_t *ids; /* stack id of text i */
+    struct hearth_dict_sums sums;
+};
+
+struct world {
+    struct hearth_arena arena;
+    struct hearth_stacktree tree;
+    struct hearth_err err;
+};
+
+static int setup(void **state)
+{
+    struct world *w = test_calloc(1, sizeof *w);
+    hearth_arena_init(&w->arena, 0);
+    hearth_stacktree_init(&w->tree, &w->arena);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    hearth_stacktree_release(&w->tree);
+    hearth_arena_release(&w->arena);
+    test_free(w);
+    return 0;
+}
+
+/* The location of a frame; "x+y" is y with x inlined into it, "0x12" has no lines. */
+static uint32_t locate(struct hearth_profile_builder *b, struct hearth_str frame, uint32_t mapping)
+{
+    struct hearth_location location = {.mapping = mapping};
+    struct hearth_line lines[8];
+    uint32_t n = 0;
+    if (hearth_str_starts(frame, HEARTH_STR("0x"))) {
+        assert_true(
+            hearth_str_hex_to_u64(hearth_str_n(frame.p + 2, frame.n - 2), &location.address));
+        return hearth_profile_builder_location(b, &location, NULL, 0);
+    }
+    for (size_t from = 0; from <= frame.n;) {
+        size_t end = hearth_str_find(frame, '+', from);
+        uint32_t name = hearth_profile_builder_string(b, hearth_str_n(frame.p + from, end - from));
+        struct hearth_function function = {.name = name, .system_name = name};
+        lines[n] = (struct hearth_line){hearth_profile_builder_function(b, &function), 1};
+        n++;
+        from = end + 1;
+    }
+    return hearth_profile_builder_location(b, &location, lines, n);
+}
+
+static void add_stack(struct hearth_profile_builder *b, const char *text, uint32_t mapping)
+{
+    struct hearth_str all = hearth_str_c(text);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    uint32_t locations[16], leaf_first[16];
+    uint32_t n = 0;
+    for (size_t from = 0; from < all.n;) {
+        size_t end = hearth_str_find(all, ';', from);
+        locations[n++] = locate(b, hearth_str_n(all.p + from, end - from), mapping);
+        from = end + 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        leaf_first[i] = locations[n - 1 - i];
+    }
+    const int64_t one = 1;
+    assert_int_equal(hearth_profile_builder_sample(b, leaf_first, n, &one, &err), HEARTH_OK);
+}
+
+/* Distinct texts; stack i gets values[i]. */
+static struct book
+bind(struct world *w, const char *const *texts, const int64_t *values, uint32_t n)
+{
+    struct hearth_profile_builder *b = hearth_profile_builder_new(&w->arena);
+    assert_non_null(b);
+    (void)hearth_profile_builder_type(b, HEARTH_STR("cpu"), HEARTH_STR("nanoseconds"));
+    struct hearth_mapping libc = {
+        .start = 0x1000,
+        .limit = 0x9000,
+        .filename = hearth_profile_builder_string(b, HEARTH_STR("/lib/libc.so.6"))};
+    uint32_t mapping = hearth_profile_builder_mapping(b, &libc);
+    for (uint32_t i = 0; i < n; i++) {
+        add_stack(b, texts[i], mapping);
+    }
+    struct hearth_profile profile;
+    assert_int_equal(hearth_profile_builder_finish(b, &profile, &w->err), HEARTH_OK);
+    hearth_profile_builder_free(b);
+    assert_int_equal(profile.n_samples, n);
+
+    struct book book = {.dict = hearth_dict_new()};
+    struct hearth_dict_writer *writer = hearth_dict_writer_new();
+    struct hearth_stack_keys keys;
+    struct hearth_dict_mark upto;
+    struct hearth_buf chunk;
+    assert_true(book.dict != NULL && writer != NULL);
+    book.ids = hearth_arena_array(&w->arena, n, sizeof book.ids[0]);
+    assert_int_equal(hearth_stack_keys_make(&profile, &w->arena, &keys, &w->err), HEARTH_OK);
+    assert_int_equal(hearth_dict_writer_resolve(writer, &profile, &keys, book.ids, &w->err),
+                     HEARTH_OK);
+    hearth_buf_init(&chunk, 0);
+    hearth_dict_writer_cut(writer, &chunk, &upto);
+    assert_int_equal(hearth_dict_apply(book.dict, hearth_buf_view(&chunk), &w->err), HEARTH_OK);
+    assert_int_equal(hearth_dict_build_tree(book.dict, &w->err), HEARTH_OK);
+    hearth_buf_release(&chunk);
+    hearth_dict_writer_free(writer);
+
+    book.sums.bound = n;
+    book.sums.acc = hearth_arena_calloc(&w->arena, n, sizeof book.sums.acc[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(book.ids[i] < n);
+        book.sums.acc[book.ids[i]] = values[i];
+    }
+    return book;
+}
+
+static enum hearth_status add(struct world *w,
+                              const struct book *book,
+                              const struct hearth_str *call_site,
+                              size_t n_call_site,
+                              uint32_t **ret_node_of)
+{
+    struct hearth_merge_spec spec = {.call_site = call_site, .n_call_site = n_call_site};
+    return hearth_tree_add_dict(&w->tree, book->dict, &book->sums, &spec, &w->arena, ret_node_of,
+                                &w->err);
+}
+
+static void print_node(const struct hearth_stacktree *tree, uint32_t node, struct hearth_buf *out)
+{
+    const struct hearth_tree_node *n = &tree->nodes[node];
+    hearth_buf_str(out, tree->names[n->name]);
+    hearth_buf_printf(out, "=%lld/%lld", (long long)n->self, (long long)n->total);
+    if (n->first_child != HEARTH_NO_NODE) {
+        hearth_buf_byte(out, '(');
+        for (uint32_t c = n->first_child; c != HEARTH_NO_NODE; c = tree->nodes[c].next_sibling) {
+            if (c != n->first_child) {
+                hearth_buf_byte(out, ' ');
+            }
+            print_node(tree, c, out);
+        }
+        hearth_buf_byte(out, ')');
+    }
+}
+
+/* "name=self/total(children)", children in the order in which the tree links them. */
+static void assert_tree(struct world *w, const char *expected)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    assert_int_equal(hearth_stacktree_seal(&w->tree, &w->err), HEARTH_OK);
+    if (w->tree.n_nodes > 0) {
+        print_node(&w->tree, 0, &out);
+    }
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, expected);
+    hearth_buf_release(&out);
+}
+
+static void stacks_of_one_dictionary_become_a_tree(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;handle;query", "main;handle", "main;fib;fib;fib"};
+    struct book book = bind(w, texts, (const int64_t[]){30, 10, 5}, 3);
+    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_tree(w, "=0/45(main=0/45(fib=0/5(fib=0/5(fib=5/5)) handle=10/40(query=30/30)))");
+    hearth_dict_free(book.dict);
+}
+
+static void dictionaries_are_unified_by_name(void **state)
+{
+    struct world *w = *state;
+    static const char *const first[] = {"main;handle", "start"};
+    static const char *const second[] = {"gc", "main;handle;query", "main"};
+    struct book a = bind(w, first, (const int64_t[]){1, 2}, 2);
+    struct book b = bind(w, second, (const int64_t[]){4, 8, 16}, 3);
+    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OK);
+    assert_tree(w, "=0/34(gc=4/4 start=4/4 main=16/26(handle=2/10(query=8/8)))");
+    hearth_dict_free(a.dict);
+    hearth_dict_free(b.dict);
+}
+
+static void nodes_without_any_value_are_left_out(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;quiet;deeper", "main;loud"};
+    struct book book = bind(w, texts, (const int64_t[]){0, 7}, 2);
+    uint32_t *node_of;
+    assert_int_equal(add(w, &book, NULL, 0, &node_of), HEARTH_OK);
+    assert_tree(w, "=0/7(main=0/7(loud=7/7))");
+    unsigned n_absent = 0;
+    for (uint32_t i = 0; i < book.dict->n_nodes; i++) {
+        struct hearth_str name = book.dict->strings[book.dict->node_name[i]];
+        if (node_of[i] == HEARTH_NO_NODE) {
+            n_absent++;
+        } else {
+            assert_true(hearth_str_eq(w->tree.names[w->tree.nodes[node_of[i]].name], name));
+        }
+    }
+    assert_int_equal(n_absent, 2);
+    hearth_dict_free(book.dict);
+}
+
+static void stack_ids_beyond_the_bound_are_not_read(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"a", "b", "c"};
+    struct book book = bind(w, texts, (const int64_t[]){1, 2, 4}, 3);
+    book.sums.bound = 2;
+    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_tree(w, "=0/3(b=2/2 a=1/1)");
+    hearth_dict_free(book.dict);
+}
+
+static void inlined_lines_are_frames_and_addresses_have_names(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;inner+outer", "main;0x1f00"};
+    struct book book = bind(w, texts, (const int64_t[]){1, 2}, 2);
+    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_tree(w, "=0/3(main=0/3(0x1f00 [libc.so.6]=2/2 outer=0/1(inner=1/1)))");
+    hearth_dict_free(book.dict);
+}
+
+static void stacks_without_frames_are_the_roots_own(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"", "main"};
+    struct book book = bind(w, texts, (const int64_t[]){3, 4}, 2);
+    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_tree(w, "=6/14(main=8/8)");
+    hearth_dict_free(book.dict);
+}
+
+/* ---- call sites ---- */
+
+static const char *const g_sites[] = {"main;handle;query", "main;handle",  "main",
+                                      "main;main;handle",  "handle;query", "",
+                                      "main;fib;handle"};
+static const int64_t g_site_values[] = {1, 2, 4, 8, 16, 32, 64};
+
+/* The tree below a call site, added on an empty tree. */
+static void
+assert_inside(struct world *w, const struct hearth_str *call_site, size_t n, const char *expected)
+{
+    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
+    hearth_stacktree_release(&w->tree);
+    hearth_stacktree_init(&w->tree, &w->arena);
+    assert_int_equal(add(w, &book, call_site, n, NULL), HEARTH_OK);
+    assert_tree(w, expected);
+    hearth_dict_free(book.dict);
+}
+
+static void a_call_site_keeps_the_stacks_that_begin_with_it(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str site[] = {HEARTH_STR("main"), HEARTH_STR("handle"),
+                                      HEARTH_STR("query")};
+    assert_inside(w, site, 2, "=0/3(main=0/3(handle=2/3(query=1/1)))");
+    assert_inside(w, site, 3, "=0/1(main=0/1(handle=0/1(query=1/1)))");
+    assert_inside(w, site, 1,
+                  "=0/79(main=4/79(fib=0/64(handle=64/64) main=0/8(handle=8/8) "
+                  "handle=2/3(query=1/1)))");
+}
+
+static void a_call_site_begins_at_the_root_and_skips_nothing(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str below[] = {HEARTH_STR("query")};
+    const struct hearth_str gap[] = {HEARTH_STR("main"), HEARTH_STR("query")};
+    const struct hearth_str deeper[] = {HEARTH_STR("main"), HEARTH_STR("main"), HEARTH_STR("main")};
+    const struct hearth_str part[] = {HEARTH_STR("mai")};
+    assert_inside(w, below, 1, "=0/0");
+    assert_inside(w, gap, 2, "=0/0");
+    assert_inside(w, deeper, 3, "=0/0");
+    assert_inside(w, part, 1, "=0/0");
+    const struct hearth_str twice[] = {HEARTH_STR("main"), HEARTH_STR("main")};
+    assert_inside(w, twice, 2, "=0/8(main=0/8(main=0/8(handle=8/8)))");
+}
+
+static void without_a_call_site_everything_is_inside(void **state)
+{
+    struct world *w = *state;
+    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
+    bool unset = true, *inside = &unset;
+    assert_int_equal(hearth_call_site_nodes(book.dict, NULL, 0, &w->arena, &inside, &w->err),
+                     HEARTH_OK);
+    assert_null(inside);
+    hearth_dict_free(book.dict);
+}
+
+static void the_root_is_outside_of_every_call_site(void **state)
+{
+    struct world *w = *state;
+    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
+    const struct hearth_str empty = {0};
+    bool *inside;
+    assert_int_equal(hearth_call_site_nodes(book.dict, &empty, 1, &w->arena, &inside, &w->err),
+                     HEARTH_OK);
+    for (uint32_t i = 0; i < book.dict->n_nodes; i++) {
+        assert_false(inside[i]);
+    }
+    hearth_dict_free(book.dict);
+}
+
+/* ---- what cannot be answered ---- */
+
+static void sums_beyond_64_bits_are_out_of_range(void **state)
+{
+    struct world *w = *state;
+    static const char *const apart[] = {"main;a", "main;b"};
+    struct book a = bind(w, apart, (const int64_t[]){INT64_MAX, 1}, 2);
+    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    assert_string_equal(w->err.msg, "a sum of the flame graph exceeds 64 bits");
+    static const char *const one[] = {"main;a"};
+    struct book b = bind(w, one, (const int64_t[]){INT64_MAX}, 1);
+    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    static const char *const none[] = {""};
+    struct book c = bind(w, none, (const int64_t[]){INT64_MAX}, 1);
+    assert_int_equal(add(w, &c, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &c, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    hearth_dict_free(a.dict);
+    hearth_dict_free(b.dict);
+    hearth_dict_free(c.dict);
+}
+
+static void a_refused_arena_is_no_memory(void **state)
+{
+    struct world *w = *state;
+    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
+    const struct hearth_str site = HEARTH_STR("main");
+    struct hearth_merge_spec spec = {.call_site = &site, .n_call_site = 1};
+    struct hearth_arena small;
+    size_t limit = 1;
+    enum hearth_status status = HEARTH_NO_MEMORY;
+    unsigned n_refused = 0;
+    while (status != HEARTH_OK) { /* refused at every allocation in turn */
+        hearth_arena_init(&small, limit);
+        status =
+            hearth_tree_add_dict(&w->tree, book.dict, &book.sums, &spec, &small, NULL, &w->err);
+        hearth_arena_release(&small);
+        assert_true(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
+        n_refused += status == HEARTH_NO_MEMORY ? 1 : 0;
+        limit += 16;
+    }
+    assert_true(n_refused > 5);
+    hearth_dict_free(book.dict);
+}
+
+#define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(stacks_of_one_dictionary_become_a_tree),
+        world_test(dictionaries_are_unified_by_name),
+        world_test(nodes_without_any_value_are_left_out),
+        world_test(stack_ids_beyond_the_bound_are_not_read),
+        world_test(inlined_lines_are_frames_and_addresses_have_names),
+        world_test(stacks_without_frames_are_the_roots_own),
+        world_test(a_call_site_keeps_the_stacks_that_begin_with_it),
+        world_test(a_call_site_begins_at_the_root_and_skips_nothing),
+        world_test(without_a_call_site_everything_is_inside),
+        world_test(the_root_is_outside_of_every_call_site),
+        world_test(sums_beyond_64_bits_are_out_of_range),
+        world_test(a_refused_arena_is_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
