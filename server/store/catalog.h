@@ -99,9 +99,9 @@ void hearth_catalog_forget(struct hearth_catalog *catalog);
 
 /*
  * The clock was read after `at_least` had been committed. True when it is below that: the database
- * has gone back in time (restored, or a replica took over that had not seen everything), and ids may
- * have been given to other series since. Ingest's memory of them is cleared, the next refresh loads
- * all.
+ * has gone back in time (restored, or a replica took over that had not seen everything), and ids
+ * may have been given to other series since. Ingest's memory of them is cleared, the next refresh
+ * loads all.
  */
 bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, int64_t version);
 /* A version is known to be committed. */

@@ -263,9 +263,10 @@ static void append_column(struct hearth_buf *sql, const struct hearth_group *gro
 }
 
 /*
- * The hours of all items, and COMMIT: the end of every transaction, and but for its begin all of one in
- * which only hours are new. Only numbers, so that they can stand in the text and the whole is one
- * message. Another server may know an hour already, and several items of a group may have it.
+ * The hours of all items, and COMMIT: the end of every transaction, and but for its begin all of
+ * one in which only hours are new. Only numbers, so that they can stand in the text and the whole
+ * is one message. Another server may know an hour already, and several items of a group may have
+ * it.
  */
 static void append_hours(struct hearth_buf *sql, const struct hearth_group *group)
 {
@@ -327,7 +328,9 @@ static bool only_hours_are_new(const struct hearth_group *group)
     return true;
 }
 
-/* True when ids in memory are not those of this database any more; all have to be asked for then. */
+/*
+ * True when ids in memory are not those of this database any more; all have to be asked for then.
+ */
 static bool must_start_over(struct hearth_group *group, int64_t newest)
 {
     if (!hearth_catalog_went_back(group->catalog, newest + 1, group->version)) {

@@ -7,8 +7,8 @@
  * costs one round trip. A refresh that fails half-way has added rows without moving the version;
  * the next one adds them again, which changes nothing.
  *
- * Hours are the mass (series times hours of the retention), so they come as one array per tenant and
- * hour: half the CPU of a row each, and bounded in PostgreSQL by work_mem.
+ * Hours are the mass (series times hours of the retention), so they come as one array per tenant
+ * and hour: half the CPU of a row each, and bounded in PostgreSQL by work_mem.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"

@@ -44,13 +44,13 @@ struct legs {
 };
 
 /*
- * Answers have as few columns as can be: each costs libpq an allocation and a copy of its name for every
- * row. Rows are (service_id, series_id and writer_id in one int8, ts, ids, vals[k]), then vals[0] when
- * a leg may need it, then k when there are several legs; totals are (service_id, series_id, ts,
- * totals[k]), then k likewise.
+ * Answers have as few columns as can be: each costs libpq an allocation and a copy of its name for
+ * every row. Rows are (service_id, series_id and writer_id in one int8, ts, ids, vals[k]), then
+ * vals[0] when a leg may need it, then k when there are several legs; totals are (service_id,
+ * series_id, ts, totals[k]), then k likewise.
  *
- * A column that is a multiple of column 0 begins with byte 1, others with 0: one comparison, a third
- * cheaper for the whole row than looking at the byte.
+ * A column that is a multiple of column 0 begins with byte 1, others with 0: one comparison, a
+ * third cheaper for the whole row than looking at the byte.
  */
 static const char LEG_ROWS[] =
     "SELECT service_id, series_id::int8 << 32 | writer_id, ts, ids, vals[%u]";
