@@ -1,9 +1,10 @@
 /*
  * pg.h -- one PostgreSQL connection: statements, COPY, errors by SQLSTATE (private to the store).
  *
- * Only unnamed statements and no session state, so that PgBouncer in transaction mode works. Values travel in binary.
- * Waiting is poll(2) in steps of at most 50 ms, so that cancellation and deadlines reach PostgreSQL (PQcancel). A statement
- * given up that way, or by its visitor, ends the connection too (fault CANCELLED, conn NULL).
+ * Only unnamed statements and no session state, so that PgBouncer in transaction mode works. Values
+ * travel in binary. Waiting is poll(2) in steps of at most 50 ms, so that cancellation and
+ * deadlines reach PostgreSQL (PQcancel). A statement given up that way, or by its visitor, ends the
+ * connection too (fault CANCELLED, conn NULL).
  *
  * Threads: a connection belongs to one thread at a time.
  */
@@ -28,10 +29,10 @@ struct hearth_pg {
 enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
     HEARTH_PG_FAULT_CONNECTION, /* 08, 57P, 25006, or the socket died: outcome of a COMMIT unknown; conn NULL */
-    HEARTH_PG_FAULT_RETRY,      /* 40 (serialization, deadlock), 53 (resources) but 53100, 55P03 */
-    HEARTH_PG_FAULT_UNIQUE,     /* 23505 */
-    HEARTH_PG_FAULT_DISK_FULL,  /* 53100 */
-    HEARTH_PG_FAULT_CANCELLED,  /* 57014 */
+    HEARTH_PG_FAULT_RETRY,     /* 40 (serialization, deadlock), 53 (resources) but 53100, 55P03 */
+    HEARTH_PG_FAULT_UNIQUE,    /* 23505 */
+    HEARTH_PG_FAULT_DISK_FULL, /* 53100 */
+    HEARTH_PG_FAULT_CANCELLED, /* 57014 */
     HEARTH_PG_FAULT_MISSING_TABLE, /* 42P01, or 23514: no partition of relation found for row */
     HEARTH_PG_FAULT_OTHER,
 };
@@ -63,15 +64,21 @@ void hearth_pg_param_i32(struct hearth_pg_params *params, int32_t value);
 void hearth_pg_param_i64(struct hearth_pg_params *params, int64_t value);
 void hearth_pg_param_text(struct hearth_pg_params *params, struct hearth_str value);
 void hearth_pg_param_bytes(struct hearth_pg_params *params, struct hearth_str value);
-void hearth_pg_param_uuid(struct hearth_pg_params *params, struct hearth_hash128 value); /* hi then lo */
+void hearth_pg_param_uuid(struct hearth_pg_params *params,
+                          struct hearth_hash128 value); /* hi then lo */
 void hearth_pg_param_i32_array(struct hearth_pg_params *params, const int32_t *values, size_t n);
 void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *values, size_t n);
-void hearth_pg_param_text_array(struct hearth_pg_params *params, const struct hearth_str *values, size_t n);
-void hearth_pg_param_uuid_array(struct hearth_pg_params *params, const struct hearth_hash128 *values, size_t n);
+void hearth_pg_param_text_array(struct hearth_pg_params *params,
+                                const struct hearth_str *values,
+                                size_t n);
+void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
+                                const struct hearth_hash128 *values,
+                                size_t n);
 
 /*
- * Run one statement; params may be NULL. *ret_result (binary format) may be NULL when no rows are wanted; free with PQclear.
- * On failure *ret_fault (may be NULL) classifies it; the message has the SQLSTATE and PostgreSQL's primary message.
+ * Run one statement; params may be NULL. *ret_result (binary format) may be NULL when no rows are
+ * wanted; free with PQclear. On failure *ret_fault (may be NULL) classifies it; the message has the
+ * SQLSTATE and PostgreSQL's primary message.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
                                                     const char *sql,
@@ -82,8 +89,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
                                                     struct hearth_err *err);
 
 /*
- * A script is several statements in one message (PostgreSQL's simple protocol: no parameters, text results), so that they cost
- * one round trip. It has its own transaction statements; a failed one leaves its transaction open (ROLLBACK).
+ * A script is several statements in one message (PostgreSQL's simple protocol: no parameters, text
+ * results), so that they cost one round trip. It has its own transaction statements; a failed one
+ * leaves its transaction open (ROLLBACK).
  *   _send    send it
  *   _next    the next result (PQclear); NULL at the end. PGRES_COPY_IN asks for the three _copy_ calls below.
  *   script   all of it, when results do not matter
@@ -109,10 +117,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg,
                                                         struct hearth_str bytes,
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status
-hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg,
+                                                           enum hearth_pg_fault *ret_fault,
+                                                           struct hearth_err *err);
 
-/* Run one query in single-row mode; `visit` gets a PGresult with one row each time (do not clear). */
+/*
+ * Run one query in single-row mode; `visit` gets a PGresult with one row each time (do not clear).
+ */
 typedef enum hearth_status
 hearth_pg_row_fn(void *context, const PGresult *row, struct hearth_err *err);
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_stream(struct hearth_pg *pg,
@@ -125,11 +136,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_stream(struct hearth_pg *pg,
                                                       struct hearth_err *err);
 
 /* COPY ... FROM STDIN (FORMAT binary): begin with the statement, send a whole buffer, end. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy(struct hearth_pg *pg,
-                                                    const char *copy_sql,
-                                                    struct hearth_str rows, /* header and trailer are added */
-                                                    enum hearth_pg_fault *ret_fault,
-                                                    struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_copy(struct hearth_pg *pg,
+               const char *copy_sql,
+               struct hearth_str rows, /* header and trailer are added */
+               enum hearth_pg_fault *ret_fault,
+               struct hearth_err *err);
 
 /* Binary COPY rows into a buffer. */
 void hearth_copy_row(struct hearth_buf *out, int16_t n_fields);
@@ -143,7 +155,8 @@ void hearth_copy_bytes_array(struct hearth_buf *out, const struct hearth_str *va
 /* Reading binary columns of a result row. */
 int32_t hearth_pg_i32(const PGresult *result, int row, int column);
 int64_t hearth_pg_i64(const PGresult *result, int row, int column);
-struct hearth_str hearth_pg_str(const PGresult *result, int row, int column); /* {NULL, 0} for NULL */
+struct hearth_str
+hearth_pg_str(const PGresult *result, int row, int column); /* {NULL, 0} for NULL */
 bool hearth_pg_is_null(const PGresult *result, int row, int column);
 /* Array columns of int4 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result,

@@ -9,9 +9,10 @@
  *   commit     committer.c, batch.c, partitions.c, ingest_dict.c   dictionaries of ingest; group commit
  *   read       scan.c, read_dict.c   streams of rows; dictionaries of queries
  *
- * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers, dicts.lock, dict.lock, committer.lock,
- * pool.lock, cache.lock; partitions.lock and reason_lock are leaves. No lock is held while a statement runs, but for the leader of a catalogue write (catalog.writers) and
- * the loading of one read dictionary (its own lock).
+ * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers,
+ * dicts.lock, dict.lock, committer.lock, pool.lock, cache.lock; partitions.lock and reason_lock are
+ * leaves. No lock is held while a statement runs, but for the leader of a catalogue write
+ * (catalog.writers) and the loading of one read dictionary (its own lock).
  */
 #ifndef HEARTH_STORE_INTERNAL_H
 #define HEARTH_STORE_INTERNAL_H
@@ -29,7 +30,10 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 
-/* Keys of transaction-level advisory locks: random, so that no other program of the database has them. */
+/*
+ * Keys of transaction-level advisory locks: random, so that no other program of the database has
+ * them.
+ */
 #define HEARTH_LOCK_MIGRATE    "4721170935208671301"
 #define HEARTH_LOCK_PARTITIONS "4721170935208671302"
 
@@ -41,9 +45,10 @@ struct hearth_store {
     struct hearth_committers *committers;
     struct hearth_ingest_dicts *dicts;
     struct hearth_read_cache *cache;
-    _Atomic bool ready;     /* migrated, writer registered, catalogue loaded once */
+    _Atomic bool ready; /* migrated, writer registered, catalogue loaded once */
     _Atomic bool closing;
-    _Atomic int32_t writer_id; /* of this server; a new one is taken when a dictionary was evicted (ingest_dict.c) */
+    _Atomic int32_t
+        writer_id; /* of this server; a new one is taken when a dictionary was evicted (ingest_dict.c) */
     _Atomic int64_t next_profile_no;
     pthread_mutex_t reason_lock; /* guards reason */
     char reason[256];
@@ -70,10 +75,15 @@ HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg
                                                             struct hearth_err *err);
 
 /* ---- pool.c ---- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_pool_new(const char *url, unsigned max_connections, struct hearth_pool **ret_pool, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url,
+                                                     unsigned max_connections,
+                                                     struct hearth_pool **ret_pool,
+                                                     struct hearth_err *err);
 void hearth_pool_free(struct hearth_pool *pool);
-/* A connected connection; waits for a free one until the request's deadline, at most 10 s (UNAVAILABLE then). */
+/*
+ * A connected connection; waits for a free one until the request's deadline, at most 10 s
+ * (UNAVAILABLE then).
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
                                                       struct hearth_cancel *cancel,
                                                       struct hearth_pg **ret_pg,
@@ -85,14 +95,16 @@ void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
 
 /* ---- migrate.c ---- */
 /*
- * Create schema hearth_data and apply what is missing of hearth_embedded_migrations, under an advisory lock, each in a transaction, with
- * its checksum. FAILED_PRECONDITION: the database has a newer or an altered history (the message names the file).
+ * Create schema hearth_data and apply what is missing of hearth_embedded_migrations, under an
+ * advisory lock, each in a transaction, with its checksum. FAILED_PRECONDITION: the database has a
+ * newer or an altered history (the message names the file).
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err);
 
 /* ---- catalog_*.c ---- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_catalog_new(struct hearth_store *store, struct hearth_catalog **ret_catalog, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_new(struct hearth_store *store,
+                                                        struct hearth_catalog **ret_catalog,
+                                                        struct hearth_err *err);
 void hearth_catalog_free(struct hearth_catalog *catalog);
 /* Bring everything up to the database's version (first: load). */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
@@ -108,8 +120,8 @@ void hearth_partitions_forget(struct hearth_store *store, int32_t day);
 /* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
 /*
- * Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour. Memory first. `pg` must not be
- * in a transaction.
+ * Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour.
+ * Memory first. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg,
@@ -123,18 +135,19 @@ struct hearth_ingest_dict {
     struct hearth_dict_writer *writer;
     _Atomic uint32_t refs; /* items and callers; evicted only at 0; changed under dicts.lock */
     struct hearth_ingest_dict *lru_prev, *lru_next, *hash_next; /* under dicts.lock */
-    size_t n_bytes;                                             /* as last accounted, under dicts.lock */
+    size_t n_bytes;           /* as last accounted, under dicts.lock */
     bool unlinked;            /* out of the table, under dicts.lock: the last reference frees it */
     _Atomic size_t bytes_now; /* after the last resolve */
     _Atomic bool retired;     /* the next acquire makes another in its place */
 };
-HEARTH_MUST_CHECK enum hearth_status
-hearth_ingest_dicts_new(struct hearth_store *store, struct hearth_ingest_dicts **ret_dicts, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_ingest_dicts_new(struct hearth_store *store,
+                                                             struct hearth_ingest_dicts **ret_dicts,
+                                                             struct hearth_err *err);
 void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts);
 
 /*
- * The committer of the service only. Append what is pending to `out` as one chunk; false when nothing is. After COMMIT:
- * _commit. Retire: no new profile gets it any more.
+ * The committer of the service only. Append what is pending to `out` as one chunk; false when
+ * nothing is. After COMMIT: _commit. Retire: no new profile gets it any more.
  */
 HEARTH_MUST_CHECK bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict,
                                               struct hearth_buf *out,
@@ -156,14 +169,14 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */
 int64_t hearth_committers_settled_below(struct hearth_committers *committers);
-HEARTH_MUST_CHECK enum hearth_status hearth_committers_start(struct hearth_store *store,
-                                                             struct hearth_committers **ret_committers,
-                                                             struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_committers_start(
+    struct hearth_store *store, struct hearth_committers **ret_committers, struct hearth_err *err);
 void hearth_committers_stop(struct hearth_committers *committers, int64_t deadline_mono_ns);
 
 /* ---- read_dict.c ---- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_read_cache_new(struct hearth_store *store, struct hearth_read_cache **ret_cache, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_read_cache_new(struct hearth_store *store,
+                                                           struct hearth_read_cache **ret_cache,
+                                                           struct hearth_err *err);
 void hearth_read_cache_free(struct hearth_read_cache *cache);
 
 /* Timed waits use the monotonic clock. */

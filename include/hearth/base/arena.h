@@ -1,9 +1,10 @@
 /*
  * arena.h -- bump allocation with one lifetime and a byte limit fixed at birth.
  *
- * A request owns an arena; everything made for it dies with it. Allocations are aligned to 16 bytes and
- * never freed singly. When the limit or the system refuses, hearth_arena_alloc returns NULL and the arena
- * stays usable; callers report HEARTH_NO_MEMORY (a hostile profile must not kill the server).
+ * A request owns an arena; everything made for it dies with it. Allocations are aligned to 16 bytes
+ * and never freed singly. When the limit or the system refuses, hearth_arena_alloc returns NULL and
+ * the arena stays usable; callers report HEARTH_NO_MEMORY (a hostile profile must not kill the
+ * server).
  *
  * Threads: not thread-safe.
  */
@@ -29,10 +30,14 @@ void hearth_arena_release(struct hearth_arena *arena);
 /* Empty it; keeps the largest chunk for reuse. */
 void hearth_arena_reset(struct hearth_arena *arena);
 
-void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes);  /* uninitialised */
+void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes); /* uninitialised */
 void *hearth_arena_zalloc(struct hearth_arena *arena, size_t n_bytes);
-void *hearth_arena_calloc(struct hearth_arena *arena, size_t n, size_t size); /* zeroed; overflow-checked */
-void *hearth_arena_array(struct hearth_arena *arena, size_t n, size_t size);  /* uninitialised; overflow-checked */
+void *hearth_arena_calloc(struct hearth_arena *arena,
+                          size_t n,
+                          size_t size); /* zeroed; overflow-checked */
+void *hearth_arena_array(struct hearth_arena *arena,
+                         size_t n,
+                         size_t size); /* uninitialised; overflow-checked */
 /* NUL-terminated copy. */
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n);
 /* Copy with a (not counted) NUL behind it; .p is NULL on refusal. */
@@ -40,10 +45,8 @@ struct hearth_str hearth_arena_str(struct hearth_arena *arena, struct hearth_str
 char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...) HEARTH_PRINTF(2, 3);
 
 /* The standard complaint of a caller whose allocation was refused. */
-#define HEARTH_FAIL_ARENA(err, arena)                                                              \
-    HEARTH_FAIL((err),                                                                             \
-                HEARTH_NO_MEMORY,                                                                  \
-                "request needs more than its memory limit of %zu bytes",                           \
+#define HEARTH_FAIL_ARENA(err, arena)                                                             \
+    HEARTH_FAIL((err), HEARTH_NO_MEMORY, "request needs more than its memory limit of %zu bytes", \
                 (arena)->limit_bytes)
 
 #endif

@@ -4,8 +4,8 @@
  * Appends return nothing; after the first refusal (limit or memory) the buffer stays as it was and
  * hearth_buf_failed() is true. Check once, at the end.
  *
- * Ownership: contents belong to the buffer; hearth_buf_take gives them away (free with hearth_mem_free).
- * Threads: not thread-safe.
+ * Ownership: contents belong to the buffer; hearth_buf_take gives them away (free with
+ * hearth_mem_free). Threads: not thread-safe.
  */
 #ifndef HEARTH_BASE_BUF_H
 #define HEARTH_BASE_BUF_H

@@ -1,5 +1,6 @@
 /*
- * cancel.h -- the flag and deadline that a request carries; checked at loop heads and while waiting.
+ * cancel.h -- the flag and deadline that a request carries; checked at loop heads and while
+ * waiting.
  *
  * Threads: any thread may set it (relaxed atomics); one request checks it.
  */
@@ -23,7 +24,8 @@ static inline void hearth_cancel_init(struct hearth_cancel *cancel, int64_t dead
 }
 
 /* OK, CANCELLED, or DEADLINE_EXCEEDED. `cancel` may be NULL. */
-static inline enum hearth_status hearth_cancel_check(struct hearth_cancel *cancel, struct hearth_err *err)
+static inline enum hearth_status hearth_cancel_check(struct hearth_cancel *cancel,
+                                                     struct hearth_err *err)
 {
     if (cancel == NULL) {
         return HEARTH_OK;
@@ -31,9 +33,9 @@ static inline enum hearth_status hearth_cancel_check(struct hearth_cancel *cance
     if (atomic_load_explicit(&cancel->cancelled, memory_order_relaxed)) {
         return HEARTH_FAIL(err, HEARTH_CANCELLED, "the request was cancelled by the client");
     }
-    if (cancel->deadline_mono_ns != INT64_MAX && hearth_clock_mono_ns() >= cancel->deadline_mono_ns) {
-        return HEARTH_FAIL(err,
-                           HEARTH_DEADLINE_EXCEEDED,
+    if (cancel->deadline_mono_ns != INT64_MAX &&
+        hearth_clock_mono_ns() >= cancel->deadline_mono_ns) {
+        return HEARTH_FAIL(err, HEARTH_DEADLINE_EXCEEDED,
                            "request timed out: shorten the range or add label matchers");
     }
     return HEARTH_OK;

@@ -1,8 +1,10 @@
 /*
- * hash.h -- 64 and 128-bit hashes (XXH3) under the names Hearth uses, and a map from 128-bit keys to ids.
+ * hash.h -- 64 and 128-bit hashes (XXH3) under the names Hearth uses, and a map from 128-bit keys
+ * to ids.
  *
- * Two uses, not to be mixed: *stable* hashes are stored (series fingerprints: seed 0); *keyed* hashes
- * live in memory only and take a per-process random seed, so that nobody can prepare collisions.
+ * Two uses, not to be mixed: *stable* hashes are stored (series fingerprints: seed 0); *keyed*
+ * hashes live in memory only and take a per-process random seed, so that nobody can prepare
+ * collisions.
  *
  * Threads: hash functions are pure; a map is not thread-safe.
  * Source: xxHash 0.8 (XXH3_64bits_withSeed, XXH3_128bits_withSeed).
@@ -35,8 +37,8 @@ static inline bool hearth_hash128_eq(struct hearth_hash128 a, struct hearth_hash
 }
 
 /*
- * Open addressing (linear probing, at most half full), keys are their own hash. Values are ids below
- * UINT32_MAX. 20 bytes per slot. Entries are never removed.
+ * Open addressing (linear probing, at most half full), keys are their own hash. Values are ids
+ * below UINT32_MAX. 20 bytes per slot. Entries are never removed.
  */
 struct hearth_idmap {
     struct hearth_hash128 *keys;
@@ -52,8 +54,8 @@ void hearth_idmap_reset(struct hearth_idmap *map); /* empty, keep memory */
 /* The id, or HEARTH_IDMAP_NONE. */
 uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128 key);
 /*
- * The id of `key`, inserting `new_id` when it is absent. *ret_inserted says which. HEARTH_IDMAP_NONE
- * when memory was refused (map unchanged).
+ * The id of `key`, inserting `new_id` when it is absent. *ret_inserted says which.
+ * HEARTH_IDMAP_NONE when memory was refused (map unchanged).
  */
 uint32_t hearth_idmap_intern(struct hearth_idmap *map,
                              struct hearth_hash128 key,

@@ -3,8 +3,9 @@
  *
  *   HEARTH_LOG(HEARTH_LOG_INFO, "http", "listening", "addr", "127.0.0.1:4040", NULL);
  *
- * Key and value are C strings, NULL ends the list. Values are escaped, invalid UTF-8 becomes '?'. Lines end
- * at 4 KB: the value that does not fit is cut, what follows is left out, and cut=1 ends the line. Never log bodies or secrets. Library layers log at debug level only.
+ * Key and value are C strings, NULL ends the list. Values are escaped, invalid UTF-8 becomes '?'.
+ * Lines end at 4 KB: the value that does not fit is cut, what follows is left out, and cut=1 ends
+ * the line. Never log bodies or secrets. Library layers log at debug level only.
  *
  * Threads: safe; a line is one write(2).
  */
@@ -27,11 +28,11 @@ bool hearth_log_enabled(enum hearth_log_level level);
 void hearth_log_write(enum hearth_log_level level, const char *component, const char *msg, ...)
     HEARTH_SENTINEL;
 
-#define HEARTH_LOG(level, component, ...)                                                          \
-    do {                                                                                           \
-        if (hearth_log_enabled(level)) {                                                           \
-            hearth_log_write((level), (component), __VA_ARGS__);                                   \
-        }                                                                                          \
+#define HEARTH_LOG(level, component, ...)                        \
+    do {                                                         \
+        if (hearth_log_enabled(level)) {                         \
+            hearth_log_write((level), (component), __VA_ARGS__); \
+        }                                                        \
     } while (0)
 
 /* A number as text in one of eight rotating thread-local buffers: for log arguments. */

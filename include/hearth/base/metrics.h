@@ -1,11 +1,13 @@
 /*
- * metrics.h -- counters, gauges and histograms, declared once in metrics.def, served as Prometheus text.
+ * metrics.h -- counters, gauges and histograms, declared once in metrics.def, served as Prometheus
+ * text.
  *
- * A metric has at most one label whose values are bounded (a reason, a method, a tenant): the
- * first HEARTH_METRIC_MAX_VALUES distinct values get a line of their own, later ones are counted under "other".
- * Tenant names appear as label values only where metrics.def says so.
+ * A metric has at most one label whose values are bounded (a reason, a method, a tenant): the first
+ * HEARTH_METRIC_MAX_VALUES distinct values get a line of their own, later ones are counted under
+ * "other". Tenant names appear as label values only where metrics.def says so.
  *
- * Values longer than 256 bytes or not UTF-8 count under "other" too. A counter ignores negative amounts.
+ * Values longer than 256 bytes or not UTF-8 count under "other" too. A counter ignores negative
+ * amounts.
  *
  * Threads: safe; updates are relaxed atomics, a known label value is found without a lock.
  * Source: Prometheus text exposition format 0.0.4.
@@ -26,7 +28,9 @@ enum hearth_metric {
 
 void hearth_metric_add(enum hearth_metric metric, int64_t value);
 /* With a label value; {NULL,0} is the empty value. */
-void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_value, int64_t value);
+void hearth_metric_add_label(enum hearth_metric metric,
+                             struct hearth_str label_value,
+                             int64_t value);
 void hearth_metric_set(enum hearth_metric metric, int64_t value); /* gauges without label */
 /* Histograms: seconds, from nanoseconds. Buckets: 0.5 ms ... 60 s, powers of about 2. */
 void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns);

@@ -1,9 +1,9 @@
 /*
  * status.h -- the closed set of outcomes, and the detail that goes with a failure.
  *
- * Every fallible function returns `enum hearth_status` and, where there is something to say, writes a
- * caller-owned `struct hearth_err`. The table in status.def is the only place where statuses are mapped
- * to gRPC, HTTP and Connect codes.
+ * Every fallible function returns `enum hearth_status` and, where there is something to say, writes
+ * a caller-owned `struct hearth_err`. The table in status.def is the only place where statuses are
+ * mapped to gRPC, HTTP and Connect codes.
  *
  * Threads: an hearth_err belongs to one call at a time; the functions here are pure.
  */
@@ -29,17 +29,20 @@ struct hearth_err {
     char msg[480]; /* one sentence, lower case, no full stop; names what is wrong and where */
 };
 
-#define HEARTH_ERR_INIT                                                                            \
-    {                                                                                              \
-        .status = HEARTH_OK                                                                        \
+#define HEARTH_ERR_INIT     \
+    {                       \
+        .status = HEARTH_OK \
     }
 
-const char *hearth_status_name(enum hearth_status status);         /* "invalid_argument" style (Connect) */
-int hearth_status_grpc(enum hearth_status status);                 /* grpc-status number */
-int hearth_status_http(enum hearth_status status);                 /* HTTP status code */
-enum hearth_status hearth_status_from_grpc(int code);              /* unknown codes become INTERNAL */
+const char *hearth_status_name(enum hearth_status status); /* "invalid_argument" style (Connect) */
+int hearth_status_grpc(enum hearth_status status);         /* grpc-status number */
+int hearth_status_http(enum hearth_status status);         /* HTTP status code */
+enum hearth_status hearth_status_from_grpc(int code);      /* unknown codes become INTERNAL */
 
-/* Write a formatted message; `err` may be NULL. Invalid UTF-8 and control bytes are replaced by '?'. */
+/*
+ * Write a formatted message; `err` may be NULL. Invalid UTF-8 and control bytes are replaced by
+ * '?'.
+ */
 void hearth_err_set(struct hearth_err *err,
                     enum hearth_status status,
                     const char *file,
@@ -51,26 +54,29 @@ void hearth_err_set(struct hearth_err *err,
 void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...) HEARTH_PRINTF(2, 3);
 
 /* An expression whose value is the literal status, so that analyzers see the failure path. */
-#define HEARTH_FAIL(err, st, ...)                                                                  \
+#define HEARTH_FAIL(err, st, ...) \
     (hearth_err_set((err), (st), __FILE__, (uint32_t)__LINE__, __VA_ARGS__), (st))
 
-/* Return early on failure. Only in functions whose resources are held by arenas or cleanup variables. */
-#define HEARTH_TRY(expr)                                                                           \
-    do {                                                                                           \
-        enum hearth_status hearth_try_status_ = (expr);                                            \
-        if (HEARTH_UNLIKELY(hearth_try_status_ != HEARTH_OK)) {                                    \
-            return hearth_try_status_;                                                             \
-        }                                                                                          \
+/*
+ * Return early on failure. Only in functions whose resources are held by arenas or cleanup
+ * variables.
+ */
+#define HEARTH_TRY(expr)                                        \
+    do {                                                        \
+        enum hearth_status hearth_try_status_ = (expr);         \
+        if (HEARTH_UNLIKELY(hearth_try_status_ != HEARTH_OK)) { \
+            return hearth_try_status_;                          \
+        }                                                       \
     } while (0)
 
 /* A broken invariant of our own: prints and aborts in every build. */
 HEARTH_NORETURN void hearth_bug(const char *file, uint32_t line, const char *what);
-#define HEARTH_BUG(what)   hearth_bug(__FILE__, (uint32_t)__LINE__, (what))
-#define HEARTH_ASSERT(cond)                                                                        \
-    do {                                                                                           \
-        if (HEARTH_UNLIKELY(!(cond))) {                                                            \
-            HEARTH_BUG(#cond);                                                                     \
-        }                                                                                          \
+#define HEARTH_BUG(what) hearth_bug(__FILE__, (uint32_t)__LINE__, (what))
+#define HEARTH_ASSERT(cond)             \
+    do {                                \
+        if (HEARTH_UNLIKELY(!(cond))) { \
+            HEARTH_BUG(#cond);          \
+        }                               \
     } while (0)
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * str.h -- a borrowed piece of text or bytes: pointer and length, no terminator promised.
  *
- * `struct hearth_str` by value is *the* string parameter; char * with NUL only at C-library borders.
- * Threads: pure functions.
+ * `struct hearth_str` by value is *the* string parameter; char * with NUL only at C-library
+ * borders. Threads: pure functions.
  */
 #ifndef HEARTH_BASE_STR_H
 #define HEARTH_BASE_STR_H
@@ -19,7 +19,7 @@ struct hearth_str {
 #define HEARTH_STR(literal) ((struct hearth_str){"" literal, sizeof(literal) - 1})
 #define HEARTH_STR_FMT      "%.*s"
 /* For "%.*s": at most 256 bytes, so that messages stay short. */
-#define HEARTH_STR_ARG(s)   (int)((s).n > 256 ? 256 : (s).n), ((s).n ? (s).p : "")
+#define HEARTH_STR_ARG(s) (int)((s).n > 256 ? 256 : (s).n), ((s).n ? (s).p : "")
 
 static inline struct hearth_str hearth_str_c(const char *c)
 {

@@ -1,9 +1,10 @@
 /*
- * front.h -- the network side: one port for gRPC (HTTP/2 without TLS) and HTTP/1.1 (Connect, JSON, plain routes).
+ * front.h -- the network side: one port for gRPC (HTTP/2 without TLS) and HTTP/1.1 (Connect, JSON,
+ * plain routes).
  *
- * An acceptor thread per front owns all listening sockets, looks at the first bytes of each connection without taking
- * them, and hands it to the gRPC core ("PRI ") or to the HTTP server. Requests run on two pools: ingest and query. Nothing blocks
- * a thread of the libraries.
+ * An acceptor thread per front owns all listening sockets, looks at the first bytes of each
+ * connection without taking them, and hands it to the gRPC core ("PRI ") or to the HTTP server.
+ * Requests run on two pools: ingest and query. Nothing blocks a thread of the libraries.
  *
  * Threads: start and stop from one thread; everything else is internal.
  */
@@ -17,20 +18,21 @@ struct hearth_front;
 
 struct hearth_front_options {
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
-    bool multitenancy;         /* X-Scope-OrgID required; else every request is tenant "anonymous" */
-    int64_t max_connections;         /* 8192 (lowered to what descriptors allow); above: accepted and closed at once, counted */
-    int64_t max_header_bytes;        /* 64 KiB */
-    int64_t max_streams;             /* concurrent calls of one gRPC connection; 256 */
-    int64_t max_request_bytes;       /* inflated; as in limits */
-    int64_t first_bytes_timeout_ns;  /* a connection that says nothing is closed; 10 s */
-    int64_t http_idle_timeout_ns;    /* 120 s; never cuts a connection with a request in work */
-    int64_t grpc_keepalive_ns;       /* ping of quiet connections; 60 s */
-    int64_t default_deadline_ns;     /* of requests without one; 60 s; 0: none */
+    bool multitenancy; /* X-Scope-OrgID required; else every request is tenant "anonymous" */
+    int64_t
+        max_connections; /* 8192 (lowered to what descriptors allow); above: accepted and closed at once, counted */
+    int64_t max_header_bytes;       /* 64 KiB */
+    int64_t max_streams;            /* concurrent calls of one gRPC connection; 256 */
+    int64_t max_request_bytes;      /* inflated; as in limits */
+    int64_t first_bytes_timeout_ns; /* a connection that says nothing is closed; 10 s */
+    int64_t http_idle_timeout_ns;   /* 120 s; never cuts a connection with a request in work */
+    int64_t grpc_keepalive_ns;      /* ping of quiet connections; 60 s */
+    int64_t default_deadline_ns;    /* of requests without one; 60 s; 0: none */
     unsigned ingest_threads, query_threads; /* 0: number of processors, and twice that */
-    int64_t max_query_memory_bytes;  /* arena of one query; as in limits */
-    int64_t max_queued_requests;     /* per pool; 4096; above: UNAVAILABLE */
-    int64_t memory_quota_bytes;      /* gRPC resource quota; 512 MiB, at least 256 MiB */
-    const char *version;             /* for buildinfo */
+    int64_t max_query_memory_bytes;         /* arena of one query; as in limits */
+    int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
+    int64_t memory_quota_bytes;             /* gRPC resource quota; 512 MiB, at least 256 MiB */
+    const char *version;                    /* for buildinfo */
 };
 
 /* True when the server can do its work; else false and one line why. Called from any thread. */
@@ -39,13 +41,14 @@ typedef bool hearth_front_ready_fn(void *context, char reason[256]);
 void hearth_front_options_init(struct hearth_front_options *options);
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_front_start(const struct hearth_front_options *options,
-                                      struct hearth_ingest *ingest,
-                                      struct hearth_query_engine *query,
-                                      hearth_front_ready_fn *ready, /* for /ready and health checks */
-                                      void *ready_context,
-                                      struct hearth_front **ret_front,
-                                      struct hearth_err *err);
+enum hearth_status
+hearth_front_start(const struct hearth_front_options *options,
+                   struct hearth_ingest *ingest,
+                   struct hearth_query_engine *query,
+                   hearth_front_ready_fn *ready, /* for /ready and health checks */
+                   void *ready_context,
+                   struct hearth_front **ret_front,
+                   struct hearth_err *err);
 /* The i-th bound address as "127.0.0.1:4040"; NULL past the end. For port 0. */
 const char *hearth_front_address(const struct hearth_front *front, size_t i);
 /* /ready answers 503 from now on with this reason; listening goes on. */

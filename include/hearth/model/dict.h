@@ -1,22 +1,23 @@
 /*
  * dict.h -- dictionaries: dense ids for stack traces and everything they are made of.
  *
- * One dictionary per (service, day, writer). The writer side is append-only: it hands out dense
- * ids without asking anybody, and cuts what is new into chunks that are stored in the same transaction as
- * the first profile that needs them. The reader side applies chunks in order and answers by id.
+ * One dictionary per (service, day, writer). The writer side is append-only: it hands out dense ids
+ * without asking anybody, and cuts what is new into chunks that are stored in the same transaction
+ * as the first profile that needs them. The reader side applies chunks in order and answers by id.
  *
- * Identity of a stack trace is its list of locations, leaf first. A location is its mapping, its lines
- * (function, line) and, only where it has no lines, its address. Of a mapping that says has_functions the memory
- * range is dropped (addresses of symbolised code differ from process to process and mean nothing later).
+ * Identity of a stack trace is its list of locations, leaf first. A location is its mapping, its
+ * lines (function, line) and, only where it has no lines, its address. Of a mapping that says
+ * has_functions the memory range is dropped (addresses of symbolised code differ from process to
+ * process and mean nothing later).
  *
- * Chunk: see server/model/dict_chunk.c (offset, size, meaning). Chunks are hostile to the reader as any
- * stored bytes: every index is checked.
+ * Chunk: see server/model/dict_chunk.c (offset, size, meaning). Chunks are hostile to the reader as
+ * any stored bytes: every index is checked.
  *
  * Limits:  HEARTH_DICT_MAX_FRAMES frames (lines of the locations of all stacks) in one dictionary, for writer
  *          and reader alike: it bounds what a stored byte can cost the reader in nodes of the name tree.
  *
- * Threads: not thread-safe; the owner locks. A reader dictionary is safe for concurrent reads while nobody
- * applies a chunk.
+ * Threads: not thread-safe; the owner locks. A reader dictionary is safe for concurrent reads while
+ * nobody applies a chunk.
  */
 #ifndef HEARTH_MODEL_DICT_H
 #define HEARTH_MODEL_DICT_H
@@ -26,7 +27,10 @@
 #include "hearth/base/hash.h"
 #include "hearth/model/profile.h"
 
-/* A location without lines counts as one frame. 67 million: a million and a half stacks of depth 40. */
+/*
+ * A location without lines counts as one frame. 67 million: a million and a half stacks of depth
+ * 40.
+ */
 #define HEARTH_DICT_MAX_FRAMES (UINT32_C(1) << 26)
 
 /* ---- writer ---- */
@@ -34,8 +38,8 @@
 struct hearth_dict_writer;
 
 /*
- * Number of entries of each table: a position in the append-only stream. n_strings starts at 1: string 0 is
- * empty in every dictionary and in no chunk.
+ * Number of entries of each table: a position in the append-only stream. n_strings starts at 1:
+ * string 0 is empty in every dictionary and in no chunk.
  */
 struct hearth_dict_mark {
     uint32_t n_strings, n_mappings, n_functions, n_locations, n_stacks;
@@ -45,8 +49,8 @@ struct hearth_dict_writer *hearth_dict_writer_new(void); /* NULL when memory was
 void hearth_dict_writer_free(struct hearth_dict_writer *writer);
 
 /*
- * The keys of a profile's stacks, made outside any lock. One key per sample, in sample order; a sample whose stack
- * has a dangling location gets skip[s] = true. Arrays in arena.
+ * The keys of a profile's stacks, made outside any lock. One key per sample, in sample order; a
+ * sample whose stack has a dangling location gets skip[s] = true. Arrays in arena.
  */
 struct hearth_stack_keys {
     struct hearth_hash128 *stack;    /* [n_samples] */
@@ -64,9 +68,10 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
 
 /*
  * Dense ids for all samples: ret_ids[s] (HEARTH_NO_INDEX where keys->skip). New stacks are added.
- * Returns OK; NO_MEMORY; RESOURCE_EXHAUSTED when the dictionary would exceed UINT32_MAX - 1 entries of a table or
- * HEARTH_DICT_MAX_FRAMES; INVALID_ARGUMENT for a string that is not UTF-8 (readers would refuse the chunk).
- * A failure leaves the writer usable: some new stacks may have been added, and they are whole.
+ * Returns OK; NO_MEMORY; RESOURCE_EXHAUSTED when the dictionary would exceed UINT32_MAX - 1 entries
+ * of a table or HEARTH_DICT_MAX_FRAMES; INVALID_ARGUMENT for a string that is not UTF-8 (readers
+ * would refuse the chunk). A failure leaves the writer usable: some new stacks may have been added,
+ * and they are whole.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
@@ -78,8 +83,9 @@ enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
 /* True when there is something that no committed chunk holds. */
 bool hearth_dict_writer_pending(const struct hearth_dict_writer *writer);
 /*
- * Append everything from the committed mark to now as one chunk. *ret_upto is to be given to _commit after the
- * transaction; on rollback nothing needs undoing: the next cut covers the same entries again.
+ * Append everything from the committed mark to now as one chunk. *ret_upto is to be given to
+ * _commit after the transaction; on rollback nothing needs undoing: the next cut covers the same
+ * entries again.
  */
 void hearth_dict_writer_cut(const struct hearth_dict_writer *writer,
                             struct hearth_buf *out,
@@ -93,9 +99,10 @@ uint32_t hearth_dict_writer_stacks(const struct hearth_dict_writer *writer);
 /* ---- reader ---- */
 
 /*
- * The arrays as the chunks gave them, with checked indices. The names that the tree makes up for locations
- * without lines stand in `strings` too, among those of the chunks in order of arrival; all string indices
- * in this struct are positions in `strings`. A line's function may be HEARTH_NO_INDEX (its frame's name is empty).
+ * The arrays as the chunks gave them, with checked indices. The names that the tree makes up for
+ * locations without lines stand in `strings` too, among those of the chunks in order of arrival;
+ * all string indices in this struct are positions in `strings`. A line's function may be
+ * HEARTH_NO_INDEX (its frame's name is empty).
  */
 struct hearth_dict {
     struct hearth_str *strings; /* strings[0] is empty */
@@ -107,10 +114,11 @@ struct hearth_dict {
     uint32_t *stack_locs;
     uint32_t n_strings, n_mappings, n_functions, n_lines, n_locations, n_stacks;
     /*
-     * The name tree (hearth_dict_build_tree): node 0 is the root, its own parent, with the empty name;
-     * node_parent[i] < i for the others; a node is a function name below its parent; every line of a location is
-     * a node (inlined calls are frames of their own); a location without lines is named by its address,
-     * "0x4f0 [libc.so.6]". stack_node[s] is the leaf node of stack s.
+     * The name tree (hearth_dict_build_tree): node 0 is the root, its own parent, with the empty
+     * name; node_parent[i] < i for the others; a node is a function name below its parent; every
+     * line of a location is a node (inlined calls are frames of their own); a location without
+     * lines is named by its address, "0x4f0 [libc.so.6]". stack_node[s] is the leaf node of stack
+     * s.
      */
     uint32_t *node_parent, *node_name /* string index */, *stack_node;
     uint32_t n_nodes, n_tree_stacks;
@@ -120,14 +128,17 @@ struct hearth_dict {
 struct hearth_dict *hearth_dict_new(void);
 void hearth_dict_free(struct hearth_dict *dict);
 /*
- * Apply the next chunk (uncompressed). CORRUPT for damaged bytes or a chunk that does not start where the
- * dictionary ends, RESOURCE_EXHAUSTED beyond the limits above, NO_MEMORY: the dictionary is unchanged then. Pointers
- * into the arrays may move.
+ * Apply the next chunk (uncompressed). CORRUPT for damaged bytes or a chunk that does not start
+ * where the dictionary ends, RESOURCE_EXHAUSTED beyond the limits above, NO_MEMORY: the dictionary
+ * is unchanged then. Pointers into the arrays may move.
  */
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err);
-/* Extend the name tree to all stacks applied so far. NO_MEMORY leaves it as far as it came; call again. */
+/*
+ * Extend the name tree to all stacks applied so far. NO_MEMORY leaves it as far as it came; call
+ * again.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err);
 size_t hearth_dict_bytes(const struct hearth_dict *dict);

@@ -1,8 +1,8 @@
 /*
  * profile.h -- one decoded profile as flat arrays: what every input format is turned into.
  *
- * All cross references are array indices (HEARTH_NO_INDEX: none); the format layer has resolved ids and
- * checked ranges. Stacks are leaf first; the lines of a location are innermost (inlined) first.
+ * All cross references are array indices (HEARTH_NO_INDEX: none); the format layer has resolved ids
+ * and checked ranges. Stacks are leaf first; the lines of a location are innermost (inlined) first.
  * Text is borrowed from the input bytes; arrays live in the arena that the decoder was given.
  *
  * Shapes:  strings[n_strings], strings[0] is empty;
@@ -67,10 +67,10 @@ struct hearth_profile {
     uint32_t n_stack_locs, n_sample_labels;
     struct hearth_value_type period_type; /* indices 0, 0 when absent */
     int64_t period, time_ns, duration_ns;
-    uint32_t default_type;     /* string index */
-    uint32_t *comments;        /* string indices */
+    uint32_t default_type; /* string index */
+    uint32_t *comments;    /* string indices */
     uint32_t n_comments;
-    uint32_t doc_url;          /* string index */
+    uint32_t doc_url; /* string index */
 };
 
 #endif

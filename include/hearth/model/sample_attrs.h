@@ -1,10 +1,11 @@
 /*
- * sample_attrs.h -- span, trace, thread, endpoint and time of single samples, kept beside a profile row.
+ * sample_attrs.h -- span, trace, thread, endpoint and time of single samples, kept beside a profile
+ * row.
  *
  * Such labels never become series labels: they would make a series of every span. A row's `ids` and
- * `vals` hold each stack trace once with its full value; the attrs column holds, for the samples that carry any
- * attribute, the stack trace, the values and the attributes again. So a merge never reads it, and the sum over
- * spans plus the unlabelled rest equals the whole.
+ * `vals` hold each stack trace once with its full value; the attrs column holds, for the samples
+ * that carry any attribute, the stack trace, the values and the attributes again. So a merge never
+ * reads it, and the sum over spans plus the unlabelled rest equals the whole.
  *
  * Layout: see server/model/sample_attrs.c.
  * Threads: pure.
@@ -30,23 +31,25 @@ enum hearth_attr {
 };
 
 struct hearth_sample_attrs {
-    uint64_t span_id, local_root_span_id; /* 0: absent */
-    uint64_t trace_id_hi, trace_id_lo;    /* both 0: absent */
-    uint64_t thread_id, thread_native_id; /* 0: absent */
-    int64_t timestamp_ns;                 /* since the epoch; 0: absent */
+    uint64_t span_id, local_root_span_id;               /* 0: absent */
+    uint64_t trace_id_hi, trace_id_lo;                  /* both 0: absent */
+    uint64_t thread_id, thread_native_id;               /* 0: absent */
+    int64_t timestamp_ns;                               /* since the epoch; 0: absent */
     struct hearth_str span_name, endpoint, thread_name; /* empty: absent */
 };
 
 /*
- * Which attribute a sample label key means. Case, spaces, '_', '-' and '.' do not matter ("span id",
- * "span_id", "spanId"); "profile_id" is Pyroscope's old name of the span id; "end_timestamp_ns" is the time.
+ * Which attribute a sample label key means. Case, spaces, '_', '-' and '.' do not matter ("span
+ * id", "span_id", "spanId"); "profile_id" is Pyroscope's old name of the span id;
+ * "end_timestamp_ns" is the time.
  */
 enum hearth_attr hearth_attr_of_key(struct hearth_str key);
 
 /*
- * Put one label into attrs: `str` when the label is text, else `num` (span and thread ids print as unsigned).
- * Ids as text: 16 hex digits under a key without spaces (span_id, profile_id), decimal otherwise;
- * trace ids are up to 32 hex digits; an id in another form becomes the stable XXH3-64 of its text.
+ * Put one label into attrs: `str` when the label is text, else `num` (span and thread ids print as
+ * unsigned). Ids as text: 16 hex digits under a key without spaces (span_id, profile_id), decimal
+ * otherwise; trace ids are up to 32 hex digits; an id in another form becomes the stable XXH3-64 of
+ * its text.
  */
 void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
                              enum hearth_attr attr,
@@ -54,7 +57,8 @@ void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
                              struct hearth_str str,
                              int64_t num);
 bool hearth_sample_attrs_empty(const struct hearth_sample_attrs *attrs);
-bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a, const struct hearth_sample_attrs *b);
+bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
+                            const struct hearth_sample_attrs *b);
 
 struct hearth_attr_sample {
     uint32_t stack_id;

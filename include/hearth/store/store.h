@@ -1,13 +1,15 @@
 /*
  * store.h -- Hearth's tables in PostgreSQL: the catalogue, committed ingest, reads.
  *
- * The only user of libpq. A store opens at once and connects, migrates and loads in the background: until
- * hearth_store_ready() everything answers UNAVAILABLE with the reason. It survives losing its database.
+ * The only user of libpq. A store opens at once and connects, migrates and loads in the background:
+ * until hearth_store_ready() everything answers UNAVAILABLE with the reason. It survives losing its
+ * database.
  *
- * Ingest: resolve series (catalogue, memory first) -> get the dictionary of (service, day) -> resolve stacks to dense ids
- * -> submit the encoded rows. Committers (services are spread over them by id) gather what is queued and
- * write it in one transaction; `done` is called after COMMIT. Acknowledged means committed; a commit whose answer was lost is
- * settled by sending the batch again under the same key.
+ * Ingest: resolve series (catalogue, memory first) -> get the dictionary of (service, day) ->
+ * resolve stacks to dense ids -> submit the encoded rows. Committers (services are spread over them
+ * by id) gather what is queued and write it in one transaction; `done` is called after COMMIT.
+ * Acknowledged means committed; a commit whose answer was lost is settled by sending the batch
+ * again under the same key.
  *
  * Reads: one SQL statement per question, one snapshot, rows streamed to a callback.
  *
@@ -28,15 +30,15 @@
 struct hearth_store;
 
 struct hearth_store_options {
-    const char *url;            /* libpq URL or key=value text; borrowed during _open */
-    unsigned n_committers;      /* connections that write; 2 */
-    unsigned max_readers;       /* connections that read at once; 8 */
-    int64_t linger_ns;          /* how long a committer waits for company; 3 ms */
-    size_t max_batch_rows;      /* 1000 */
-    size_t max_queue_rows;      /* refuse above; 20,000 */
-    size_t max_queue_bytes;     /* refuse above; 256 MiB */
-    size_t ingest_dict_bytes;   /* memory of dictionaries that ingest holds; 512 MiB */
-    size_t read_dict_bytes;     /* memory of dictionaries that queries hold; 256 MiB */
+    const char *url;              /* libpq URL or key=value text; borrowed during _open */
+    unsigned n_committers;        /* connections that write; 2 */
+    unsigned max_readers;         /* connections that read at once; 8 */
+    int64_t linger_ns;            /* how long a committer waits for company; 3 ms */
+    size_t max_batch_rows;        /* 1000 */
+    size_t max_queue_rows;        /* refuse above; 20,000 */
+    size_t max_queue_bytes;       /* refuse above; 256 MiB */
+    size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 512 MiB */
+    size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 256 MiB */
     int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */
 };
 
@@ -47,8 +49,8 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
                                      struct hearth_store **ret_store,
                                      struct hearth_err *err);
 /*
- * Stop taking submissions, commit what is queued until the deadline, fail the rest with UNAVAILABLE, close all
- * connections, free. NULL-safe.
+ * Stop taking submissions, commit what is queued until the deadline, fail the rest with
+ * UNAVAILABLE, close all connections, free. NULL-safe.
  */
 void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
 
@@ -57,7 +59,10 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256]);
 
 /* ---- ingest ---- */
 
-/* What makes a series: the profile types in column order and its own labels (sorted; without derived ones). */
+/*
+ * What makes a series: the profile types in column order and its own labels (sorted; without
+ * derived ones).
+ */
 struct hearth_series_key {
     struct hearth_str service_name;
     const struct hearth_str *type_ids;
@@ -70,8 +75,9 @@ struct hearth_series_ref {
 };
 
 /*
- * Ids for n series of one tenant that have a profile at ts_ns, creating what is new (one transaction, shared with whoever
- * waits at the same time). Known series in a known hour cost a hash look-up. Blocks while the catalogue is written.
+ * Ids for n series of one tenant that have a profile at ts_ns, creating what is new (one
+ * transaction, shared with whoever waits at the same time). Known series in a known hour cost a
+ * hash look-up. Blocks while the catalogue is written.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
@@ -108,8 +114,9 @@ struct hearth_push_row {
 };
 
 /*
- * One pushed profile: its rows (one per label set) commit together or not at all. The caller fills the first part and keeps
- * everything alive until `done`; the item holds a reference to its dictionary until then (the store releases it).
+ * One pushed profile: its rows (one per label set) commit together or not at all. The caller fills
+ * the first part and keeps everything alive until `done`; the item holds a reference to its
+ * dictionary until then (the store releases it).
  */
 struct hearth_push_item {
     int32_t service_id;
@@ -117,10 +124,15 @@ struct hearth_push_item {
     struct hearth_ingest_dict *dict;
     struct hearth_push_row *rows;
     size_t n_rows;
-    bool has_id;               /* repeated pushes with the same id_hash within an hour store nothing */
+    bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
-    /* From a committer thread, exactly once. repeated: acknowledged without a second row. Must not block. */
-    void (*done)(struct hearth_push_item *item, enum hearth_status status, const struct hearth_err *err);
+    /*
+     * From a committer thread, exactly once. repeated: acknowledged without a second row. Must not
+     * block.
+     */
+    void (*done)(struct hearth_push_item *item,
+                 enum hearth_status status,
+                 const struct hearth_err *err);
     bool repeated;
     /* The store's own. */
     struct hearth_push_item *next;
@@ -128,7 +140,10 @@ struct hearth_push_item {
     size_t n_bytes;
 };
 
-/* UNAVAILABLE when the queue is full or the store is closing (done is not called then; the dictionary stays the caller's). */
+/*
+ * UNAVAILABLE when the queue is full or the store is closing (done is not called then; the
+ * dictionary stays the caller's).
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_submit(struct hearth_store *store,
                                        struct hearth_push_item *item,
@@ -137,8 +152,9 @@ enum hearth_status hearth_store_submit(struct hearth_store *store,
 /* ---- reads ---- */
 
 /*
- * The tenant's label index, brought up to date with the database (what any server acknowledged before this call is in it), under a
- * read lock until hearth_store_index_unlock. A tenant without data gives an empty index.
+ * The tenant's label index, brought up to date with the database (what any server acknowledged
+ * before this call is in it), under a read lock until hearth_store_index_unlock. A tenant without
+ * data gives an empty index.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_index_lock(struct hearth_store *store,
@@ -195,8 +211,9 @@ enum hearth_status hearth_store_scan_totals(struct hearth_store *store,
                                             struct hearth_err *err);
 
 /*
- * The dictionary of (service, day, writer), with at least min_stacks stacks and its name tree, from memory or loaded. Read
- * locked (nobody appends) until released. CORRUPT when the database holds fewer.
+ * The dictionary of (service, day, writer), with at least min_stacks stacks and its name tree, from
+ * memory or loaded. Read locked (nobody appends) until released. CORRUPT when the database holds
+ * fewer.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_dict(struct hearth_store *store,
