@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INSTALLED "/usr/lib/postgresql"
+#define INSTALLED      "/usr/lib/postgresql"
+#define FIRST_PAUSE_NS (HEARTH_NS_PER_SEC / 2) /* before a dead server is started again; doubles */
 
 struct hearth_embedded_pg {
     struct hearth_arena arena;
@@ -29,7 +30,7 @@ struct hearth_embedded_pg {
     uid_t uid; /* of the cluster; 0: hearthd's own user */
     gid_t gid;
     pid_t pid; /* 0: not running */
-    int64_t restart_at_mono_ns, pause_ns;
+    int64_t started_mono_ns, restart_at_mono_ns, pause_ns;
 };
 
 /* ---- directories ---- */
@@ -381,6 +382,7 @@ static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hea
         return HEARTH_FAIL_ARENA(err, &pg->arena);
     }
     HEARTH_TRY(spawn(pg, argv, &pg->pid, err));
+    pg->started_mono_ns = hearth_clock_mono_ns();
     HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "started", "pid", hearth_log_i64(pg->pid), "dir",
                pg->pg_dir, "log", pg->log_path, NULL);
     return HEARTH_OK;
@@ -393,13 +395,16 @@ enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struc
         HEARTH_TRY(run_initdb(pg, err));
     }
     HEARTH_TRY(write_settings(pg, new_cluster, err));
-    pg->pause_ns = HEARTH_NS_PER_SEC / 2;
+    pg->pause_ns = FIRST_PAUSE_NS;
     return start_server(pg, err);
 }
 
 void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
 {
     int state;
+    if (pg->pid != 0 && hearth_clock_mono_ns() - pg->started_mono_ns > 60 * HEARTH_NS_PER_SEC) {
+        pg->pause_ns = FIRST_PAUSE_NS; /* it ran well: the next end is a new story */
+    }
     if (pg->pid != 0 && waitpid(pg->pid, &state, WNOHANG) == pg->pid) {
         HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; starting it again",
                    "pid", hearth_log_i64(pg->pid), "log", pg->log_path, NULL);
