@@ -602,6 +602,40 @@ static void thousands_of_series_in_one_call_are_one_transaction(void **state)
     close_store(store);
 }
 
+/* Each allocation fails in its turn: the call says so, and the next one is as if nothing had been. */
+static void refused_memory_is_an_error_and_nothing_more(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = open_store(url);
+    int n_refused = 0, n_ok_in_a_row = 0;
+    for (uint64_t n = 1; n < 400 && n_ok_in_a_row < 3; n++) {
+        char tenant[16];
+        struct made_series made;
+        struct hearth_series_ref ref;
+        const struct hearth_label_index *index = NULL;
+        (void)snprintf(tenant, sizeof tenant, "tenant-%d", (int)n);
+        const struct hearth_series_key *key = make_series(&made, (int)n, (int)n);
+        hearth_mem_fail_after(n);
+        enum hearth_status resolved =
+            hearth_store_resolve_series(store, hearth_str_c(tenant), key, 1, T0, &ref, NULL);
+        enum hearth_status looked =
+            hearth_store_index_lock(store, hearth_str_c(tenant), NULL, &index, NULL);
+        hearth_mem_fail_after(0);
+        hearth_store_index_unlock(store, index);
+        assert_true(resolved == HEARTH_OK || resolved == HEARTH_NO_MEMORY);
+        assert_true(looked == HEARTH_OK || looked == HEARTH_NO_MEMORY);
+        bool all_well = resolved == HEARTH_OK && looked == HEARTH_OK;
+        n_refused += !all_well;
+        n_ok_in_a_row = all_well ? n_ok_in_a_row + 1 : 0;
+        (void)resolve_one(store, hearth_str_c(tenant), (int)n, (int)n, T0);
+        assert_int_equal(count_hits(store, hearth_str_c(tenant), "{}", T0, T0), 2);
+    }
+    assert_true(n_refused > 20);
+    close_store(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +655,7 @@ int main(void)
         cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_anew),
         cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),
+        cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

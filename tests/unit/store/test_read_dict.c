@@ -512,6 +512,38 @@ static void loading_ends_with_its_request(void **state)
     close_store(store);
 }
 
+static void refused_memory_is_an_error_and_nothing_more(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = open_with_cache(url, 0); /* nothing stays */
+    struct author author;
+    author_init(&author, url, 50);
+    uint32_t n = 0;
+    for (int i = 0; i < 3; i++) {
+        n = author_write(&author, 40);
+    }
+    int n_refused = 0, n_ok_in_a_row = 0;
+    for (uint64_t at = 1; at < 1000 && n_ok_in_a_row < 3; at++) {
+        const struct hearth_dict *dict = NULL;
+        hearth_mem_fail_after(at);
+        enum hearth_status status =
+            hearth_store_read_dict(store, 50, DAY_OF_TEST, 1, n, NULL, &dict, NULL);
+        hearth_mem_fail_after(0);
+        assert_true(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
+        n_refused += status != HEARTH_OK;
+        n_ok_in_a_row = status == HEARTH_OK ? n_ok_in_a_row + 1 : 0;
+        hearth_store_read_dict_release(store, dict);
+        dict = acquire(store, 50, n);
+        assert_true(same_stacks(dict, author.twin));
+        hearth_store_read_dict_release(store, dict);
+    }
+    assert_true(n_refused > 10);
+    author_release(&author);
+    close_store(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -524,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_inflates_beyond_its_cap_is_refused),
         cmocka_unit_test(a_dictionary_nobody_wrote_is_missed),
         cmocka_unit_test(loading_ends_with_its_request),
+        cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
