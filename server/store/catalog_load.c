@@ -8,7 +8,7 @@
  * the next one adds them again, which changes nothing.
  *
  * Hours are the mass (series times hours of the retention), so they come as one array per tenant
- * and hour: half the CPU of a row each, and bounded in PostgreSQL by work_mem.
+ * and hour instead of a row each; what PostgreSQL needs to gather them is bounded by work_mem.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
