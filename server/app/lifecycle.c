@@ -13,6 +13,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -34,11 +35,20 @@ struct server {
     struct hearth_front *front;
 };
 
-/* "127.0.0.1:80", "localhost:80", "[::1]:80": what only this machine can reach. */
+/* "127.0.0.1:80", "localhost:80", "[::1]:80": what only this machine can reach. Other names may
+ * resolve to anything, also those that begin with 127. */
 static bool is_loopback(const char *address)
 {
     struct hearth_str a = hearth_str_c(address);
-    return hearth_str_starts(a, HEARTH_STR("127.")) || hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
+    char host[sizeof "255.255.255.255"] = "";
+    size_t n = hearth_str_find(a, ':', 0);
+    if (n < sizeof host) {
+        memcpy(host, a.p, n);
+    }
+    struct in_addr ip4;
+    bool is_ip4 = inet_pton(AF_INET, host, &ip4) == 1;
+    return (is_ip4 && hearth_str_starts(a, HEARTH_STR("127."))) ||
+           hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
            hearth_str_starts(a, HEARTH_STR("localhost:"));
 }
 

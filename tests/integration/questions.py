@@ -39,7 +39,7 @@ class FlameGraph:
         root = None
         for depth, values in enumerate(self.levels):
             assert len(values) % 4 == 0, "a level of %d numbers" % len(values)
-            nodes, end = [], 0
+            nodes, end, holder = [], 0, 0
             for k in range(0, len(values), 4):
                 delta, total, self_value, name = values[k : k + 4]
                 node = Node(self.names[name], end + delta, total, self_value)
@@ -49,12 +49,15 @@ class FlameGraph:
                     assert root is None, "several roots"
                     root = node
                     continue
-                holders = [p for p in parents if p.start + p.self_value <= node.start and end <= p.start + p.total]
-                assert len(holders) == 1, "%s at %d has %d parents" % (node.name, node.start, len(holders))
-                siblings = holders[0].children
-                expected = siblings[-1].start + siblings[-1].total if siblings else holders[0].start + holders[0].self_value
-                assert node.start == expected, "a gap before %s" % node.name
-                siblings.append(node)
+                # Both levels go from left to right.
+                while parents[holder].start + parents[holder].total < end:
+                    holder += 1
+                parent = parents[holder]
+                expected = parent.start + parent.self_value
+                if parent.children:
+                    expected = parent.children[-1].start + parent.children[-1].total
+                assert node.start == expected, "%s does not stand at %d within %s" % (node.name, expected, parent.name)
+                parent.children.append(node)
             parents = nodes
         return root
 

@@ -74,11 +74,15 @@ def eventually(condition, seconds=30, pause=0.05, what="what was waited for"):
 class Server(Questions):
     """One hearthd. `directory` keeps the embedded database between starts; `database_url` uses another one."""
 
-    def __init__(self, *options, directory=None, database_url=None, wait=True, env=None):
+    def __init__(
+        self, *options, directory=None, database_url=None, wait=True, env=None,
+        listening=r"msg=listening addr=127\.0\.0\.1:(\d+)",
+    ):
         self.directory = directory or temporary_directory()
         self.database_url = database_url
         self.options = list(options)
         self.env = env
+        self.listening = re.compile(listening)
         self.process = None
         self.log_path = os.path.join(self.directory, "hearthd.log")
         self.start(wait)
@@ -111,7 +115,7 @@ class Server(Questions):
     def _listening_port(self):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            found = re.search(r"msg=listening addr=127\.0\.0\.1:(\d+)", self.log())
+            found = self.listening.search(self.log())
             if found:
                 return int(found.group(1))
             if self.process.poll() is not None:

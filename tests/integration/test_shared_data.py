@@ -55,7 +55,7 @@ def at_time(data, time_ns):
 
 def normalised(data):
     """For go: without samples that ingest drops, and without drop_frames and keep_frames, which a server does not apply."""
-    out = b""
+    out = []
     for number, raw in fields(inflate(data)):
         if number == 2:
             _, at = wire.read_varint(raw, 0)
@@ -64,8 +64,8 @@ def normalised(data):
             if any(v < 0 for v in values) or not any(values):
                 continue
         if number not in (7, 8):
-            out += raw
-    return out
+            out.append(raw)
+    return b"".join(out)
 
 
 def go_top(data, sample_type, unit, *options):

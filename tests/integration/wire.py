@@ -84,10 +84,15 @@ def ints(values):
         if isinstance(value, int):
             out.append(signed(value))
             continue
-        at = 0
-        while at < len(value):
-            n, at = read_varint(value, at)
-            out.append(signed(n))
+        n = shift = 0
+        for byte in value:  # read_varint, but for long fields
+            n |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                out.append(n if n < 1 << 63 else n - (1 << 64))
+                n = shift = 0
+            else:
+                shift += 7
+        assert shift == 0, "cut packed field"
     return out
 
 

@@ -1,0 +1,322 @@
+"""The rules of the port for decent clients: Connect, gRPC, plain routes, health, back-pressure, stopping."""
+
+import concurrent.futures
+import gzip
+import http.client
+import json
+import socket
+import threading
+import time
+import unittest
+
+import grpc
+
+import server
+import wire
+
+NAMES = "/" + server.QUERIER + "LabelNames"
+CHECK = "/grpc.health.v1.Health/Check"
+PUSH = "/" + server.PUSH
+JSON = {"Content-Type": "application/json"}
+PROTO = {"Content-Type": "application/proto"}
+NOW = int(time.time() * 1000)
+RANGE = {"start": NOW - 3600_000, "end": NOW}
+RANGE_PROTO = wire.encode([(2, NOW - 3600_000), (3, NOW)])
+
+
+class FrontRules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.terminate() == 0
+
+    def post(self, path, body=b"{}", headers=None, **more):
+        return self.server.http("POST", path, body, {**JSON, **(headers or {}), **more})
+
+    def assert_error(self, answer, status, code, part=""):
+        got, headers, body = answer
+        self.assertEqual(got, status, body)
+        self.assertEqual(headers["content-type"], "application/json")
+        error = json.loads(body)
+        self.assertEqual(error["code"], code)
+        self.assertIn(part, error["message"])
+
+    # ---- Connect ----
+
+    def test_only_post_is_allowed(self):
+        for method in ("GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"):
+            status, headers, _ = self.server.http(method, NAMES)
+            self.assertEqual((status, headers.get("allow")), (405, "POST"), method)
+
+    def test_other_content_types_get_415_and_the_list(self):
+        for content_type in ("text/plain", "application/grpc", "application/json; charset=latin1", "application/x-protobuf"):
+            status, headers, _ = self.post(NAMES, headers={"Content-Type": content_type})
+            self.assertEqual(status, 415, content_type)
+            self.assertEqual(headers["accept-post"], "application/json, application/proto")
+        status, headers, _ = self.server.http("POST", NAMES, b"{}")
+        self.assertEqual(status, 415)
+
+    def test_unknown_paths_are_plain_404(self):
+        for path in ("/querier.v1.QuerierService/Nope", "/nope", NAMES + "/", "//ready"):
+            status, headers, body = self.post(path)
+            self.assertEqual((status, body), (404, b"404 page not found\n"), path)
+            self.assertTrue(headers["content-type"].startswith("text/plain"))
+
+    def test_json_and_proto_say_the_same(self):
+        status, headers, as_json = self.post(NAMES, json.dumps(RANGE))
+        self.assertEqual((status, headers["content-type"]), (200, "application/json"))
+        status, headers, as_proto = self.server.http("POST", NAMES, RANGE_PROTO, PROTO)
+        self.assertEqual((status, headers["content-type"]), (200, "application/proto"))
+        names = wire.texts(wire.decode(as_proto).get(1, []))
+        self.assertEqual(json.loads(as_json).get("names", []), names)
+
+    def test_an_empty_body_is_a_message_in_proto_only(self):
+        self.assertEqual(self.server.http("POST", CHECK, b"", PROTO)[0], 200)
+        self.assert_error(self.post(NAMES, b""), 400, "invalid_argument")
+
+    def test_errors_are_json_even_for_proto(self):
+        self.assert_error(self.server.http("POST", NAMES, b"\xff", PROTO), 400, "invalid_argument")
+        self.assert_error(self.post(NAMES, b'{"start":"abc"}'), 400, "invalid_argument", "start")
+        self.assert_error(self.post(PUSH, b"{}"), 400, "invalid_argument")
+
+    def test_requests_may_be_gzipped(self):
+        body = gzip.compress(json.dumps(RANGE).encode())
+        self.assertEqual(self.post(NAMES, body, {"Content-Encoding": "gzip"})[0], 200)
+        self.assertEqual(self.post(NAMES, json.dumps(RANGE), {"Content-Encoding": "identity"})[0], 200)
+        self.assert_error(self.post(NAMES, body[:-9], {"Content-Encoding": "gzip"}), 400, "invalid_argument")
+        self.assert_error(self.post(NAMES, body, {"Content-Encoding": "br"}), 501, "unimplemented", "gzip")
+
+    def test_timeouts_are_read_and_kept(self):
+        self.assertEqual(self.post(NAMES, json.dumps(RANGE), {"Connect-Timeout-Ms": "10000"})[0], 200)
+        self.assert_error(self.post(NAMES, json.dumps(RANGE), {"Connect-Timeout-Ms": "0"}), 504, "deadline_exceeded")
+        for bad in ("soon", "-1", "12345678901"):
+            self.assert_error(self.post(NAMES, b"{}", {"Connect-Timeout-Ms": bad}), 400, "invalid_argument", "timeout")
+
+    def test_the_protocol_version_is_optional_but_must_be_1(self):
+        self.assertEqual(self.post(NAMES, json.dumps(RANGE), {"Connect-Protocol-Version": "1"})[0], 200)
+        self.assert_error(self.post(NAMES, b"{}", {"Connect-Protocol-Version": "2"}), 400, "invalid_argument")
+
+    def test_a_malformed_accept_is_plain_400(self):
+        status, headers, _ = self.post(NAMES, json.dumps(RANGE), {"Accept": "/;="})
+        self.assertEqual(status, 400)
+        self.assertTrue(headers["content-type"].startswith("text/plain"))
+        for fine in ("*/*", "*/*;allow-utf8-labelnames=true", "text/html, image/gif, *; q=.2"):
+            self.assertEqual(self.post(NAMES, json.dumps(RANGE), {"Accept": fine})[0], 200)
+
+    def test_expect_continue_gets_its_answer_before_the_body(self):
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=10) as sock:
+            sock.sendall(
+                ("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nExpect: 100-continue\r\n"
+                 "Content-Length: 100000\r\n\r\n" % NAMES).encode()
+            )
+            self.assertTrue(sock.recv(1000).startswith(b"HTTP/1.1 415"))
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=10) as sock:
+            sock.sendall(
+                ("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+                 "Content-Length: 2\r\n\r\n" % CHECK).encode()
+            )
+            self.assertTrue(sock.recv(1000).startswith(b"HTTP/1.1 100"))
+            sock.sendall(b"{}")
+            self.assertTrue(sock.recv(1000).startswith(b"HTTP/1.1 200"))
+
+    def test_a_connection_is_kept_alive_over_errors(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        connection.connect()
+        first = connection.sock
+        for body, path, expected in ((b"{}", NAMES, 400), (b"{", PUSH, 400), (b"x", "/nope", 404), (b"{}", CHECK, 200)):
+            connection.request("POST", path, body, JSON)
+            response = connection.getresponse()
+            response.read()
+            self.assertEqual(response.status, expected)
+        self.assertIs(connection.sock, first)
+        connection.close()
+
+    # ---- what is not offered ----
+
+    def test_what_is_not_offered_names_itself(self):
+        stacktraces = "/" + server.QUERIER + "SelectMergeStacktraces"
+        base = {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", **RANGE}
+        for extra, part in (
+            ({"format": "PROFILE_FORMAT_DOT"}, "PROFILE_FORMAT_PPROF"),
+            ({"spanSelector": ["0123456789abcdef"]}, "span_selector"),
+            ({"traceIdSelector": ["0123456789abcdef0123456789abcdef"]}, "trace_id_selector"),
+            ({"profileIdSelector": ["01234567-89ab-cdef-0123-456789abcdef"]}, "profile_id_selector"),
+            ({"async": {"type": "ASYNC_QUERY_TYPE_FORCE"}}, "async"),
+        ):
+            self.assert_error(self.post(stacktraces, json.dumps({**base, **extra})), 501, "unimplemented", part)
+        for extra in (
+            {"spanSelector": ["x"]},
+            {"traceIdSelector": ["0123"]},
+            {"profileIdSelector": ["nope"]},
+            {"spanSelector": ["0123456789abcdef"], "traceIdSelector": ["0123456789abcdef0123456789abcdef"]},
+        ):
+            self.assert_error(self.post(stacktraces, json.dumps({**base, **extra})), 400, "invalid_argument")
+
+    def test_unknown_formats_and_fields_are_ignored(self):
+        stacktraces = "/" + server.QUERIER + "SelectMergeStacktraces"
+        base = {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", **RANGE}
+        for extra in ({"format": "PROFILE_FORMAT_FUNCTIONS"}, {"fromTheFuture": {"a": [1]}}, {"format": 9}):
+            status, _, body = self.post(stacktraces, json.dumps({**base, **extra}))
+            self.assertEqual(status, 200, body)
+            self.assertEqual(json.loads(body)["flamegraph"]["names"][0], "total")
+
+    # ---- gRPC ----
+
+    def test_grpc_errors_carry_code_and_message(self):
+        for method, body, code, part in (
+            (server.QUERIER + "Nope", b"", "unimplemented", "Nope"),
+            ("x.Y/Z", b"", "unimplemented", "x.Y/Z"),
+            (server.QUERIER + "LabelNames", b"\xff", "invalid_argument", "protobuf"),
+            (CHECK[1:], wire.encode([(1, "x")]), "not_found", "unknown service"),
+        ):
+            with self.assertRaises(server.RpcError) as raised:
+                self.server.grpc_bytes(method, body)
+            self.assertEqual(raised.exception.code, code)
+            self.assertIn(part, raised.exception.message)
+
+    def test_grpc_messages_may_be_compressed(self):
+        for compression in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+            with grpc.insecure_channel("127.0.0.1:%d" % self.server.port, compression=compression) as channel:
+                request = RANGE_PROTO + wire.encode([(1, "{}")] * 200)
+                channel.unary_unary(NAMES)(request, timeout=10)
+
+    # ---- plain routes ----
+
+    def test_plain_routes(self):
+        self.assertEqual(self.server.http("GET", "/ready")[2], b"ready")
+        status, headers, body = self.server.http("GET", "/ready", headers={"Accept": "application/json"})
+        self.assertEqual((status, json.loads(body)), (200, {"ready": True, "reasons": []}))
+        self.assertEqual(self.server.http("GET", "/healthz")[0], 200)
+        build = json.loads(self.server.http("GET", "/api/v1/status/buildinfo")[2])
+        self.assertEqual(build["status"], "success")
+        self.assertTrue(build["data"]["version"])
+        text = self.server.http("GET", "/")[2].decode()
+        for part in ("/ready", "/metrics", NAMES, PUSH):
+            self.assertIn(part, text)
+        status, headers, _ = self.server.http("POST", "/ready")
+        self.assertEqual((status, headers["allow"]), (405, "GET, HEAD"))
+
+    def test_metrics_count_methods_and_codes(self):
+        def value(line):
+            text = self.server.http("GET", "/metrics")[2].decode()
+            return sum(float(l.rsplit(" ", 1)[1]) for l in text.splitlines() if l.startswith(line))
+
+        errors = 'hearth_request_errors_total{code="invalid_argument"}'
+        calls = 'hearth_request_seconds_count{method="grpc.health.v1.Health/Check"}'
+        before = value(errors), value(calls)
+        self.post(NAMES, b"{")
+        self.post(CHECK, b"{}")
+        self.server.grpc_bytes(CHECK[1:], b"")
+        self.assertEqual((value(errors), value(calls)), (before[0] + 1, before[1] + 2))
+        self.assertEqual(value("hearth_ready "), 1)
+
+    # ---- health ----
+
+    def test_health_knows_its_services(self):
+        for service in ("", "push.v1.PusherService", "querier.v1.QuerierService", "grpc.health.v1.Health"):
+            self.assertEqual(self.server.grpc_bytes(CHECK[1:], wire.encode([(1, service)]))[0], b"\x08\x01")
+        watch = self.server.channel.unary_stream("/grpc.health.v1.Health/Watch")
+        call = watch(wire.encode([(1, "x")]))
+        self.assertEqual(next(call), b"\x08\x03")
+        call.cancel()
+        self.assert_error(self.post("/grpc.health.v1.Health/Watch"), 501, "unimplemented", "gRPC")
+
+    def test_many_watches_come_and_go(self):
+        watch = self.server.channel.unary_stream("/grpc.health.v1.Health/Watch")
+        calls = [watch(b"") for _ in range(100)]
+        for call in calls:
+            self.assertEqual(next(call), b"\x08\x01")
+        for call in calls:
+            call.cancel()
+        self.assertEqual(self.server.grpc_bytes(CHECK[1:], b"")[0], b"\x08\x01")
+
+
+class BackPressure(unittest.TestCase):
+    def test_a_full_pool_is_unavailable_with_a_hint(self):
+        small = server.Server("--query-threads", "1", "--max-queued-requests", "1")
+        try:
+            body = json.dumps({"profileTypeID": "a:b:c:d:e", "labelSelector": "{}", **RANGE})
+            path = "/" + server.QUERIER + "SelectMergeStacktraces"
+
+            def ask(_):
+                return small.http("POST", path, body, JSON)
+
+            def call(_):
+                try:
+                    small.channel.unary_unary(NAMES)(RANGE_PROTO, timeout=20)
+                except grpc.RpcError as error:
+                    return error.code(), dict(error.trailing_metadata() or ())
+                return None
+
+            with concurrent.futures.ThreadPoolExecutor(40) as pool:
+                answers = list(pool.map(ask, range(400)))
+                calls = [c for c in pool.map(call, range(400)) if c]
+            refused = [a for a in answers if a[0] == 503]
+            self.assertEqual({a[0] for a in answers}, {200, 503})
+            for _, headers, text in refused:
+                self.assertEqual(headers["retry-after"], "1")
+                self.assertEqual(json.loads(text)["code"], "unavailable")
+            self.assertTrue(calls)
+            for code, trailing in calls:
+                self.assertEqual(code, grpc.StatusCode.UNAVAILABLE)
+                self.assertEqual(trailing["grpc-retry-pushback-ms"], "1000")
+            # Health does not wait in that queue.
+            self.assertEqual(small.http("POST", CHECK, b"{}", JSON)[0], 200)
+        finally:
+            self.assertEqual(small.terminate(), 0)
+
+
+class Stopping(unittest.TestCase):
+    def test_a_stop_under_load_answers_what_it_took(self):
+        one = server.Server()
+        results, stop = [], threading.Event()
+
+        def http_client():
+            while not stop.is_set():
+                try:
+                    results.append(one.http("POST", NAMES, json.dumps(RANGE), JSON, timeout=10)[0])
+                except (OSError, http.client.HTTPException):
+                    return
+
+        def grpc_client():
+            with grpc.insecure_channel("127.0.0.1:%d" % one.port) as channel:
+                call = channel.unary_unary(NAMES)
+                while not stop.is_set():
+                    try:
+                        call(RANGE_PROTO, timeout=10)
+                        results.append(200)
+                    except grpc.RpcError as error:
+                        results.append(error.code())
+                        return
+
+        threads = [threading.Thread(target=t) for t in [http_client] * 4 + [grpc_client] * 4]
+        for thread in threads:
+            thread.start()
+        watch = one.channel.unary_stream("/grpc.health.v1.Health/Watch")(b"")
+        self.assertEqual(next(watch), b"\x08\x01")
+        idle = socket.create_connection(("127.0.0.1", one.port), timeout=20)
+        time.sleep(0.5)
+        started = time.monotonic()
+        one.process.terminate()
+        with self.assertRaises(grpc.RpcError) as raised:
+            for _ in watch:
+                pass
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        self.assertEqual(one.process.wait(30), 0, one.log()[-3000:])
+        self.assertLess(time.monotonic() - started, 15)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(idle.recv(1), b"")
+        idle.close()
+        self.assertGreater(results.count(200), 20)
+        # CANCELLED: gRPC's own answer to calls that cross its GOAWAY on the way; they never reached Hearth.
+        self.assertLessEqual(set(results), {200, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
+        one.channel.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
