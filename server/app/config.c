@@ -1,10 +1,10 @@
 /*
  * config.c -- reads options.def's options from defaults, file, environment and flags, in that
- * order, later ones winning; prints them back.
+ * order, later ones winning.
  */
-#include "hearth/app/config.h"
-
 #include "hearth/query/timeexpr.h"
+
+#include "config_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,56 +12,43 @@
 #include <unistd.h>
 
 #define MAX_FILE_BYTES (1024 * 1024)
+#define MIN_GRPC_QUOTA (INT64_C(256) * 1024 * 1024)
 
-enum kind {
-    TEXT,
-    SECRET,
-    LIST,
-    INT,
-    BYTES,
-    DURATION,
-    BOOL,
-};
-
-struct option {
-    const char *group; /* set on the first option of a group */
-    enum kind kind;
-    size_t offset;
-    const char *flag, *def, *help;
-};
-
-static const struct option g_options[] = {
-#define G(name) {.group = (name)},
-#define X(kind, member, flag, def, help) \
-    {NULL, kind, offsetof(struct hearth_config, member), flag, def, help},
-#include "hearth/app/options.def"
-#undef X
-#undef G
-};
-
-#define N_OPTIONS HEARTH_ARRAY_LEN(g_options)
-
-static const struct option *find_option(struct hearth_str flag)
+static const struct hearth_option *find_option(struct hearth_str flag)
 {
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (g_options[i].flag != NULL && hearth_str_eq_c(flag, g_options[i].flag)) {
-            return &g_options[i];
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_options[i].flag != NULL && hearth_str_eq_c(flag, hearth_options[i].flag)) {
+            return &hearth_options[i];
         }
     }
     return NULL;
 }
 
-static void *member(struct hearth_config *config, const struct option *option)
+static void *member(struct hearth_config *config, const struct hearth_option *option)
 {
     return (char *)config + option->offset;
 }
 
-static const void *const_member(const struct hearth_config *config, const struct option *option)
+/* What may stand in a message: a URL that landed in the wrong place keeps its password. */
+static const char *quoted(struct hearth_config *config, struct hearth_str text)
 {
-    return (const char *)config + option->offset;
+    const char *copy = hearth_arena_strndup(&config->arena, text.p, text.n);
+    const char *masked = copy == NULL ? NULL : hearth_config_mask_url(copy, &config->arena);
+    return masked == NULL ? "***" : hearth_arena_printf(&config->arena, "%.200s", masked);
 }
 
 /* ---- values ---- */
+
+/* A value is one line of text: what is printed can be read back. */
+static bool is_line(struct hearth_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 && text.p[i] != '\t') {
+            return false;
+        }
+    }
+    return true;
+}
 
 static bool parse_int(struct hearth_str text, bool bytes, int64_t *ret)
 {
@@ -142,7 +129,7 @@ static bool parse_duration(struct hearth_str text, int64_t *ret)
 /* Set one option from text; `from` says where it stood. `more`: another value of a list from the
  * same source. */
 static enum hearth_status set_option(struct hearth_config *config,
-                                     const struct option *option,
+                                     const struct hearth_option *option,
                                      struct hearth_str text,
                                      const char *from,
                                      bool more,
@@ -155,14 +142,14 @@ static enum hearth_status set_option(struct hearth_config *config,
     switch (option->kind) {
     case TEXT:
     case SECRET:
-        wanted = "text";
+        wanted = "one line of text";
         copy = hearth_arena_strndup(&config->arena, text.p, text.n);
-        ok = copy != NULL;
+        ok = copy != NULL && is_line(text);
         memcpy(to, &copy, sizeof copy);
         break;
     case LIST:
-        wanted = "a list";
-        ok = parse_list(config, to, text, more);
+        wanted = "a list on one line";
+        ok = is_line(text) && parse_list(config, to, text, more);
         break;
     case INT:
         wanted = "a whole number";
@@ -182,11 +169,11 @@ static enum hearth_status set_option(struct hearth_config *config,
         break;
     }
     if (!ok) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "%s: %s = \"" HEARTH_STR_FMT "\" is not %s", from, option->flag,
-                           HEARTH_STR_ARG(text), wanted);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from,
+                           option->flag, option->kind == SECRET ? "***" : quoted(config, text),
+                           wanted);
     }
-    config->origins[option - g_options] = from;
+    config->origins[option - hearth_options] = from;
     return HEARTH_OK;
 }
 
@@ -194,10 +181,10 @@ static enum hearth_status set_option(struct hearth_config *config,
 
 static enum hearth_status load_defaults(struct hearth_config *config, struct hearth_err *err)
 {
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (g_options[i].flag != NULL) {
-            HEARTH_TRY(set_option(config, &g_options[i], hearth_str_c(g_options[i].def), "default",
-                                  false, err));
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_options[i].flag != NULL) {
+            HEARTH_TRY(set_option(config, &hearth_options[i], hearth_str_c(hearth_options[i].def),
+                                  "default", false, err));
         }
     }
     return HEARTH_OK;
@@ -215,18 +202,23 @@ static enum hearth_status load_line(struct hearth_config *config,
     size_t eq = hearth_str_find(line, '=', 0);
     if (eq == line.n) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "%s: expected \"key = value\", found \"" HEARTH_STR_FMT "\"", from,
-                           HEARTH_STR_ARG(line));
+                           "%s: expected \"key = value\", found \"%s\"", from,
+                           quoted(config, line));
     }
     struct hearth_str key = hearth_str_trim(hearth_str_n(line.p, eq));
     struct hearth_str value = hearth_str_trim(hearth_str_n(line.p + eq + 1, line.n - eq - 1));
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"') {
         value = hearth_str_n(value.p + 1, value.n - 2);
     }
-    const struct option *option = find_option(key);
+    const struct hearth_option *option = find_option(key);
     if (option == NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"" HEARTH_STR_FMT "\"",
-                           from, HEARTH_STR_ARG(key));
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"", from,
+                           quoted(config, key));
+    }
+    const char *before = config->origins[option - hearth_options];
+    if (strcmp(before, "default") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s was set at %s already", from,
+                           option->flag, before);
     }
     return set_option(config, option, value, from, false, err);
 }
@@ -242,7 +234,14 @@ load_file(struct hearth_config *config, const char *path, struct hearth_err *err
     }
     char *text = hearth_arena_alloc(&config->arena, MAX_FILE_BYTES);
     size_t n = text == NULL ? 0 : fread(text, 1, MAX_FILE_BYTES, file);
+    bool failed = ferror(file) != 0;
+    int saved = errno;
     (void)fclose(file);
+    if (failed) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "cannot read configuration file \"%s\": %s", path,
+                           strerrordesc_np(saved));
+    }
     if (text == NULL || n == MAX_FILE_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "configuration file \"%s\" is larger than 1 MiB", path);
@@ -263,11 +262,11 @@ load_file(struct hearth_config *config, const char *path, struct hearth_err *err
 static bool flag_of_variable(struct hearth_str name, char out[64])
 {
     static const char prefix[] = "HEARTH_";
-    if (!hearth_str_starts(name, HEARTH_STR("HEARTH_")) || name.n - sizeof prefix + 1 >= 64) {
+    if (!hearth_str_starts(name, HEARTH_STR("HEARTH_"))) {
         return false;
     }
     size_t n = 0;
-    for (size_t i = sizeof prefix - 1; i < name.n; i++) {
+    for (size_t i = sizeof prefix - 1; i < name.n && n < 63; i++) { /* no flag is that long */
         char c = name.p[i];
         out[n++] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
@@ -298,10 +297,10 @@ load_environment(struct hearth_config *config, char *const *environment, struct 
             is_client_variable(flag)) {
             continue;
         }
-        const struct option *option = find_option(hearth_str_c(flag));
+        const struct hearth_option *option = find_option(hearth_str_c(flag));
         if (option == NULL) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "environment: unknown variable \"%.*s\"", (int)eq, pair.p);
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "environment: unknown variable \"%s\"",
+                               quoted(config, hearth_str_n(pair.p, eq)));
         }
         HEARTH_TRY(set_option(config, option, hearth_str_n(pair.p + eq + 1, pair.n - eq - 1),
                               "environment", false, err));
@@ -325,7 +324,8 @@ static bool take_switch(struct hearth_config *config, const char *arg)
 }
 
 /* Split --flag=value, or --flag and the next argument. *i is moved behind what was used. */
-static enum hearth_status take_flag(char *const *argv,
+static enum hearth_status take_flag(struct hearth_config *config,
+                                    char *const *argv,
                                     int argc,
                                     int *i,
                                     struct hearth_str *ret_flag,
@@ -335,16 +335,15 @@ static enum hearth_status take_flag(char *const *argv,
     struct hearth_str arg = hearth_str_c(argv[*i]);
     if (!hearth_str_starts(arg, HEARTH_STR("--"))) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unexpected argument \"%s\"; try --help",
-                           argv[*i]);
+                           quoted(config, arg));
     }
     size_t eq = hearth_str_find(arg, '=', 0);
     *ret_flag = hearth_str_n(arg.p + 2, eq - 2);
-    const struct option *option = find_option(*ret_flag);
+    const struct hearth_option *option = find_option(*ret_flag);
     bool is_config = hearth_str_eq_c(*ret_flag, "config");
     if (option == NULL && !is_config) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "unknown option \"--" HEARTH_STR_FMT "\"; try --help",
-                           HEARTH_STR_ARG(*ret_flag));
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unknown option \"--%s\"; try --help",
+                           quoted(config, *ret_flag));
     }
     if (eq < arg.n) {
         *ret_value = hearth_str_n(arg.p + eq + 1, arg.n - eq - 1);
@@ -371,18 +370,30 @@ static enum hearth_status load_flags(struct hearth_config *config,
         if (take_switch(config, argv[i])) {
             continue;
         }
-        HEARTH_TRY(take_flag(argv, argc, &i, &flag, &value, err));
+        HEARTH_TRY(take_flag(config, argv, argc, &i, &flag, &value, err));
         if (hearth_str_eq_c(flag, "config")) {
             if (ret_file != NULL) {
                 *ret_file = hearth_arena_strndup(&config->arena, value.p, value.n);
             }
         } else if (ret_file == NULL) {
-            const struct option *option = find_option(flag);
-            bool more = config->origins[option - g_options] == from;
+            const struct hearth_option *option = find_option(flag);
+            bool more = config->origins[option - hearth_options] == from;
             HEARTH_TRY(set_option(config, option, value, from, more, err));
         }
     }
     return HEARTH_OK;
+}
+
+/* The value of a variable, or NULL. */
+static const char *variable(char *const *environment, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, name, n) == 0 && (*environment)[n] == '=') {
+            return *environment + n + 1;
+        }
+    }
+    return NULL;
 }
 
 /* ---- what the table cannot say ---- */
@@ -407,6 +418,9 @@ static enum hearth_status check(struct hearth_config *config, struct hearth_err 
             "committers, max-batch-rows and max-queue-rows are at least 1, readers at "
             "least 2");
     }
+    if (config->front.memory_quota_bytes < MIN_GRPC_QUOTA) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "grpc-memory-quota is at least 256m");
+    }
     return HEARTH_OK;
 }
 
@@ -417,6 +431,7 @@ static void spread(struct hearth_config *config)
     config->front.ingest_threads = to_unsigned(config->ingest_threads);
     config->front.query_threads = to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
+    config->front.max_query_memory_bytes = config->limits.max_query_memory_bytes;
     config->store.url = config->database_url;
     config->store.n_committers = to_unsigned(config->committers);
     config->store.max_readers = to_unsigned(config->readers);
@@ -429,12 +444,11 @@ static void spread(struct hearth_config *config)
 }
 
 static enum hearth_status
-default_data_dir(struct hearth_config *config, bool root, struct hearth_err *err)
+default_data_dir(struct hearth_config *config, const char *home, bool root, struct hearth_err *err)
 {
     if (config->data_dir[0] != '\0' || config->database_url[0] != '\0') {
         return HEARTH_OK;
     }
-    const char *home = getenv("HOME");
     if (root || home == NULL) {
         config->data_dir = "/var/lib/hearth";
     } else {
@@ -454,11 +468,12 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
     hearth_front_options_init(&config->front);
     hearth_store_options_init(&config->store);
     hearth_limits_init(&config->limits);
-    config->origins = hearth_arena_calloc(&config->arena, N_OPTIONS, sizeof config->origins[0]);
+    config->origins =
+        hearth_arena_calloc(&config->arena, hearth_n_options, sizeof config->origins[0]);
     if (config->origins == NULL) {
         return HEARTH_FAIL_ARENA(err, &config->arena);
     }
-    const char *file = getenv("HEARTH_CONFIG");
+    const char *file = variable(environment, "HEARTH_CONFIG");
     HEARTH_TRY(load_defaults(config, err));
     HEARTH_TRY(load_flags(config, argc, argv, &file, err));
     if (config->want_help || config->want_version) {
@@ -469,7 +484,7 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
     }
     HEARTH_TRY(load_environment(config, environment, err));
     HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
-    HEARTH_TRY(default_data_dir(config, geteuid() == 0, err));
+    HEARTH_TRY(default_data_dir(config, variable(environment, "HOME"), geteuid() == 0, err));
     HEARTH_TRY(check(config, err));
     spread(config);
     return HEARTH_OK;
@@ -478,142 +493,4 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
 void hearth_config_release(struct hearth_config *config)
 {
     hearth_arena_release(&config->arena);
-}
-
-/* ---- printing ---- */
-
-void hearth_config_help(struct hearth_buf *out)
-{
-    hearth_buf_cstr(
-        out, "hearthd -- the Hearth continuous-profiling server\n\n"
-             "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
-             "  --config FILE     read \"key = value\" lines; keys are the options below\n"
-             "  --print-config    print the effective configuration and exit\n"
-             "  --version         print the version and exit\n"
-             "  --help            this text\n\n"
-             "Every option can also be set as HEARTH_OPTION in the environment (--max-samples:\n"
-             "HEARTH_MAX_SAMPLES). Flags win over the environment, that over the file.\n");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option *o = &g_options[i];
-        if (o->group != NULL) {
-            hearth_buf_printf(out, "\n%s\n", o->group);
-            continue;
-        }
-        hearth_buf_printf(out, "  --%-26s %s", o->flag, o->help);
-        if (o->def[0] != '\0') {
-            hearth_buf_printf(out, " [%s]", o->def);
-        }
-        hearth_buf_byte(out, '\n');
-    }
-}
-
-static void print_value(const struct hearth_config *config,
-                        const struct option *option,
-                        struct hearth_arena *scratch,
-                        struct hearth_buf *out)
-{
-    const void *at = const_member(config, option);
-    const char *text;
-    const char *const *list;
-    int64_t number;
-    bool flag;
-    char duration[48];
-    switch (option->kind) {
-    case TEXT:
-        memcpy(&text, at, sizeof text);
-        hearth_buf_cstr(out, text);
-        break;
-    case SECRET:
-        memcpy(&text, at, sizeof text);
-        text = hearth_config_mask_url(text, scratch);
-        hearth_buf_cstr(out, text == NULL ? "***" : text);
-        break;
-    case LIST:
-        memcpy(&list, at, sizeof list);
-        for (size_t i = 0; list[i] != NULL; i++) {
-            hearth_buf_printf(out, "%s%s", i == 0 ? "" : ",", list[i]);
-        }
-        break;
-    case INT:
-    case BYTES:
-        memcpy(&number, at, sizeof number);
-        hearth_buf_printf(out, "%lld", (long long)number);
-        break;
-    case DURATION:
-        memcpy(&number, at, sizeof number);
-        if (number == 0) {
-            hearth_buf_cstr(out, "0");
-        } else {
-            hearth_duration_format(number, duration);
-            hearth_buf_cstr(out, duration);
-        }
-        break;
-    case BOOL:
-        memcpy(&flag, at, sizeof flag);
-        hearth_buf_cstr(out, flag ? "true" : "false");
-        break;
-    }
-}
-
-void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
-{
-    struct hearth_arena scratch;
-    hearth_arena_init(&scratch, 0);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option *o = &g_options[i];
-        if (o->group != NULL) {
-            hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
-            continue;
-        }
-        const char *origin = config->origins[i];
-        hearth_buf_printf(out, "%s = ", o->flag);
-        print_value(config, o, &scratch, out);
-        hearth_buf_byte(out, '\n');
-        if (strcmp(origin, "default") != 0) {
-            hearth_buf_printf(out, "#   from %s\n", origin);
-        }
-    }
-    hearth_arena_release(&scratch);
-}
-
-const char *hearth_config_mask_url(const char *url, struct hearth_arena *arena)
-{
-    struct hearth_str all = hearth_str_c(url);
-    const char *scheme = strstr(url, "://");
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (scheme != NULL) {
-        /* scheme://user:password@host: up to the last '@' before the path. */
-        size_t from = (size_t)(scheme - url) + 3;
-        size_t slash = hearth_str_find(all, '/', from);
-        size_t at = from;
-        for (size_t i = from; i < slash; i++) {
-            at = all.p[i] == '@' ? i : at;
-        }
-        size_t colon = hearth_str_find(all, ':', from);
-        if (colon < at) {
-            hearth_buf_append(&out, all.p, colon + 1);
-            hearth_buf_cstr(&out, "***");
-            all = hearth_str_n(all.p + at, all.n - at);
-        }
-    }
-    /* password=... in a query or in key=value text, to the next separator. */
-    static const char key[] = "password=";
-    for (const char *hit; (hit = memmem(all.p, all.n, key, sizeof key - 1)) != NULL;) {
-        size_t upto = (size_t)(hit - all.p) + sizeof key - 1;
-        hearth_buf_append(&out, all.p, upto);
-        hearth_buf_cstr(&out, "***");
-        bool quoted = upto < all.n && all.p[upto] == '\'';
-        size_t end = upto + (quoted ? 1 : 0);
-        while (end < all.n &&
-               (quoted ? all.p[end] != '\'' : all.p[end] != '&' && all.p[end] != ' ')) {
-            end++;
-        }
-        end += quoted && end < all.n ? 1 : 0;
-        all = hearth_str_n(all.p + end, all.n - end);
-    }
-    hearth_buf_str(&out, all);
-    const char *copy = hearth_buf_failed(&out) ? NULL : hearth_arena_strndup(arena, out.p, out.n);
-    hearth_buf_release(&out);
-    return copy;
 }

@@ -29,7 +29,6 @@ static void the_defaults_are_the_documented_ones(void **state)
     assert_int_equal(limits.max_label_sets, 2000);
     assert_int_equal(limits.ingest_rate_bytes, 0);
     assert_int_equal(limits.ingest_burst_bytes, 0);
-    assert_int_equal(limits.max_series, 500000);
     assert_int_equal(limits.reject_older_than_ns, 7 * 24 * 3600 * second);
     assert_int_equal(limits.reject_newer_than_ns, 600 * second);
     assert_int_equal(limits.max_query_range_ns, 0);

@@ -1,0 +1,120 @@
+/* config_print.c -- the options for people: help, and the effective configuration as a file. */
+#include "hearth/query/timeexpr.h"
+
+#include "config_options.h"
+
+static const void *const_member(const struct hearth_config *config,
+                                const struct hearth_option *option)
+{
+    return (const char *)config + option->offset;
+}
+
+void hearth_config_help(struct hearth_buf *out)
+{
+    hearth_buf_cstr(
+        out, "hearthd -- the Hearth continuous-profiling server\n\n"
+             "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
+             "  --config FILE     read \"key = value\" lines; keys are the options below\n"
+             "  --print-config    print the effective configuration and exit\n"
+             "  --version         print the version and exit\n"
+             "  --help            this text\n\n"
+             "Every option can also be set as HEARTH_OPTION in the environment (--max-samples:\n"
+             "HEARTH_MAX_SAMPLES). Flags win over the environment, that over the file.\n");
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *o = &hearth_options[i];
+        if (o->group != NULL) {
+            hearth_buf_printf(out, "\n%s\n", o->group);
+            continue;
+        }
+        hearth_buf_printf(out, "  --%-26s %s", o->flag, o->help);
+        if (o->def[0] != '\0') {
+            hearth_buf_printf(out, " [%s]", o->def);
+        }
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* As load_line reads it: white space and quotes at the ends need quotes around. */
+static void print_text(const char *text, struct hearth_buf *out)
+{
+    struct hearth_str all = hearth_str_c(text);
+    bool quote = hearth_str_trim(all).n != all.n || (all.n > 0 && all.p[0] == '"');
+    hearth_buf_printf(out, "%s%s%s", quote ? "\"" : "", text, quote ? "\"" : "");
+}
+
+static void print_list(const char *const *list, struct hearth_buf *out)
+{
+    bool quote = list[0] != NULL && list[0][0] == '"';
+    hearth_buf_cstr(out, quote ? "\"" : "");
+    for (size_t i = 0; list[i] != NULL; i++) {
+        hearth_buf_printf(out, "%s%s", i == 0 ? "" : ",", list[i]);
+    }
+    hearth_buf_cstr(out, quote ? "\"" : "");
+}
+
+static void print_value(const struct hearth_config *config,
+                        const struct hearth_option *option,
+                        struct hearth_arena *scratch,
+                        struct hearth_buf *out)
+{
+    const void *at = const_member(config, option);
+    const char *text;
+    const char *const *list;
+    int64_t number;
+    bool flag;
+    char duration[48];
+    switch (option->kind) {
+    case TEXT:
+        memcpy(&text, at, sizeof text);
+        print_text(text, out);
+        break;
+    case SECRET:
+        memcpy(&text, at, sizeof text);
+        text = hearth_config_mask_url(text, scratch);
+        print_text(text == NULL ? "***" : text, out);
+        break;
+    case LIST:
+        memcpy(&list, at, sizeof list);
+        print_list(list, out);
+        break;
+    case INT:
+    case BYTES:
+        memcpy(&number, at, sizeof number);
+        hearth_buf_printf(out, "%lld", (long long)number);
+        break;
+    case DURATION:
+        memcpy(&number, at, sizeof number);
+        if (number == 0) {
+            hearth_buf_cstr(out, "0");
+        } else {
+            hearth_duration_format(number, duration);
+            hearth_buf_cstr(out, duration);
+        }
+        break;
+    case BOOL:
+        memcpy(&flag, at, sizeof flag);
+        hearth_buf_cstr(out, flag ? "true" : "false");
+        break;
+    }
+}
+
+void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
+{
+    struct hearth_arena scratch;
+    hearth_arena_init(&scratch, 0);
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *o = &hearth_options[i];
+        if (o->group != NULL) {
+            hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
+            continue;
+        }
+        const char *origin = config->origins[i];
+        hearth_buf_printf(out, "%s = ", o->flag);
+        print_value(config, o, &scratch, out);
+        hearth_buf_byte(out, '\n');
+        if (strcmp(origin, "default") != 0) {
+            hearth_buf_printf(out, "#   from %s\n", origin);
+        }
+    }
+    hearth_arena_release(&scratch);
+}

@@ -1,0 +1,721 @@
+/* test_config.c -- options: where they come from, what they may be, how they are printed. */
+#include "hearth/app/config.h"
+
+#include "config_options.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SECOND INT64_C(1000000000)
+#define MAX    16
+
+/* One load: what the process is given, and what came of it. */
+struct load {
+    char *argv[MAX], *environ[MAX];
+    int argc;
+    size_t n_environ;
+    char path[32]; /* of a configuration file; "": none yet */
+    struct hearth_config config;
+    struct hearth_err err;
+    bool loaded;
+};
+
+static int setup(void **state)
+{
+    static char name[] = "hearthd";
+    struct load *l = test_calloc(1, sizeof *l);
+    l->argv[l->argc++] = name;
+    *state = l;
+    return 0;
+}
+
+static void forget(struct load *l)
+{
+    if (l->loaded) {
+        hearth_config_release(&l->config);
+    }
+    l->loaded = false;
+}
+
+static int teardown(void **state)
+{
+    struct load *l = *state;
+    forget(l);
+    if (l->path[0] != '\0') {
+        (void)unlink(l->path);
+    }
+    for (int i = 1; i < l->argc; i++) {
+        free(l->argv[i]);
+    }
+    for (size_t i = 0; i < l->n_environ; i++) {
+        free(l->environ[i]);
+    }
+    test_free(l);
+    return 0;
+}
+
+static void flag(struct load *l, const char *text)
+{
+    assert_true(l->argc < MAX - 1);
+    l->argv[l->argc++] = strdup(text);
+}
+
+static void env(struct load *l, const char *text)
+{
+    assert_true(l->n_environ < MAX - 1);
+    l->environ[l->n_environ++] = strdup(text);
+}
+
+/* A file with that text, given as --config. */
+static void file(struct load *l, const char *text, size_t n)
+{
+    char option[64];
+    (void)strcpy(l->path, "/tmp/test_config.XXXXXX");
+    int fd = mkstemp(l->path);
+    assert_true(fd >= 0 && write(fd, text, n) == (ssize_t)n && close(fd) == 0);
+    (void)snprintf(option, sizeof option, "--config=%s", l->path);
+    flag(l, option);
+}
+
+static enum hearth_status load(struct load *l)
+{
+    forget(l);
+    l->loaded = true;
+    return hearth_config_load(&l->config, l->argc, l->argv, l->environ, &l->err);
+}
+
+static void assert_loads(struct load *l)
+{
+    if (load(l) != HEARTH_OK) {
+        fail_msg("%s", l->err.msg);
+    }
+}
+
+static void assert_refused(struct load *l, const char *message)
+{
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(l->err.msg, message);
+}
+
+/* The message begins with "PATH:LINE: ". */
+static void assert_refused_at(struct load *l, unsigned line, const char *message)
+{
+    char expected[300];
+    (void)snprintf(expected, sizeof expected, "%s:%u: %s", l->path, line, message);
+    assert_refused(l, expected);
+}
+
+static char *printed(const struct load *l)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_config_print(&l->config, &out);
+    assert_false(hearth_buf_failed(&out));
+    char *copy = strndup(out.p, out.n);
+    hearth_buf_release(&out);
+    return copy;
+}
+
+/* ---- sources ---- */
+
+static void flags_win_over_the_environment_that_over_the_file_that_over_the_default(void **state)
+{
+    static const char text[] = "max-samples = 11\nmax-points=12\nmax-label-sets = 13\n";
+    struct load *l = *state;
+    file(l, text, sizeof text - 1);
+    env(l, "HEARTH_MAX_POINTS=22");
+    env(l, "HEARTH_MAX_LABEL_SETS=23");
+    env(l, "PATH=/bin");
+    flag(l, "--max-label-sets=33");
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_stack_depth, 1000);
+    assert_int_equal(l->config.limits.max_samples, 11);
+    assert_int_equal(l->config.limits.max_points, 22);
+    assert_int_equal(l->config.limits.max_label_sets, 33);
+    char *text_out = printed(l);
+    char from_file[64];
+    (void)snprintf(from_file, sizeof from_file, "max-samples = 11\n#   from %s:1\n", l->path);
+    assert_non_null(strstr(text_out, from_file));
+    assert_non_null(strstr(text_out, "max-points = 22\n#   from environment\n"));
+    assert_non_null(strstr(text_out, "max-label-sets = 33\n#   from flag\n"));
+    assert_non_null(strstr(text_out, "max-stack-depth = 1000\nmax-symbol-bytes"));
+    free(text_out);
+}
+
+static void the_environment_can_name_the_file_and_a_flag_another(void **state)
+{
+    struct load *l = *state;
+    file(l, "max-samples = 11\n", 17);
+    free(l->argv[--l->argc]);
+    char variable[64];
+    (void)snprintf(variable, sizeof variable, "HEARTH_CONFIG=%s", l->path);
+    env(l, variable);
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_samples, 11);
+    flag(l, "--config");
+    flag(l, "/dev/null");
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_samples, 1000000);
+}
+
+static void variables_of_the_client_may_stand_beside(void **state)
+{
+    struct load *l = *state;
+    env(l, "HEARTH_URL=http://x:1");
+    env(l, "HEARTH_TENANT=t");
+    env(l, "HEARTHD=/bin/hearthd");
+    assert_loads(l);
+}
+
+static void flags_take_their_value_behind_an_equals_sign_or_next(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--data-dir=/a=b");
+    flag(l, "--log-level");
+    flag(l, "--help");
+    flag(l, "--multitenancy");
+    flag(l, "--insecure-no-auth=no");
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir, "/a=b");
+    assert_string_equal(l->config.log_level, "--help");
+    assert_false(l->config.want_help);
+    assert_true(l->config.front.multitenancy);
+    assert_false(l->config.insecure_no_auth);
+}
+
+static void the_switches_are_seen(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--print-config");
+    assert_loads(l);
+    assert_true(l->config.want_print && !l->config.want_help && !l->config.want_version);
+    flag(l, "-h");
+    flag(l, "--version");
+    assert_loads(l);
+    assert_true(l->config.want_print && l->config.want_help && l->config.want_version);
+}
+
+static void help_is_given_although_the_environment_is_wrong(void **state)
+{
+    struct load *l = *state;
+    env(l, "HEARTH_NONSENSE=1");
+    flag(l, "--help");
+    assert_loads(l);
+}
+
+/* ---- values ---- */
+
+static void lists_split_at_commas_and_grow_by_repeated_flags(void **state)
+{
+    struct load *l = *state;
+    env(l, "HEARTH_LISTEN=127.0.0.1:1");
+    env(l, "HEARTH_SERVICE_LABELS= a , b,,c ");
+    flag(l, "--listen=127.0.0.1:2, 127.0.0.1:3");
+    flag(l, "--listen");
+    flag(l, "[::1]:4");
+    assert_loads(l);
+    assert_string_equal(l->config.listen[0], "127.0.0.1:2");
+    assert_string_equal(l->config.listen[1], "127.0.0.1:3");
+    assert_string_equal(l->config.listen[2], "[::1]:4");
+    assert_null(l->config.listen[3]);
+    assert_ptr_equal(l->config.front.listen, l->config.listen);
+    assert_string_equal(l->config.service_labels[0], "a");
+    assert_string_equal(l->config.service_labels[1], "b");
+    assert_string_equal(l->config.service_labels[2], "c");
+    assert_null(l->config.service_labels[3]);
+    flag(l, "--service-labels=");
+    assert_loads(l);
+    assert_null(l->config.service_labels[0]);
+}
+
+static void bytes_and_durations_have_units(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--max-profile-bytes=3k");
+    flag(l, "--max-request-bytes=2M");
+    flag(l, "--ingest-rate-bytes=1g");
+    flag(l, "--max-symbol-bytes=77");
+    flag(l, "--commit-linger=500us");
+    flag(l, "--reject-older-than=1d12h");
+    flag(l, "--reject-newer-than=0");
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_profile_bytes, 3 * 1024);
+    assert_int_equal(l->config.limits.max_request_bytes, 2 * 1024 * 1024);
+    assert_int_equal(l->config.limits.ingest_rate_bytes, 1024 * 1024 * 1024);
+    assert_int_equal(l->config.limits.max_symbol_bytes, 77);
+    assert_int_equal(l->config.store.linger_ns, 500000);
+    assert_int_equal(l->config.limits.reject_older_than_ns, 36 * 3600 * SECOND);
+    assert_int_equal(l->config.limits.reject_newer_than_ns, 0);
+}
+
+static void what_other_layers_need_is_copied_to_them(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--ingest-threads=3");
+    flag(l, "--query-threads=100000");
+    flag(l, "--max-request-bytes=1m");
+    flag(l, "--max-query-memory-bytes=2m");
+    flag(l, "--committers=4");
+    flag(l, "--readers=5");
+    flag(l, "--max-queue-bytes=6m");
+    flag(l, "--statement-timeout=7s");
+    flag(l, "--database-url=postgresql://h/db");
+    assert_loads(l);
+    assert_int_equal(l->config.front.ingest_threads, 3);
+    assert_int_equal(l->config.front.query_threads, 4096);
+    assert_int_equal(l->config.front.max_request_bytes, 1 << 20);
+    assert_int_equal(l->config.front.max_query_memory_bytes, 2 << 20);
+    assert_int_equal(l->config.store.n_committers, 4);
+    assert_int_equal(l->config.store.max_readers, 5);
+    assert_int_equal(l->config.store.max_queue_bytes, 6 << 20);
+    assert_int_equal(l->config.store.statement_timeout_ms, 7000);
+    assert_string_equal(l->config.store.url, "postgresql://h/db");
+}
+
+static void wrong_values_are_refused_with_what_is_wanted(void **state)
+{
+    static const struct {
+        const char *flag, *message;
+    } cases[] = {
+        {"--max-samples=-1", "flag: max-samples = \"-1\" is not a whole number"},
+        {"--max-samples=1k", "flag: max-samples = \"1k\" is not a whole number"},
+        {"--max-samples=", "flag: max-samples = \"\" is not a whole number"},
+        {"--max-samples=99999999999999999999",
+         "flag: max-samples = \"99999999999999999999\" is not a whole number"},
+        {"--max-profile-bytes=1t",
+         "flag: max-profile-bytes = \"1t\" is not a number of bytes (64k, 16m, 2g)"},
+        {"--max-profile-bytes=9999999999g",
+         "flag: max-profile-bytes = \"9999999999g\" is not a number of bytes (64k, 16m, 2g)"},
+        {"--max-profile-bytes=k",
+         "flag: max-profile-bytes = \"k\" is not a number of bytes (64k, 16m, 2g)"},
+        {"--commit-linger=3", "flag: commit-linger = \"3\" is not a duration (500ms, 90s, 2h, 7d)"},
+        {"--commit-linger=-3s",
+         "flag: commit-linger = \"-3s\" is not a duration (500ms, 90s, 2h, 7d)"},
+        {"--multitenancy=maybe", "flag: multitenancy = \"maybe\" is not true or false"},
+        {"--data-dir=a\nb", "flag: data-dir = \"a?b\" is not one line of text"},
+        {"--listen=", "listen: at least one address is needed"},
+        {"--listen=,", "listen: at least one address is needed"},
+        {"--log-format=xml", "log-format is neither logfmt nor json"},
+        {"--grpc-memory-quota=255m", "grpc-memory-quota is at least 256m"},
+        {"--readers=1", "committers, max-batch-rows and max-queue-rows are at least 1, readers at "
+                        "least 2"},
+        {"--nonsense=1", "unknown option \"--nonsense\"; try --help"},
+        {"--max-sample=1", "unknown option \"--max-sample\"; try --help"},
+        {"--", "unknown option \"--\"; try --help"},
+        {"word", "unexpected argument \"word\"; try --help"},
+        {"-x", "unexpected argument \"-x\"; try --help"},
+        {"--data-dir", "option \"--data-dir\" needs a value"},
+        {"--config=/nonexistent/x",
+         "cannot open configuration file \"/nonexistent/x\": No such file or directory"},
+        {"--config=/", "cannot read configuration file \"/\": Is a directory"},
+    };
+    struct load *l = *state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        flag(l, cases[i].flag);
+        assert_refused(l, cases[i].message);
+        free(l->argv[--l->argc]);
+    }
+}
+
+static void unknown_variables_are_refused(void **state)
+{
+    struct load *l = *state;
+    env(l, "HEARTH_MAX_SAMPLE=1");
+    assert_refused(l, "environment: unknown variable \"HEARTH_MAX_SAMPLE\"");
+    free(l->environ[--l->n_environ]);
+    env(l, "HEARTH_AN_OPTION_WHOSE_NAME_IS_LONGER_THAN_ANY_NAME_OF_AN_OPTION_COULD_EVER_BE=1");
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+    free(l->environ[--l->n_environ]);
+    env(l, "HEARTH_MAX_SAMPLES=x");
+    assert_refused(l, "environment: max-samples = \"x\" is not a whole number");
+}
+
+/* ---- files ---- */
+
+static void files_have_comments_blank_lines_and_quotes(void **state)
+{
+    static const char text[] = "# a comment\r\n"
+                               "\n"
+                               "   # another\n"
+                               "max-samples=5\r\n"
+                               "\tdata-dir = \"/a dir \" \n"
+                               "listen = 127.0.0.1:1, 127.0.0.1:2\n"
+                               "database-url = postgresql://h/db?options=a#b\n"
+                               "multitenancy = true";
+    struct load *l = *state;
+    file(l, text, sizeof text - 1);
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_samples, 5);
+    assert_string_equal(l->config.data_dir, "/a dir ");
+    assert_string_equal(l->config.listen[1], "127.0.0.1:2");
+    assert_string_equal(l->config.database_url, "postgresql://h/db?options=a#b");
+    assert_true(l->config.front.multitenancy);
+}
+
+static void unknown_keys_are_refused_with_file_and_line(void **state)
+{
+    struct load *l = *state;
+    file(l, "max-samples = 1\n\nmax-sample = 2\n", 32);
+    assert_refused_at(l, 3, "unknown key \"max-sample\"");
+}
+
+static void lines_that_are_no_pairs_are_refused_with_file_and_line(void **state)
+{
+    struct load *l = *state;
+    file(l, "# x\nmultitenancy\n", 17);
+    assert_refused_at(l, 2, "expected \"key = value\", found \"multitenancy\"");
+}
+
+static void wrong_values_in_files_are_refused_with_file_and_line(void **state)
+{
+    struct load *l = *state;
+    file(l, "\n\nmax-samples = many\n", 22);
+    assert_refused_at(l, 3, "max-samples = \"many\" is not a whole number");
+}
+
+static void a_key_that_comes_twice_is_refused_with_both_lines(void **state)
+{
+    char message[128];
+    struct load *l = *state;
+    file(l, "listen = 127.0.0.1:1\nlisten = 127.0.0.1:2\n", 42);
+    (void)snprintf(message, sizeof message, "listen was set at %s:1 already", l->path);
+    assert_refused_at(l, 2, message);
+}
+
+static void files_beyond_a_mebibyte_are_refused(void **state)
+{
+    struct load *l = *state;
+    size_t n = 1024 * 1024;
+    char *text = malloc(n);
+    memset(text, '\n', n);
+    file(l, text, n);
+    free(text);
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(l->err.msg, "is larger than 1 MiB"));
+}
+
+/* ---- the data directory ---- */
+
+static void the_data_directory_has_a_default_only_without_a_database(void **state)
+{
+    struct load *l = *state;
+    env(l, "HOME=/home/somebody");
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir,
+                        geteuid() == 0 ? "/var/lib/hearth" : "/home/somebody/.local/share/hearth");
+    flag(l, "--database-url=postgresql://h/db");
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir, "");
+    flag(l, "--data-dir=/x");
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir, "/x");
+}
+
+/* ---- secrets ---- */
+
+#define PASSWORDS \
+    "s3cr3t", "s3/cr3t", "s3@cr3t", "s3:cr3t", "s3?a=cr3t", "s3?cr3t", "s3%40cr3t", "s3'cr3t"
+
+/* Every way a password gets into a URL or a key=value text, and what is shown of it. */
+static void a_masked_url_never_holds_the_password(void **state)
+{
+    static const char *const passwords[] = {PASSWORDS};
+    static const struct {
+        const char *before, *behind, *masked;
+    } forms[] = {
+        {"postgresql://u:", "@host:5432/db", "postgresql://u:***@host:5432/db"},
+        {"postgres://u:", "@[::1]/db?sslmode=require", NULL},
+        {"postgresql://:", "@host/db", "postgresql://:***@host/db"},
+        {"postgresql://u:", "@h1:1,h2:2/db", "postgresql://u:***@h1:1,h2:2/db"},
+        {"key = postgresql://u:", "@host/db", "key = postgresql://u:***@host/db"},
+        {"postgresql://password:", "@host/db", "postgresql://password:***@host/db"},
+        {"postgresql://u@host/db?password=", "&sslmode=require", NULL},
+        {"postgresql://host/db?a=b&password=", "", "postgresql://host/db?a=b&password=***"},
+        {"postgresql://host/db?sslpassword=", "&x=y", "postgresql://host/db?sslpassword=***&x=y"},
+        {"host=h password=", " user=u", "host=h password=*** user=u"},
+        {"password=", "", "password=***"},
+        {"host=h password = ", " user=u", "host=h password = *** user=u"},
+        {"password=\"", "\" user=u", "password=*** user=u"},
+        {"password=a\\ ", " user=u", "password=*** user=u"},
+    };
+    struct hearth_arena arena;
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(forms); f++) {
+        for (size_t p = 0; p < HEARTH_ARRAY_LEN(passwords); p++) {
+            char text[256];
+            (void)snprintf(text, sizeof text, "%s%s%s", forms[f].before, passwords[p],
+                           forms[f].behind);
+            const char *masked = hearth_config_mask_url(text, &arena);
+            assert_non_null(masked);
+            if (strstr(masked, "cr3t") != NULL || strstr(masked, "***") == NULL) {
+                fail_msg("%s shows as %s", text, masked);
+            }
+            if (p == 0 && forms[f].masked != NULL) {
+                assert_string_equal(masked, forms[f].masked);
+            }
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
+static void quoted_passwords_are_masked_to_their_closing_quote(void **state)
+{
+    struct hearth_arena arena;
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    assert_string_equal(hearth_config_mask_url("password='a b\\' c\\\\' user=u", &arena),
+                        "password=*** user=u");
+    assert_string_equal(hearth_config_mask_url("password='never closed", &arena), "password=***");
+    assert_string_equal(hearth_config_mask_url("password=a\\", &arena), "password=***");
+    assert_string_equal(
+        hearth_config_mask_url("password=one host=h password='two' sslpassword=three", &arena),
+        "password=*** host=h password=*** sslpassword=***");
+    hearth_arena_release(&arena);
+}
+
+static void texts_without_a_password_stay_as_they_are(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "postgresql://host/db",
+        "postgresql://host:5432/db",
+        "postgresql://u@host:5432/db?sslmode=require",
+        "host=/run/postgresql port=5432 user=u dbname=password",
+        "passfile=/home/u/.pgpass",
+        "127.0.0.1:4040",
+    };
+    struct hearth_arena arena;
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        assert_string_equal(hearth_config_mask_url(texts[i], &arena), texts[i]);
+    }
+    hearth_arena_release(&arena);
+}
+
+static void no_message_and_no_print_shows_the_password(void **state)
+{
+    static const char *const flags[] = {
+        "postgresql://u:s3cr3t@host/db", /* without its flag */
+        "--database-ur1=postgresql://u:s3cr3t@host/db",
+        "--postgresql://u:s3cr3t@host/db",
+        "--max-samples=postgresql://u:s3cr3t@host/db",
+        "--database-url=postgresql://u:s3cr3t@host/\ndb",
+        "--log-format=postgresql://u:s3cr3t@host/db",
+    };
+    static const char *const lines[] = {
+        "database-url postgresql://u:s3cr3t@host/db",
+        "postgresql://u:s3cr3t@host/db?x=y",
+        "database_url = postgresql://u:s3cr3t@host/db",
+    };
+    struct load *l = *state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(flags); i++) {
+        flag(l, flags[i]);
+        assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+        assert_null(strstr(l->err.msg, "s3cr3t"));
+        free(l->argv[--l->argc]);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(lines); i++) {
+        file(l, lines[i], strlen(lines[i]));
+        assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+        assert_null(strstr(l->err.msg, "s3cr3t"));
+        (void)unlink(l->path);
+        free(l->argv[--l->argc]);
+    }
+    flag(l, "--database-url=postgresql://u:s3cr3t@host/db");
+    assert_loads(l);
+    assert_string_equal(l->config.database_url, "postgresql://u:s3cr3t@host/db");
+    char *text = printed(l);
+    assert_null(strstr(text, "s3cr3t"));
+    assert_non_null(strstr(text, "database-url = postgresql://u:***@host/db\n"));
+    free(text);
+}
+
+/* ---- printing ---- */
+
+/* Without the comments that say where a value came from. */
+static char *without_origins(const char *text)
+{
+    char *out = calloc(1, strlen(text) + 1);
+    size_t n = 0;
+    while (*text != '\0') {
+        size_t line = strcspn(text, "\n") + 1;
+        if (strncmp(text, "#   from ", 9) != 0) {
+            memcpy(out + n, text, line);
+            n += line;
+        }
+        text += line;
+    }
+    return out;
+}
+
+static void what_is_printed_reads_back_to_the_same(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--listen=127.0.0.1:1,[::1]:2");
+    flag(l, "--data-dir= \"/a dir\"  ");
+    flag(l, "--postgres-bin=\"quoted\"");
+    flag(l, "--service-labels=\"a,b\"");
+    flag(l, "--commit-linger=1h2m3s4ms5us6ns");
+    flag(l, "--reject-older-than=0");
+    flag(l, "--max-profile-bytes=3g");
+    flag(l, "--multitenancy");
+    flag(l, "--database-url=host=/run user=u");
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir, " \"/a dir\"  ");
+    char *text = printed(l), *first = without_origins(text);
+
+    while (l->argc > 1) {
+        free(l->argv[--l->argc]);
+    }
+    file(l, text, strlen(text));
+    assert_loads(l);
+    assert_string_equal(l->config.data_dir, " \"/a dir\"  ");
+    assert_string_equal(l->config.postgres_bin, "\"quoted\"");
+    assert_string_equal(l->config.service_labels[0], "\"a");
+    assert_string_equal(l->config.service_labels[1], "b\"");
+    assert_int_equal(l->config.store.linger_ns, 3723 * SECOND + 4005006);
+    char *again = printed(l), *second = without_origins(again);
+    assert_string_equal(first, second);
+    free(text);
+    free(first);
+    free(again);
+    free(second);
+}
+
+static void defaults_read_back_to_the_same(void **state)
+{
+    struct load *l = *state;
+    assert_loads(l);
+    char *text = printed(l);
+    assert_null(strstr(text, "#   from"));
+    file(l, text, strlen(text));
+    assert_loads(l);
+    char *again = printed(l), *same = without_origins(again);
+    assert_string_equal(text, same);
+    free(text);
+    free(again);
+    free(same);
+}
+
+static void help_shows_every_option_with_its_default(void **state)
+{
+    struct hearth_buf out;
+    (void)state;
+    hearth_buf_init(&out, 0);
+    hearth_config_help(&out);
+    hearth_buf_byte(&out, '\0');
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *o = &hearth_options[i];
+        char line[400];
+        if (o->group != NULL) {
+            (void)snprintf(line, sizeof line, "\n%s\n", o->group);
+        } else {
+            (void)snprintf(line, sizeof line, "  --%-26s %s%s%s%s\n", o->flag, o->help,
+                           o->def[0] == '\0' ? "" : " [", o->def, o->def[0] == '\0' ? "" : "]");
+        }
+        assert_non_null(strstr(out.p, line));
+    }
+    hearth_buf_release(&out);
+}
+
+/* ---- the table ---- */
+
+static void every_option_is_named_once_and_explained(void **state)
+{
+    size_t n_flags = 0;
+    (void)state;
+    assert_non_null(hearth_options[0].group);
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *o = &hearth_options[i];
+        if (o->group != NULL) {
+            continue;
+        }
+        n_flags++;
+        assert_true(strlen(o->help) >= 10);
+        assert_true(strlen(o->flag) < 64); /* config.c makes flags of variables in so many bytes */
+        assert_int_equal(strspn(o->flag, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(o->flag));
+        for (size_t k = 0; k < i; k++) {
+            if (hearth_options[k].group == NULL) {
+                assert_string_not_equal(o->flag, hearth_options[k].flag);
+                assert_int_not_equal(o->offset, hearth_options[k].offset);
+            }
+        }
+    }
+    assert_true(n_flags > 40);
+}
+
+/* Two tables hold the defaults of limits: options.def for people, limits.def for the engine. */
+static void the_defaults_of_limits_agree_with_the_engine(void **state)
+{
+    struct load *l = *state;
+    struct hearth_limits limits;
+    memset(&limits, 0, sizeof limits);
+    hearth_limits_init(&limits);
+    assert_loads(l);
+    assert_memory_equal(&l->config.limits, &limits, sizeof limits);
+}
+
+static void every_limit_has_an_option(void **state)
+{
+    static const size_t offsets[] = {
+#define X(type, field, def) offsetof(struct hearth_config, limits.field),
+#include "hearth/engine/limits.def"
+#undef X
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(offsets); i++) {
+        bool found = false;
+        for (size_t k = 0; k < hearth_n_options; k++) {
+            found = found ||
+                    (hearth_options[k].group == NULL && hearth_options[k].offset == offsets[i]);
+        }
+        assert_true(found);
+    }
+}
+
+#define load_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        load_test(flags_win_over_the_environment_that_over_the_file_that_over_the_default),
+        load_test(the_environment_can_name_the_file_and_a_flag_another),
+        load_test(variables_of_the_client_may_stand_beside),
+        load_test(flags_take_their_value_behind_an_equals_sign_or_next),
+        load_test(the_switches_are_seen),
+        load_test(help_is_given_although_the_environment_is_wrong),
+        load_test(lists_split_at_commas_and_grow_by_repeated_flags),
+        load_test(bytes_and_durations_have_units),
+        load_test(what_other_layers_need_is_copied_to_them),
+        load_test(wrong_values_are_refused_with_what_is_wanted),
+        load_test(unknown_variables_are_refused),
+        load_test(files_have_comments_blank_lines_and_quotes),
+        load_test(unknown_keys_are_refused_with_file_and_line),
+        load_test(lines_that_are_no_pairs_are_refused_with_file_and_line),
+        load_test(wrong_values_in_files_are_refused_with_file_and_line),
+        load_test(a_key_that_comes_twice_is_refused_with_both_lines),
+        load_test(files_beyond_a_mebibyte_are_refused),
+        load_test(the_data_directory_has_a_default_only_without_a_database),
+        cmocka_unit_test(a_masked_url_never_holds_the_password),
+        cmocka_unit_test(quoted_passwords_are_masked_to_their_closing_quote),
+        cmocka_unit_test(texts_without_a_password_stay_as_they_are),
+        load_test(no_message_and_no_print_shows_the_password),
+        load_test(what_is_printed_reads_back_to_the_same),
+        load_test(defaults_read_back_to_the_same),
+        cmocka_unit_test(help_shows_every_option_with_its_default),
+        cmocka_unit_test(every_option_is_named_once_and_explained),
+        load_test(the_defaults_of_limits_agree_with_the_engine),
+        cmocka_unit_test(every_limit_has_an_option),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
