@@ -10,12 +10,25 @@
 #include "grpc_server.h"
 #include "http_server.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TICK_NS (100 * HEARTH_NS_PER_MS)
+
+/*
+ * A request's memory goes back to the C library when it ends. With the library's defaults it then goes back to the kernel, too, and is faulted
+ * in again by the next request: 33 instead of 24 us of CPU for a push of 20 KB. Of the process, so set once here, where the
+ * threads are started. (A set trim threshold ends the library's own adjustment of the mmap threshold: hence all three.)
+ */
+static void keep_freed_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    (void)mallopt(M_TOP_PAD, 1 << 20);
+}
 
 void hearth_front_options_init(struct hearth_front_options *options)
 {
@@ -212,6 +225,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->ready = ready;
     front->ready_context = ready_context;
     init_locks(front);
+    keep_freed_memory();
     enum hearth_status status = start_pools(front, err);
     if (status == HEARTH_OK) {
         status = start_network(front, options->listen, err);
@@ -249,9 +263,10 @@ static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_
     }
     HEARTH_LOG(HEARTH_LOG_WARN, "front", "cancelling requests that did not finish in time",
                "requests", hearth_log_i64((int64_t)hearth_rpc_in_flight(front)), NULL);
-    while (hearth_rpc_in_flight(front) > 0) {
-        hearth_rpc_cancel_all(front); /* again: a queued one may only now have begun */
-        if (front->grpc != NULL) {
+    /* Again and again: a queued one may only now have begun. gRPC's own cancelling comes later, or it would beat our answers. */
+    for (int i = 0; hearth_rpc_in_flight(front) > 0; i++) {
+        hearth_rpc_cancel_all(front);
+        if (i > 50 && front->grpc != NULL) {
             hearth_grpc_cancel_calls(front->grpc);
         }
         (void)usleep(2000);

@@ -192,8 +192,9 @@ static void let_in(struct hearth_job *job)
 }
 
 /*
- * When bytes are waiting, the core begins to read in the call that adds the channel, and goes on as long as more come: a client that sends
- * fast keeps the thread (measured: for seconds). So that thread may not be the acceptor's.
+ * When bytes are waiting, the core begins to read in the call that adds the channel, and goes on as
+ * long as more come: a client that sends fast keeps the thread (measured: for seconds). So that
+ * thread may not be the acceptor's.
  */
 void hearth_grpc_take(void *context,
                       int fd,

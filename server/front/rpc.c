@@ -224,6 +224,9 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         rpc->drop_body(rpc);
         rpc->drop_body = NULL;
     }
+    if (status == HEARTH_CANCELLED && atomic_load(&rpc->front->is_stopping)) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
     if (status == HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
         status = encode_answer(rpc);
     }

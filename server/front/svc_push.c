@@ -59,10 +59,9 @@ static void abandon(struct hearth_rpc *rpc, void *work)
 {
     struct push *push = work;
     if (!atomic_exchange(&push->settled, true)) {
-        hearth_rpc_end_later(rpc,
-                             HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                                         "the server is stopping and does not know yet whether "
-                                         "this push was stored; push it again"));
+        hearth_rpc_end_later(rpc, HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                                              "the server is stopping and does not know whether "
+                                              "this push was stored"));
     }
 }
 
