@@ -94,6 +94,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_add_tenant(struct hearth_cat
 /* Under the lock; NULL: no such tenant. */
 struct hearth_label_index *hearth_catalog_index_of(const struct hearth_catalog *catalog,
                                                    int32_t tenant_id);
+/* Series of a tenant as of the last refresh; 0 for an unknown one. Takes the read lock. */
+size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenant_id);
 /* Under the write lock: forget all tenants. */
 void hearth_catalog_forget(struct hearth_catalog *catalog);
 

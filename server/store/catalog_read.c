@@ -129,6 +129,15 @@ void hearth_catalog_forget(struct hearth_catalog *catalog)
     hearth_idmap_reset(&catalog->by_id);
 }
 
+size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenant_id)
+{
+    (void)pthread_rwlock_rdlock(&catalog->rw);
+    const struct hearth_label_index *index = hearth_catalog_index_of(catalog, tenant_id);
+    size_t n = index == NULL ? 0 : hearth_label_index_series(index);
+    (void)pthread_rwlock_unlock(&catalog->rw);
+    return n;
+}
+
 struct hearth_label_index *hearth_catalog_index_of(const struct hearth_catalog *catalog,
                                                    int32_t tenant_id)
 {

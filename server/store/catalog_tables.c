@@ -301,6 +301,39 @@ static const struct {
          series_columns},
 };
 
+/*
+ * Refuse new series of a tenant beyond max_series. What counts is the label index as of its last
+ * refresh (at most half a minute old) plus what this group adds.
+ */
+static enum hearth_status check_series_limit(struct hearth_group *group,
+                                             const struct hearth_group_rows *rows,
+                                             const uint32_t *index,
+                                             size_t n)
+{
+    size_t limit = group->catalog->store->options.max_series;
+    int32_t checked = 0;
+    for (size_t i = 0; limit > 0 && i < n; i++) {
+        int32_t tenant_id = rows->v[index[i]].u.s.tenant_id;
+        if (tenant_id == checked) {
+            continue;
+        }
+        checked = tenant_id;
+        size_t n_new = 0;
+        for (size_t k = 0; k < n; k++) {
+            n_new += rows->v[index[k]].u.s.tenant_id == tenant_id;
+        }
+        size_t n_old = hearth_catalog_count_series(group->catalog, tenant_id);
+        if (n_old + n_new > limit) {
+            return HEARTH_FAIL(
+                group->err, HEARTH_RESOURCE_EXHAUSTED,
+                "the tenant has %zu series and %zu new ones would exceed the limit of "
+                "%zu (max-series)",
+                n_old, n_new, limit);
+        }
+    }
+    return HEARTH_OK;
+}
+
 static enum hearth_status add_missing(struct hearth_group *group, enum hearth_group_table table)
 {
     const struct hearth_group_rows *rows = &group->tables[table];
@@ -311,6 +344,9 @@ static enum hearth_status add_missing(struct hearth_group *group, enum hearth_gr
     HEARTH_TRY(key_params(group, rows, &params, &index, &n));
     if (n == 0) {
         return HEARTH_OK;
+    }
+    if (table == HEARTH_GROUP_SERIES) {
+        HEARTH_TRY(check_series_limit(group, rows, index, n));
     }
     hearth_pg_param_i64(&params, group->version);
     HEARTH_TRY(INSERTS[table].add_columns(group, rows, index, n, &params));

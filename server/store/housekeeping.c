@@ -93,6 +93,8 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         int32_t today = hearth_day_of(hearth_clock_wall_ns());
         HEARTH_TRY(hearth_partitions_ensure(store, pg, today, err));
         HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
+        /* So that the limit of series is known where nobody asks, and the first question is quick. */
+        HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));
     }
     if (now_ns >= times->next_trim_ns) {
         times->next_trim_ns = now_ns + TRIM_EACH_NS;

@@ -36,6 +36,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .max_queue_bytes = (size_t)256 << 20,
         .ingest_dict_bytes = (size_t)512 << 20,
         .read_dict_bytes = (size_t)256 << 20,
+        .max_series = 500000,
         .statement_timeout_ms = 60000,
     };
 }

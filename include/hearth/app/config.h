@@ -25,7 +25,7 @@ struct hearth_config {
     int64_t ingest_threads, query_threads;
     const char *data_dir, *database_url, *postgres_bin, *postgres_user;
     struct hearth_store_options store;
-    int64_t committers, readers, max_batch_rows, max_queue_rows;
+    int64_t committers, readers, max_batch_rows, max_queue_rows, max_series;
     int64_t max_queue_bytes, ingest_dict_bytes, read_dict_bytes, statement_timeout_ns;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;

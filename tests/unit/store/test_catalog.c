@@ -603,6 +603,33 @@ static void thousands_of_series_in_one_call_are_one_transaction(void **state)
 }
 
 /* Each allocation fails in its turn: the call says so, and the next one is as if nothing had been. */
+static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.url = url;
+    options.max_series = 3;
+    struct hearth_store *store = open_store_with(&options);
+    for (int pod = 0; pod < 3; pod++) {
+        (void)resolve_one(store, TENANT, 1, pod, T0);
+    }
+    assert_int_equal(count_hits(store, TENANT, "{}", T0, T0), 6); /* refreshes: two types each */
+    struct made_series made;
+    const struct hearth_series_key *key = make_series(&made, 1, 3);
+    struct hearth_series_ref ref;
+    struct hearth_err refused = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_store_resolve_series(store, TENANT, key, 1, T0, &ref, &refused),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(refused.msg, "max-series"));
+    (void)resolve_one(store, TENANT, 1, 2, T0 + HEARTH_NS_PER_HOUR); /* an old one goes on */
+    (void)resolve_one(store, HEARTH_STR("other"), 1, 3, T0);         /* another tenant's limit */
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.series"), 4);
+    close_store(store);
+}
+
 static void refused_memory_is_an_error_and_nothing_more(void **state)
 {
     (void)state;
@@ -655,6 +682,7 @@ int main(void)
         cmocka_unit_test(a_catalogue_that_went_back_in_time_is_loaded_anew),
         cmocka_unit_test(a_cancelled_look_at_the_index_leaves_the_others_alone),
         cmocka_unit_test(thousands_of_series_in_one_call_are_one_transaction),
+        cmocka_unit_test(series_beyond_the_limit_are_refused_and_known_ones_are_not),
         cmocka_unit_test(refused_memory_is_an_error_and_nothing_more),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
