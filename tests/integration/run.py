@@ -81,8 +81,9 @@ def main():
             print(output)
         else:
             for line in output.splitlines():
-                if "... skipped" in line or line.startswith("note: "):
-                    print(line)
+                note = line.find("note: ")
+                if "... skipped" in line or note >= 0:
+                    print(line if note < 0 else line[note:])
         took = time.monotonic() - start
         print("%-26s %3d passed %3d failed %3d skipped %7.1f s" % (name, passed, failed, skipped, took), flush=True)
         totals = [a + b for a, b in zip(totals, (passed, failed, skipped))]

@@ -86,13 +86,21 @@ class Crash(unittest.TestCase):
         self.server.start()
 
     def kill_postmaster(self):
+        eventually(self.backends, 60, what="a backend")
         os.kill(self.server.postmaster_pid(), signal.SIGKILL)
 
+    def backends(self):
+        """None while PostgreSQL refuses connections: backends of a dead postmaster may have committed a little longer."""
+        try:
+            rows = self.server.sql(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+        except AssertionError:
+            return None
+        return [int(row[0]) for row in rows]
+
     def kill_backend(self):
-        rows = self.server.sql(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        os.kill(int(self.random.choice(rows)[0]), signal.SIGKILL)
+        os.kill(self.random.choice(eventually(self.backends, 60, what="a backend")), signal.SIGKILL)
 
     def progress(self):
         """Everybody began a push that was acknowledged: at most one of each was under way before."""
