@@ -106,9 +106,13 @@ ask query timeline '{service_name="postgres"}' --since 2m --step 4s --by load
 say "Where does it go? The exact table:"
 ask query top '{service_name="postgres"}' --limit 12
 say "The flame graph of the writing half:"
-ask flame '{service_name="postgres", load="write"}' --min-percent 2
+ask flame '{service_name="postgres", load="write"}' --min-percent 4
 
-say "Go on with"
+if ! $stay; then
+    say "Done; the server ends with this report. Run ./dev demo on a terminal and it stays"
+    exit 0
+fi
+say "hearthd stays until Ctrl-C. In another terminal:"
 cat <<NEXT
   export HEARTH_URL=$HEARTH_URL PATH=$(cd "$bin" && pwd):\$PATH
   hearth flame '{service_name="postgres", load="read"}'
@@ -118,7 +122,4 @@ cat <<NEXT
   psql -h $work/data/run -U hearth postgres
 Grafana: add a data source of type Pyroscope with URL $HEARTH_URL
 NEXT
-if $stay; then
-    say "hearthd stays until Ctrl-C"
-    wait "$server"
-fi
+wait "$server"
