@@ -9,23 +9,24 @@ struct entry {
 };
 
 /*
- * Least significant digit first, 11 bits a pass; passes in which all keys share the digit are
- * skipped. Stable, so samples of one stack keep their order. Returns the array that holds the
- * result.
+ * Least significant digit first, eight bits a pass: profiles have hundreds of samples and ids of two
+ * bytes, so a pass should not cost more for its buckets than for its entries. Stable, so samples of
+ * one stack keep their order. Returns the array that holds the result.
  */
 static struct entry *radix_sort(struct entry *from, struct entry *to, uint32_t n)
 {
     enum {
-        BITS = 11,
+        BITS = 8,
         BUCKETS = 1 << BITS
     };
-    for (unsigned shift = 0; shift < 32; shift += BITS) {
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        any |= from[i].id;
+    }
+    for (unsigned shift = 0; shift < 32 && any >> shift != 0; shift += BITS) {
         uint32_t count[BUCKETS] = {0};
         for (uint32_t i = 0; i < n; i++) {
             count[from[i].id >> shift & (BUCKETS - 1)]++;
-        }
-        if (count[from[0].id >> shift & (BUCKETS - 1)] == n) {
-            continue;
         }
         uint32_t at = 0;
         for (uint32_t b = 0; b < BUCKETS; b++) {
