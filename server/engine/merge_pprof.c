@@ -253,7 +253,9 @@ static enum hearth_status finish_profile(struct pprof_merge *m,
     HEARTH_TRY(hearth_profile_builder_finish(b, &profile, err));
     profile.period_type = period_type;
     profile.default_type = default_type;
-    profile.time_ns = m->query->end_ms * HEARTH_NS_PER_MS;
+    if (__builtin_mul_overflow(m->query->end_ms, HEARTH_NS_PER_MS, &profile.time_ns)) {
+        profile.time_ns = INT64_MAX; /* an end beyond any time is everything there is */
+    }
     profile.period = hearth_str_eq_c(type->name, "process_cpu") ? 1000000000
                      : hearth_str_eq_c(type->name, "memory")    ? 524288
                                                                 : 1;

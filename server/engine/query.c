@@ -60,7 +60,7 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
             err, HEARTH_INVALID_ARGUMENT,
             "the query time range exceeds the limit (max-query-range, actual: %llds, "
             "limit: %llds)",
-            (long long)((query->end_ms - query->start_ms) / 1000),
+            (long long)(range.to_ns / HEARTH_NS_PER_SEC - range.from_ns / HEARTH_NS_PER_SEC),
             (long long)(limits->max_query_range_ns / HEARTH_NS_PER_SEC));
     }
     *ret = range;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define PAGE_BUCKETS 256
+#define MAX_STEP_MS  (INT64_MAX / HEARTH_NS_PER_MS) /* longer than any range */
 
 struct bucket {
     int64_t sum;
@@ -443,20 +444,24 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
         .query = query,
         .spec = spec,
         .start_ms = range.from_ns / HEARTH_NS_PER_MS,
-        .step_ms = (int64_t)(spec->step_seconds * 1000),
+        .step_ms = spec->step_seconds * 1000 < (double)MAX_STEP_MS
+                       ? (int64_t)(spec->step_seconds * 1000)
+                       : MAX_STEP_MS,
     };
     run.n_buckets = (range.to_ns / HEARTH_NS_PER_MS - run.start_ms) / run.step_ms + 1;
     run.n_pages = (size_t)((run.n_buckets + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
     if (range.empty) {
         return HEARTH_OK;
     }
-    int64_t from_ns;
+    int64_t from_ns, to_ns;
     if (__builtin_sub_overflow(range.from_ns, run.step_ms * HEARTH_NS_PER_MS, &from_ns)) {
         from_ns = INT64_MIN;
     }
-    hearth_idmap_init(&run.group_of_hit);
     /* Times are cut to milliseconds: all of the last one belongs to the range. */
-    int64_t to_ns = range.to_ns + HEARTH_NS_PER_MS - 1;
+    if (__builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &to_ns)) {
+        to_ns = INT64_MAX;
+    }
+    hearth_idmap_init(&run.group_of_hit);
     enum hearth_status status = find_series(&run, from_ns, to_ns, err);
     if (status == HEARTH_OK) {
         status = read_values(&run, from_ns, to_ns, err);

@@ -460,6 +460,23 @@ class MainJob(unittest.TestCase):
         for step in (0.0, -1.0, 0.0009, float("nan")):
             self.refused("step must be >= 1ms", "SelectSeries", [(1, CPU), (2, "{}"), (3, START), (4, END), (6, step)])
 
+    def test_ranges_and_steps_at_the_ends_of_64_bits_are_answered(self):
+        first, last = -(1 << 63), (1 << 63) - 1
+        everything = [("wide", 155), ("located", 1000)]
+        for start, end in ((1, last), (first, last), (first, END), (START, 1 << 62)):
+            for service, total in everything:
+                selector = '{service_name="%s"}' % service
+                self.assertEqual(self.server.flamegraph(CPU, selector, start, end).total, total)
+                self.assertEqual(Decoded(self.server.merge_pprof(CPU, selector, start, end)).totals(), [total])
+                for step in (86400.0 * 365, 9e9, 9.3e9, 9e11):
+                    found = self.server.select_series(CPU, selector, start, end, step)
+                    self.assertLessEqual(sum(v for _, points in found for _, v in points), total)
+            self.assertIn("pod", self.server.label_names(start, end))
+        found = self.server.select_series(CPU, '{service_name="wide"}', first, last, 3600.0 * 24 * 365)
+        self.assertEqual(sum(v for _, points in found for _, v in points), 155)
+        for step in (1e12, float("inf"), float("-inf")):
+            self.refused("step", "SelectSeries", [(1, CPU), (2, "{}"), (3, START), (4, END), (6, step)])
+
     def test_max_nodes_has_bounds(self):
         merge = [(1, CPU), (2, "{}"), (3, START), (4, END)]
         for n in (-1, 1048577):

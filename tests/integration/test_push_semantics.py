@@ -8,7 +8,7 @@ import unittest
 import prometheus
 import wire
 from pprof import Decoded, Profile
-from questions import CPU
+from questions import CPU, QUERIER
 from server import PUSH, Cluster, RpcError, Server, now_ms
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -160,6 +160,21 @@ class PushSemantics(PushTest):
         self.assertEqual(self.push(p), {"merged_samples": 2})
         merged = Decoded(self.server.merge_pprof(CPU, self.selector(), START, END))
         self.assertEqual([values for _, values, _ in merged.samples], [[7]])
+
+    def test_sums_beyond_64_bits_are_an_error_and_never_a_wrong_number(self):
+        for pod in "abc":
+            self.push(profile().add(["main"], [1, 1 << 62]), {"pod": pod})
+        merge = [(1, CPU), (2, self.selector()), (3, START), (4, END)]
+        for method, fields in (
+            ("SelectMergeStacktraces", merge), ("SelectMergeProfile", merge), ("SelectSeries", merge + [(6, 3600.0)]),
+        ):
+            with self.assertRaises(RpcError) as caught:
+                self.server.call(QUERIER + method, fields)
+            self.assertEqual(caught.exception.code, "out_of_range")
+        self.assertEqual(self.total(more=',pod="a"'), 1 << 62)
+        largest = (1 << 63) - 1
+        self.refused("overflow", profile().add(["main"], [1, largest]).add(["main"], [1, largest]))
+        self.refused("overflow", profile().add(["main"], [1, largest]).add(["other"], [1, largest]))
 
     def test_a_profile_of_which_nothing_is_left_is_acknowledged_and_not_stored(self):
         self.assertEqual(self.push(profile().add(["main"], [0, 0])), {"zero_samples": 1, "empty_profiles": 1})
