@@ -18,7 +18,8 @@ enum {
     LEAST_STACKS = 4000, /* of the first service; each next one has MORE_STACKS more */
     MORE_STACKS = 1700,
     MAX_DEPTH = 128,
-    GZIP_LEVEL = 6, /* gives the 34 KB of the reference profiles; Go itself writes level 1, a quarter more */
+    GZIP_LEVEL =
+        6, /* gives the 34 KB of the reference profiles; Go itself writes level 1, a quarter more */
 };
 
 static uint64_t g_rng = 0x9e3779b97f4a7c15u;
