@@ -52,7 +52,7 @@ enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_se
         struct hearth_buf caret;
         hearth_buf_init(&caret, 0);
         hearth_selector_caret(hearth_str_c(text), offset, &caret);
-        (void)fprintf(stderr, "%.*s\n", (int)caret.n, caret.n ? caret.p : "");
+        (void)fprintf(stderr, "%.*s", (int)caret.n, caret.n ? caret.p : "");
         hearth_buf_release(&caret);
         return status;
     }

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define QUERIER "querier.v1.QuerierService/"
@@ -79,6 +80,21 @@ static void print_line(struct tree_print *t, const struct cell *cell, const char
     t->n_printed++;
 }
 
+/* The first cell that begins at or behind x; cells stand from left to right. */
+static size_t first_from(const struct cell *cells, size_t n, int64_t x)
+{
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (cells[middle].x < x) {
+            low = middle + 1;
+        } else {
+            n = middle;
+        }
+    }
+    return low;
+}
+
 /* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
  * of the answer. */
 static void print_children(
@@ -88,10 +104,7 @@ static void print_children(
         return;
     }
     const struct cell *cells = t->p->levels[level];
-    size_t n = t->p->n_cells[level], first = 0, last = n;
-    while (first < n && cells[first].x < parent->x) {
-        first++;
-    }
+    size_t n = t->p->n_cells[level], first = first_from(cells, n, parent->x), last = n;
     for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
         if (cells[i].total >= t->smallest) {
             last = i;
@@ -125,7 +138,8 @@ static void print_children(
 static void print_tree(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
 {
     struct tree_print t = {.cli = cli, .p = p, .out = out};
-    t.smallest = (int64_t)((double)p->graph->total * cli->min_percent / 100.0);
+    double smallest = ceil((double)p->graph->total * cli->min_percent / 100.0);
+    t.smallest = (int64_t)smallest;
     t.smallest = t.smallest < 1 ? 1 : t.smallest;
     char prefix[256] = "";
     print_line(&t, &p->levels[0][0], "");
@@ -225,6 +239,9 @@ enum cli_exit cli_flame(struct cli *cli)
 {
     const char *type = NULL;
     Querier__V1__FlameGraph *graph = NULL;
+    if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
+        return cli_usage("flame prints table or json; query profile has pprof and collapsed");
+    }
     enum hearth_status status = ask(cli, &type, &graph);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);

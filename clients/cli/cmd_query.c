@@ -1,8 +1,10 @@
 /* cmd_query.c -- types, labels, values, series, timeline. */
+#include "hearth/model/labels.h"
 #include "hearth/query/timeexpr.h"
 
 #include "cli.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #define QUERIER "querier.v1.QuerierService/"
@@ -29,7 +31,8 @@ static void list_names(char *const *names, size_t n, struct hearth_buf *out)
 {
     hearth_buf_init(out, 0);
     for (size_t i = 0; i < n; i++) {
-        hearth_buf_printf(out, "%s\n", names[i]);
+        cli_fit(hearth_str_c(names[i]), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
     }
 }
 
@@ -132,12 +135,22 @@ enum cli_exit cli_values(struct cli *cli)
     return print_answer(cli, &answer->base, &out);
 }
 
+/* {name="value"} as in selectors, to be copied into one. */
 static void print_labels(Types__V1__LabelPair *const *labels, size_t n, struct hearth_buf *out)
 {
+    struct hearth_label one;
+    const struct hearth_labels set = {&one, 1};
     hearth_buf_byte(out, '{');
     for (size_t i = 0; i < n; i++) {
-        hearth_buf_printf(out, "%s%s=\"%s\"", i == 0 ? "" : ", ", labels[i]->name,
-                          labels[i]->value);
+        struct hearth_buf text;
+        one = (struct hearth_label){hearth_str_c(labels[i]->name), hearth_str_c(labels[i]->value)};
+        hearth_buf_init(&text, 0);
+        hearth_labels_format(&set, 0, &text);
+        if (text.n > 2) { /* without its own braces */
+            hearth_buf_cstr(out, i == 0 ? "" : ", ");
+            cli_fit(hearth_str_n(text.p + 1, text.n - 2), INT_MAX, false, out);
+        }
+        hearth_buf_release(&text);
     }
     hearth_buf_byte(out, '}');
 }

@@ -21,14 +21,14 @@
 #define WINDOW_NS      (7 * HEARTH_NS_PER_DAY) /* the server's default */
 #define TIME_NANOS_KEY (9u << 3)               /* Profile.time_nanos, a varint */
 
+/* All of a file, appended to out, whose cap is the limit. */
 static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
     if (file == NULL) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot open %s: %s", path,
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot open: %s",
                            strerrordesc_np(errno));
     }
-    hearth_buf_init(out, MAX_FILE_BYTES);
     size_t n = 1;
     while (n > 0) {
         char *room = hearth_buf_reserve(out, 65536);
@@ -36,20 +36,25 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
         out->n += n;
     }
     bool failed = ferror(file) != 0;
+    int saved = errno;
     if (file != stdin) {
         (void)fclose(file);
     }
     if (failed || hearth_buf_failed(out)) {
-        hearth_buf_release(out);
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           failed ? "cannot read %s" : "%s is larger than 1 GiB", path);
+        return failed ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot read: %s",
+                                    strerrordesc_np(saved))
+                      : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "larger than 1 GiB");
     }
     return HEARTH_OK;
 }
 
-/* Text formats are printable; protobuf begins with a field key of low value. */
+/* Text formats are printable (or UTF-16 with its mark); protobuf begins with a field key of low
+ * value. */
 static bool looks_like_text(struct hearth_str bytes)
 {
+    if (hearth_str_starts(bytes, HEARTH_STR("\xff\xfe"))) {
+        return true;
+    }
     size_t n = bytes.n < 256 ? bytes.n : 256;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)bytes.p[i];
@@ -160,9 +165,8 @@ static const char *guess_name(const struct hearth_profile *profile)
 /* Decide the time; append it when it is not the file's own. */
 static enum hearth_status set_time(struct cli *cli, struct upload *u)
 {
-    int64_t age = cli->now_ns - u->profile.time_ns;
-    bool too_old = u->profile.time_ns > 0 && age > WINDOW_NS;
-    bool now = cli->time_mode == NULL ? u->profile.time_ns == 0 || too_old
+    bool too_old = u->profile.time_ns > 0 && u->profile.time_ns < cli->now_ns - WINDOW_NS;
+    bool now = cli->time_mode == NULL ? u->profile.time_ns <= 0 || too_old
                                       : strcmp(cli->time_mode, "now") == 0;
     if (!now) {
         return HEARTH_OK;
@@ -282,8 +286,11 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
 {
     struct upload u = {.path = path};
     struct hearth_buf file;
-    HEARTH_TRY(read_file(cli, path, &file));
-    enum hearth_status status = decode_file(cli, &u, hearth_buf_view(&file));
+    hearth_buf_init(&file, MAX_FILE_BYTES);
+    enum hearth_status status = read_file(cli, path, &file);
+    if (status == HEARTH_OK) {
+        status = decode_file(cli, &u, hearth_buf_view(&file));
+    }
     if (status == HEARTH_OK) {
         status = set_time(cli, &u);
     }
@@ -306,6 +313,9 @@ enum cli_exit cli_upload(struct cli *cli)
     if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") != 0 &&
         strcmp(cli->time_mode, "keep") != 0) {
         return cli_usage("--time is now or keep");
+    }
+    if (cli->output != CLI_TABLE) {
+        return cli_usage("upload has no other output than its lines");
     }
     enum cli_exit code = CLI_OK;
     for (size_t i = 0; i < cli->n_args; i++) {

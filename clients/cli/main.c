@@ -16,23 +16,25 @@ struct command {
     const char *name, *sub; /* sub: NULL, or the second word */
     const char *arguments, *help;
     cli_command_fn *run;
+    size_t max_args;
     bool offline; /* makes no call */
 };
 
 static const struct command g_commands[] = {
-    {"upload", NULL, "FILE...", "push pprof, perf script or collapsed files", cli_upload, false},
-    {"query", "types", "", "profile types", cli_types, false},
-    {"query", "labels", "[SELECTOR]", "label names", cli_labels, false},
-    {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, false},
-    {"query", "series", "[SELECTOR]", "label sets; --by restricts them to labels", cli_series,
+    {"upload", NULL, "FILE...", "push pprof, perf script or collapsed files", cli_upload,
+     CLI_MAX_ARGS, false},
+    {"query", "types", "", "profile types", cli_types, 0, false},
+    {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false},
+    {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, 2, false},
+    {"query", "series", "[SELECTOR]", "label sets; --by restricts them to labels", cli_series, 1,
      false},
-    {"query", "timeline", "[SELECTOR]", "totals over time; --by groups, --step", cli_timeline,
+    {"query", "timeline", "[SELECTOR]", "totals over time; --by groups, --step", cli_timeline, 1,
      false},
     {"query", "profile", "[SELECTOR]", "merged profile: -o pprof=FILE, collapsed, json",
-     cli_profile, false},
-    {"query", "top", "[SELECTOR]", "functions by self, exact", cli_top, false},
-    {"flame", NULL, "[SELECTOR]", "flame graph as text", cli_flame, false},
-    {"version", NULL, "", "print the version", cli_version, true},
+     cli_profile, 1, false},
+    {"query", "top", "[SELECTOR]", "functions by self, exact", cli_top, 1, false},
+    {"flame", NULL, "[SELECTOR]", "flame graph as text", cli_flame, 1, false},
+    {"version", NULL, "", "print the version", cli_version, 0, true},
 };
 
 static const char g_options_help[] =
@@ -191,7 +193,8 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         return parse_count(value, &cli->max_nodes);
     }
     if (strcmp(flag, "--min-percent") == 0) {
-        return hearth_str_to_double(hearth_str_c(value), &cli->min_percent);
+        return hearth_str_to_double(hearth_str_c(value), &cli->min_percent) &&
+               cli->min_percent >= 0 && cli->min_percent <= 100;
     }
     if (strcmp(flag, "-o") == 0 || strcmp(flag, "--output") == 0) {
         return parse_output(cli, value);
@@ -218,6 +221,10 @@ static enum cli_exit parse_arguments(struct cli *cli, int argc, char **argv)
         bool known = true;
         bool ok = flag != NULL && set_option(cli, flag, value, &known);
         char message[256];
+        if (known && eq == NULL && i + 1 == argc) {
+            (void)snprintf(message, sizeof message, "%.60s needs a value", flag);
+            return cli_usage(message);
+        }
         if (!ok && known) {
             (void)snprintf(message, sizeof message, "\"%.100s\" is not a value for %.60s", value,
                            flag);
@@ -227,10 +234,7 @@ static enum cli_exit parse_arguments(struct cli *cli, int argc, char **argv)
             (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
             return cli_usage(message);
         }
-        if (eq == NULL && ++i == argc) {
-            (void)snprintf(message, sizeof message, "%.60s needs a value", flag);
-            return cli_usage(message);
-        }
+        i += eq == NULL ? 1 : 0;
     }
     return CLI_OK;
 }
@@ -285,6 +289,13 @@ static enum cli_exit run(struct cli *cli, const struct command *command)
     return code;
 }
 
+/* An empty variable says as much as none. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
 int main(int argc, char **argv)
 {
     (void)setlocale(LC_TIME, "");
@@ -299,15 +310,17 @@ int main(int argc, char **argv)
         return CLI_FAILED;
     }
     hearth_arena_init(&cli->arena, 0);
-    cli->url = getenv("HEARTH_URL");
-    cli->tenant = getenv("HEARTH_TENANT");
+    cli->url = variable("HEARTH_URL");
+    cli->tenant = variable("HEARTH_TENANT");
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);
     enum cli_exit code = parse_arguments(cli, argc, argv);
     if (code == CLI_OK) {
         const struct command *command = find_command(cli);
-        if (command != NULL) {
+        if (command != NULL && cli->n_args > command->max_args) {
+            code = cli_usage("too many arguments; a selector is one argument: put it in quotes");
+        } else if (command != NULL) {
             code = run(cli, command);
         } else if (cli->n_args == 0) {
             print_help();

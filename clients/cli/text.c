@@ -55,6 +55,13 @@ void cli_bar(double fraction, int width, struct hearth_buf *out)
     hearth_buf_cstr(out, eighths[n % 8]);
 }
 
+/* C0, DEL, and C1 (U+0080 to U+009F): a terminal could take them for commands. */
+static bool is_control(const char *p, size_t n)
+{
+    unsigned char c = (unsigned char)p[0];
+    return c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
 void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out)
 {
     int columns = 0;
@@ -66,7 +73,7 @@ void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out
         }
         if (columns == width - 1 && i + n < text.n) {
             hearth_buf_cstr(out, "…");
-        } else if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
+        } else if (is_control(text.p + i, n)) {
             hearth_buf_byte(out, '?');
         } else {
             hearth_buf_append(out, text.p + i, n);
@@ -84,5 +91,8 @@ enum cli_exit cli_print(struct hearth_buf *out)
     bool ok = !hearth_buf_failed(out) && fwrite(out->p, 1, out->n, stdout) == out->n &&
               fflush(stdout) == 0;
     hearth_buf_release(out);
+    if (!ok) {
+        (void)fprintf(stderr, "hearth: cannot write to standard output\n");
+    }
     return ok ? CLI_OK : CLI_FAILED;
 }

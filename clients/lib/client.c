@@ -26,8 +26,9 @@ void hearth_client_options_init(struct hearth_client_options *options)
 
 /* HOST:PORT of a URL; a missing port is 4040. In the arena-less world of a client: malloc'ed, or
  * NULL. */
-static char *target_of_url(struct hearth_str url, struct hearth_err *err)
+static char *target_of_url(struct hearth_str given, struct hearth_err *err)
 {
+    struct hearth_str url = given;
     if (hearth_str_starts(url, HEARTH_STR("https://"))) {
         (void)HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
                           "url \"" HEARTH_STR_FMT
@@ -48,7 +49,7 @@ static char *target_of_url(struct hearth_str url, struct hearth_err *err)
     if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n) {
         (void)HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                           "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT",
-                          HEARTH_STR_ARG(url));
+                          HEARTH_STR_ARG(given));
         return NULL;
     }
     char *target = hearth_mem_alloc(url.n + sizeof ":4040");
@@ -153,15 +154,19 @@ static grpc_byte_buffer *pack_request(const struct ProtobufCMessage *request)
 
 static void run_exchange(const struct hearth_client *client, struct exchange *x)
 {
-    grpc_metadata tenant = {.key = grpc_slice_from_static_string("x-scope-orgid")};
-    size_t n_metadata = 0;
+    /* Without the first, servers hide label names that are no identifiers. */
+    grpc_metadata metadata[2] = {
+        {.key = grpc_slice_from_static_string("accept"),
+         .value = grpc_slice_from_static_string("*/*; allow-utf8-labelnames=true")},
+        {.key = grpc_slice_from_static_string("x-scope-orgid"), .value = grpc_empty_slice()},
+    };
+    size_t n_metadata = 1;
     if (client->tenant != NULL) {
-        tenant.value = grpc_slice_from_copied_string(client->tenant);
-        n_metadata = 1;
+        metadata[n_metadata++].value = grpc_slice_from_copied_string(client->tenant);
     }
     grpc_op ops[6] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA,
-         .data.send_initial_metadata = {.count = n_metadata, .metadata = &tenant}},
+         .data.send_initial_metadata = {.count = n_metadata, .metadata = metadata}},
         {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = x->request},
         {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
         {.op = GRPC_OP_RECV_INITIAL_METADATA,
@@ -177,9 +182,7 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     } else {
         x->code = GRPC_STATUS_INTERNAL;
     }
-    if (client->tenant != NULL) {
-        grpc_slice_unref(tenant.value);
-    }
+    grpc_slice_unref(metadata[1].value);
 }
 
 static enum hearth_status
