@@ -2,7 +2,8 @@
  * connect.h -- the unary rules of the Connect protocol, as pure functions over header texts and
  * bytes.
  *
- * Threads: pure. Source: Connect protocol, "Unary requests"; docs/api.md, "Connect".
+ * Threads:   pure.
+ * Source:    Connect protocol, "Unary requests"; docs/api.md, "Connect".
  */
 #ifndef HEARTH_FRONT_CONNECT_H
 #define HEARTH_FRONT_CONNECT_H

@@ -40,6 +40,8 @@ struct call {
     struct hearth_op op_new, op_close, op_read, op_send, op_stream;
     int was_cancelled;
     _Atomic int refs; /* chains that have not ended */
+    _Atomic int
+        turns; /* released with each batch, acquired with its tag: the order that the core keeps, said in C */
     enum call_state state;
     bool has_rpc, has_status_text, sent_leading;
     int fd; /* of the connection; it stays open as long as the call */
@@ -79,16 +81,25 @@ static void unref_call(struct call *call)
 
 static void start_batch(struct call *call, const grpc_op *ops, size_t n, struct hearth_op *tag)
 {
+    (void)atomic_fetch_add_explicit(&call->turns, 1, memory_order_release);
     grpc_call_error rc = grpc_call_start_batch(call->call, ops, n, tag, NULL);
     HEARTH_ASSERT(rc == GRPC_CALL_OK); /* anything else is a misuse of ours */
+}
+
+/* First thing in the function of every tag. */
+static void take_turn(struct call *call)
+{
+    (void)atomic_load_explicit(&call->turns, memory_order_acquire);
 }
 
 /* ---- answering ---- */
 
 static void on_sent(struct hearth_op *op, bool ok)
 {
+    struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_send);
     (void)ok; /* a client that has left has no use for the answer */
-    unref_call(HEARTH_CONTAINER_OF(op, struct call, op_send));
+    take_turn(call);
+    unref_call(call);
 }
 
 /* The buffer's bytes without a copy; small ones fit into the slice itself or are cheaper to copy.
@@ -171,6 +182,7 @@ static void on_stream_sent(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_stream);
     (void)ok;
+    take_turn(call);
     grpc_byte_buffer_destroy(call->out);
     call->out = NULL;
     hearth_health_sent(&call->rpc);
@@ -200,6 +212,7 @@ static void on_close(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_close);
     (void)ok;
+    take_turn(call);
     if (call->was_cancelled != 0) {
         atomic_store(&call->rpc.cancel.cancelled, true);
         if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0) {
@@ -253,6 +266,7 @@ static void on_read(struct hearth_op *op, bool ok)
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_read);
     struct hearth_rpc *rpc = &call->rpc;
     (void)ok;
+    take_turn(call);
     hearth_peers_reading(peers_of(call), call->fd, -1);
     hearth_peers_progress(peers_of(call), call->fd);
     enum hearth_status status = view_body(call, &rpc->err);
@@ -380,6 +394,7 @@ static void begin_call(struct call *call)
 static void on_new(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_new);
+    take_turn(call);
     if (!ok) { /* the server stops */
         unref_call(call);
         return;
@@ -408,6 +423,7 @@ void hearth_call_request(struct hearth_grpc *grpc)
     grpc_call_details_init(&call->details);
     grpc_metadata_array_init(&call->metadata);
     hearth_buf_init(&call->joined, 0);
+    atomic_store_explicit(&call->turns, 0, memory_order_release);
     grpc_call_error rc =
         grpc_server_request_call(grpc->server, &call->call, &call->details, &call->metadata,
                                  grpc->queue, grpc->queue, &call->op_new);

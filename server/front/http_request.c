@@ -28,7 +28,8 @@ struct http_request {
     struct hearth_rpc rpc; /* when has_rpc */
     struct hearth_http *http;
     struct MHD_Connection *connection;
-    enum request_state state;
+    _Atomic int
+        state; /* enum request_state; stored by the end of a request, loaded by the daemon's thread */
     bool has_rpc, is_suspended, wants_gzip;
     struct hearth_buf body;
     int64_t counted_bytes; /* of the body, in front->http_body_bytes */
@@ -130,9 +131,10 @@ static void finish_request(struct hearth_rpc *rpc)
     for (size_t i = 0; i < rpc->n_headers; i++) {
         add_header(request, rpc->headers[i].name, rpc->headers[i].value);
     }
+    bool is_suspended = request->is_suspended;
+    request->is_suspended = false;
     request->state = request->state == REQUEST_WORKING ? REQUEST_ANSWERED : REQUEST_SWALLOWING;
-    if (request->is_suspended) {
-        request->is_suspended = false;
+    if (is_suspended) {
         /* From the resumption on, the daemon's thread may free the request. */
         MHD_resume_connection(request->connection);
         (void)atomic_fetch_sub(&http->n_suspended, 1);
@@ -426,7 +428,7 @@ void hearth_http_on_completed(void *cls,
     if (request == NULL) {
         return;
     }
-    HEARTH_ASSERT(!request->is_suspended);
+    HEARTH_ASSERT(request->state != REQUEST_WORKING && !request->is_suspended);
     if (request->response != NULL) {
         MHD_destroy_response(request->response);
     }

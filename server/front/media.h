@@ -1,7 +1,8 @@
 /*
  * media.h -- Accept, Content-Type, Content-Encoding and Accept-Encoding headers.
  *
- * Threads: pure. Source: RFC 9110 sections 5.6, 8.3, 8.4, 12.5.
+ * Threads:   pure.
+ * Source:    RFC 9110 sections 5.6, 8.3, 8.4, 12.5.
  */
 #ifndef HEARTH_FRONT_MEDIA_H
 #define HEARTH_FRONT_MEDIA_H

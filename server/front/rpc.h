@@ -2,9 +2,8 @@
  * rpc.h -- a request, whatever brought it: from its complete body to the answer that its transport
  * sends.
  *
- *   transport                      pool thread                         any thread
- *   hearth_rpc_init ... start ---> decode -> method's handler ... ---> hearth_rpc_end ->
- * transport's finish
+ *   transport                    pool thread                        any thread
+ *   hearth_rpc_init ... start -> decode -> method's handler ... -> hearth_rpc_end -> finish
  *
  * A handler ends the request exactly once, at once or later from another thread
  * (hearth_rpc_end_later, when that thread must not be held up). After the end the request belongs

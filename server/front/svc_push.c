@@ -4,6 +4,9 @@
  * The engine may finish a push long after the server has given up waiting for it (a database that
  * does not answer while the server stops). So a push owns its memory, and `settled` decides who
  * ends the request: the engine, or the stop. The other one only cleans up.
+ *
+ * The message goes as soon as the engine has read it: while the database is slow, what waits for a
+ * commit is the encoded rows, not the pushed bytes.
  */
 #include "hearth/base/mem.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
@@ -13,14 +16,17 @@
 struct push {
     struct hearth_push_request request;
     struct hearth_rpc *rpc; /* not touched once settled by somebody else */
-    struct hearth_arena arena;
+    struct hearth_arena arena; /* the message; gone once the engine has read it */
     _Atomic bool settled;
+    _Atomic unsigned refs; /* the thread that reads the message, and the engine until `done` */
 };
 
-static void free_push(struct push *push)
+static void unref_push(struct push *push)
 {
-    hearth_arena_release(&push->arena);
-    hearth_mem_free(push);
+    if (atomic_fetch_sub(&push->refs, 1) == 1) {
+        hearth_arena_release(&push->arena);
+        hearth_mem_free(push);
+    }
 }
 
 /* "merged_samples=12, zero_samples=3" */
@@ -52,7 +58,7 @@ static void on_done(struct hearth_push_request *request)
         rpc->err = request->err;
         hearth_rpc_end_later(rpc, request->status);
     }
-    free_push(push);
+    unref_push(push);
 }
 
 static void abandon(struct hearth_rpc *rpc, void *work)
@@ -116,16 +122,20 @@ void hearth_svc_push(struct hearth_rpc *rpc)
     }
     push->rpc = rpc;
     push->request.done = on_done;
+    atomic_init(&push->refs, 1);
     /* The message lives in the request's arena: take it over. */
     const Push__V1__PushRequest *message = (const Push__V1__PushRequest *)rpc->request;
     push->arena = rpc->arena;
     hearth_arena_init(&rpc->arena, 1u << 20);
     if (!fill_request(push, message)) {
         enum hearth_status status = HEARTH_FAIL_ARENA(&rpc->err, &push->arena);
-        free_push(push);
+        unref_push(push);
         hearth_rpc_end(rpc, status);
         return;
     }
     hearth_rpc_set_abandon(rpc, abandon, push);
-    hearth_ingest_push(rpc->front->ingest, &push->request);
+    atomic_fetch_add(&push->refs, 1);
+    hearth_ingest_push(rpc->front->ingest, &push->request); /* rpc may be gone after this */
+    hearth_arena_release(&push->arena);
+    unref_push(push);
 }

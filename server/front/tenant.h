@@ -1,7 +1,8 @@
 /*
  * tenant.h -- whose request it is: the rules of X-Scope-OrgID.
  *
- * Threads: pure. Source: docs/api.md, "Tenants".
+ * Threads:   pure.
+ * Source:    docs/api.md, "Tenants".
  */
 #ifndef HEARTH_FRONT_TENANT_H
 #define HEARTH_FRONT_TENANT_H
