@@ -214,6 +214,11 @@ class Server(Questions):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
+    def stop(self):
+        """The clean end of a test: also what a sanitizer found at the end fails it."""
+        code = self.terminate() if self.process.poll() is None else self.process.returncode
+        assert code == 0, "hearthd ended with %s:\n%s" % (code, self.log()[-20000:])
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()

@@ -41,7 +41,7 @@ class UnderLoad(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
         cls.cluster.stop()
 
     def backends(self):

@@ -92,7 +92,7 @@ class MainJob(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
 
     @staticmethod
     def labels(service, **more):

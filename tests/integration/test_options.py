@@ -133,7 +133,7 @@ class Options(unittest.TestCase):
 
     def test_every_listener_speaks_everything(self):
         server = Server("--listen", "[::1]:0", "--listen", "localhost:0")
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         addresses = re.findall(r"msg=listening addr=(\S+)", server.log())
         self.assertGreaterEqual(len(addresses), 3)
         for address in addresses:
@@ -147,14 +147,14 @@ class Options(unittest.TestCase):
 
     def test_a_port_in_use_is_said_and_ends_the_start(self):
         server = Server()
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         code, _, err = hearthd("--data-dir", os.path.join(self.directory, "d"), "--listen", "127.0.0.1:%d" % server.port)
         self.assertIn(code, (1, 2))
         self.assertIn("in use", err.lower())
 
     def test_two_servers_do_not_share_a_data_directory(self):
         server = Server()
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         data = os.path.join(server.directory, "data")
         log = open(os.path.join(self.directory, "log"), "w+")
         self.addCleanup(log.close)
@@ -184,7 +184,7 @@ class Pages(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
 
     def test_ready_and_healthz_answer_plainly(self):
         self.assertEqual(self.server.http("GET", "/ready")[::2], (200, b"ready"))
@@ -281,7 +281,8 @@ class Stopping(unittest.TestCase):
             self.assertEqual(server.process.wait(30), 0)
             counts, codes = end()
             self.assertGreater(sum(counts), 10)
-            self.assertLessEqual({code.name for code in codes}, {"UNAVAILABLE"})
+            # gRPC's core resets (CANCELLED) what arrives between the stop and the client's reading of its GOAWAY.
+            self.assertLessEqual({code.name for code in codes}, {"UNAVAILABLE", "CANCELLED"})
             self.assertIn("msg=stopped", server.log())
             server.channel.close()
             server.start()
@@ -334,7 +335,7 @@ class Stopping(unittest.TestCase):
 
     def test_the_embedded_postgresql_listens_on_no_port(self):
         server = Server()
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         self.assertEqual(server.sql("SHOW listen_addresses"), [[""]])
         self.assertEqual(server.sql("SHOW fsync"), [["on"]])
         self.assertEqual(server.sql("SHOW synchronous_commit"), [["on"]])

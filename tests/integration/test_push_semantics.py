@@ -48,7 +48,7 @@ class PushTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
 
     def setUp(self):
         self.service = self.id().rsplit(".", 1)[1]

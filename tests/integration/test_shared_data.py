@@ -124,7 +124,7 @@ class SharedData(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
 
     def types(self, name):
         """[(index, profile type id)]"""

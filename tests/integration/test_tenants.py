@@ -43,7 +43,7 @@ class Tenants(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
+        cls.server.stop()
 
     def bytes_of(self, word, method, fields):
         """Everything that comes back: message, headers and trailers, or the error."""
@@ -169,7 +169,7 @@ class Tenants(unittest.TestCase):
 class WithoutTenancy(unittest.TestCase):
     def test_without_multitenancy_the_header_is_ignored(self):
         server = Server()
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         labels = {"__name__": "process_cpu", "service_name": "s"}
         pushed = Profile(TYPES, time_ns=T * 1_000_000).add(["main"], [1, 5]).encode()
         server.push(pushed, labels, metadata=org(RED))

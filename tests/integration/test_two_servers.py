@@ -26,7 +26,7 @@ class TwoServers(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         for server in cls.servers:
-            server.terminate()
+            server.stop()
         cls.cluster.stop()
 
     def database(self, name):
@@ -86,7 +86,7 @@ class TwoServers(unittest.TestCase):
 
     def test_a_server_waits_for_a_database_that_is_not_there_yet(self):
         server = Server(database_url=self.cluster.url("later"), wait=False)
-        self.addCleanup(server.terminate)
+        self.addCleanup(server.stop)
         status, _, reason = server.http("GET", "/ready")
         self.assertEqual(status, 503)
         self.assertIn(b"waiting for the database", reason)
