@@ -3,9 +3,11 @@
  * and push.v1) over gRPC.
  *
  * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types
- * (hearth/pb/...). Threads:   a client may be used from several threads; each call blocks its
- * caller. Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached
- * (the message names the address). Source:    gRPC over HTTP/2 without TLS.
+ *            (hearth/pb/...).
+ * Threads:   a client may be used from several threads; each call blocks its caller.
+ * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached (the
+ *            message names the address).
+ * Source:    gRPC over HTTP/2 without TLS.
  */
 #ifndef HEARTH_CLIENT_H
 #define HEARTH_CLIENT_H

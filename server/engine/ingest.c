@@ -518,7 +518,8 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
         struct push_job *job = &jobs[i];
         job->state = state;
         job->series_idx = series_idx;
-        job->id = series->samples[i].id;
+        /* A copy: the end may come after the caller has let go of its texts. */
+        job->id = hearth_arena_str(&state->arena, series->samples[i].id);
         hearth_arena_init(&job->keep, 0);
         hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, 1);
         if (status != HEARTH_OK) {

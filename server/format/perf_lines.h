@@ -1,7 +1,8 @@
 /*
  * perf_lines.h -- single lines of `perf script` output taken apart; private to the perf reader.
  *
- * Nothing is copied: texts borrow from the line. Threads: pure.
+ * Nothing is copied: texts borrow from the line.
+ * Threads:   pure.
  */
 #ifndef HEARTH_FORMAT_PERF_LINES_H
 #define HEARTH_FORMAT_PERF_LINES_H

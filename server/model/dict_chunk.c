@@ -22,7 +22,7 @@
  *   0           varint    file name: string
  *   ..          varint    build id: string
  *   ..          1         bit 0 has functions, 1 has file names, 2 has line numbers, 3 has inlined
- * frames; others 0
+ *                         frames; others 0
  *   ..          3 varints start, limit, file offset; only when bit 0 is clear
  * function
  *   0           3 varints name, system name, file name: strings
@@ -34,8 +34,8 @@
  *   ..          varint, signed   for each line: function plus one, line number
  * stack
  *   0           varint    depth
- *   ..          signed    for each location, leaf first: its index minus that of the one before
- * (the first: minus 0)
+ *   ..          signed    for each location, leaf first: its index minus that of the one before (the
+ *                         first: minus 0)
  *
  * The store compresses whole chunks, so plain varints suffice here.
  */

@@ -8,9 +8,9 @@
  *
  *     string   = XXH3, 64 bits
  *     function = mix of name, system name, file name, start line
- *     mapping  = XXH3 of file name, build id, flags; and start, limit, offset unless it has
- * functions location = mix of mapping, is folded, function, line; XXH3 of all that unless it has
- * exactly one line stack    = NH of the low halves of the keys of its locations
+ *     mapping  = XXH3 of file name, build id, flags; and start, limit, offset unless it has functions
+ *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one line
+ *     stack    = NH of the low halves of the keys of its locations
  *
  * Below XXH3 everything is random to whoever does not know the seed, so a multiplication mixes well
  * enough and is several times cheaper than a call. NH is the universal hash of UMAC: the sum of

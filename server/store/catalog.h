@@ -2,15 +2,18 @@
  * catalog.h -- the catalogue's two halves and what they share (private to the store).
  *
  * Read half:  every tenant's label index, brought up to date by row versions.
- *             catalog_read.c (whose refresh, who waits), catalog_load.c (the statements and their
- * rows). Write half: new tenants, services, pairs, shapes, series and hours, by many callers in one
- * transaction. catalog_write.c (who leads, who waits), catalog_insert.c (the transaction). They
- * meet only in the database: what was written is read back by the next refresh.
+ *             catalog_read.c (whose refresh, who waits), catalog_load.c (the statements, the rows).
+ * Write half: new tenants, services, pairs, shapes, series and hours, by many callers in one
+ *             transaction. catalog_write.c (who leads, who waits), catalog_insert.c (the
+ *             transaction), catalog_tables.c (its statements).
+ * They meet only in the database: what was written is read back by the next refresh.
  *
- * Fields and locks:
- *   rw        tenants, n_tenants, cap_tenants, by_name, by_id, is_partial and the indexes: write to change,
- * read to use refresh   n_started, n_done, n_failed, failed_*, refreshing; version belongs to the
- * refreshing thread writers   first, last, writing
+ * Locks and what they guard:
+ *   rw        tenants, n_tenants, cap_tenants, by_name, by_id, is_partial and the indexes: write to
+ *             change, read to use
+ *   refresh   n_started, n_done, n_failed, failed_err, refreshing; version belongs to the
+ *             refreshing thread
+ *   writers   first, last, writing
  */
 #ifndef HEARTH_STORE_CATALOG_H
 #define HEARTH_STORE_CATALOG_H

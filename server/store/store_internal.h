@@ -2,17 +2,18 @@
  * store_internal.h -- the parts of a store and how they meet (private to the store).
  *
  * A store is five parts, each with its own file, state and lock:
- *   boot       store.c, migrate.c    connect, migrate, register the writer, load the catalogue; readiness;
- *                                  then housekeeping.c: partitions, trimming
- *   pool       pool.c                connections for readers and the catalogue, bounded
- *   catalog    catalog_*.c           tenants, services, pairs, shapes, series, hours: writes and the in-memory index
- *   commit     committer.c, batch.c, partitions.c, ingest_dict.c   dictionaries of ingest; group commit
- *   read       scan.c, read_dict.c   streams of rows; dictionaries of queries
+ *   boot       store.c, migrate.c: connect, migrate, register the writer, load the catalogue;
+ *              then housekeeping.c: partitions, trimming
+ *   pool       pool.c: connections for readers and the catalogue, bounded
+ *   catalog    catalog_*.c: tenants, services, pairs, shapes, series, hours: writes and the
+ *              in-memory index
+ *   commit     committer.c, batch.c, partitions.c, ingest_dict.c: dictionaries of ingest, group
+ *              commit
+ *   read       scan.c, read_dict.c: streams of rows, dictionaries of queries
  *
  * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers,
  * dicts.lock, dict.lock, committer.lock, pool.lock, cache.lock; partitions.lock and reason_lock are
- * leaves. No lock is held while a statement runs, but for the leader of a catalogue write
- * (catalog.writers) and the loading of one read dictionary (its own lock).
+ * leaves. No lock is held while a statement runs.
  */
 #ifndef HEARTH_STORE_INTERNAL_H
 #define HEARTH_STORE_INTERNAL_H

@@ -9,9 +9,9 @@
  * The server process dies with hearthd (SIGINT by the kernel, even after kill -9) and is started
  * again when it dies alone.
  *
- * Threads: all calls from one thread, which must live as long as the cluster (the kernel watches
- * the thread that forked). Source:  PostgreSQL 15 documentation, chapters 19.2-19.5; prctl(2)
- * PR_SET_PDEATHSIG.
+ * Threads:   all calls from one thread, which must live as long as the cluster (the kernel watches
+ *            the thread that forked).
+ * Source:    PostgreSQL 15 documentation, chapters 19.2-19.5; prctl(2) PR_SET_PDEATHSIG.
  */
 #ifndef HEARTH_APP_EMBEDDED_PG_H
 #define HEARTH_APP_EMBEDDED_PG_H

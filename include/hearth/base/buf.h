@@ -5,7 +5,8 @@
  * hearth_buf_failed() is true. Check once, at the end.
  *
  * Ownership: contents belong to the buffer; hearth_buf_take gives them away (free with
- * hearth_mem_free). Threads: not thread-safe.
+ *            hearth_mem_free).
+ * Threads:   not thread-safe.
  */
 #ifndef HEARTH_BASE_BUF_H
 #define HEARTH_BASE_BUF_H

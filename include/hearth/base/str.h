@@ -2,7 +2,8 @@
  * str.h -- a borrowed piece of text or bytes: pointer and length, no terminator promised.
  *
  * `struct hearth_str` by value is *the* string parameter; char * with NUL only at C-library
- * borders. Threads: pure functions.
+ * borders.
+ * Threads:   pure functions.
  */
 #ifndef HEARTH_BASE_STR_H
 #define HEARTH_BASE_STR_H

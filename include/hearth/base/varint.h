@@ -1,6 +1,7 @@
 /*
  * varint.h -- unsigned LEB128 and zigzag, bounds-checked.
- * Threads: pure. Source: Protocol Buffers encoding, "Base 128 Varints".
+ * Threads:   pure.
+ * Source:    Protocol Buffers encoding, "Base 128 Varints".
  */
 #ifndef HEARTH_BASE_VARINT_H
 #define HEARTH_BASE_VARINT_H

@@ -1,6 +1,7 @@
 /*
  * base64.h -- standard alphabet out; standard and URL-safe, padded or not, in.
- * Threads: pure. Source: RFC 4648 sections 4 and 5.
+ * Threads:   pure.
+ * Source:    RFC 4648 sections 4 and 5.
  */
 #ifndef HEARTH_CODEC_BASE64_H
 #define HEARTH_CODEC_BASE64_H

@@ -12,9 +12,11 @@
  * stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
  * reason: in the request's notes and in hearth_discarded_total.
  *
- * Ownership: a request is the caller's until its `done` ran; all of its inputs stay alive until
- * then. Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from
- * this call or from a committer. Source:    push.v1 semantics as in docs/api.md, "Push".
+ * Ownership: a request is the caller's until its `done` ran; its inputs (series, texts, profiles)
+ *            are borrowed until hearth_ingest_push returns.
+ * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this
+ *            call or from a committer.
+ * Source:    push.v1 semantics as in docs/api.md, "Push".
  */
 #ifndef HEARTH_ENGINE_INGEST_H
 #define HEARTH_ENGINE_INGEST_H

@@ -9,7 +9,8 @@
  * Ownership: answers live in the request's arena.
  * Threads:   safe; one request is one thread.
  * Errors:    INVALID_ARGUMENT for what the caller can mend; NO_MEMORY, DEADLINE_EXCEEDED,
- * CANCELLED, UNAVAILABLE. Source:    querier.v1 semantics as in docs/api.md.
+ *            CANCELLED, UNAVAILABLE.
+ * Source:    querier.v1 semantics as in docs/api.md.
  */
 #ifndef HEARTH_ENGINE_QUERY_H
 #define HEARTH_ENGINE_QUERY_H

@@ -16,7 +16,8 @@
  * Not set: time_ns (perf's clock is monotonic; the caller anchors it with the notes). The period is
  * 0 where records differ.
  *
- * Threads: pure. Source: perf-script(1) output of perf 6.1.
+ * Threads:   pure.
+ * Source:    perf-script(1) output of perf 6.1.
  */
 #ifndef HEARTH_FORMAT_PERF_SCRIPT_H
 #define HEARTH_FORMAT_PERF_SCRIPT_H

@@ -1,19 +1,22 @@
 /*
  * columns.h -- the stored form of a profile's samples: byte columns over dense stack ids.
  *
- *   ids      varint(highest id + 1), so that a reader can make room before it decodes; then
- *            for each sample, ascending stack id: varint(delta << 1 | one), where delta is the
- * distance to the previous id (the first: the id itself) and `one` says that the value of column 0
- * is 1 vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear vals[k]
- * 0x00, then varint of column k for every sample; or 0x01, varint(factor): column k is factor times
- * column 0 (cpu time = period times count; factor 0: a column of zeros)
+ *   ids      varint(highest id + 1), so that a reader can make room before it decodes; then for each
+ *            sample, ascending stack id: varint(delta << 1 | one), where delta is the distance to
+ *            the previous id (the first: the id itself) and `one` says that the value of column 0
+ *            is 1
+ *   vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear
+ *   vals[k]  0x00, then varint of column k for every sample; or
+ *            0x01, varint(factor): column k is factor times column 0 (cpu time = period times
+ *            count; factor 0: a column of zeros)
  *
  * Values are >= 0 (negative samples are dropped before), totals fit int64.
  *
  * Why: dense ids cost 1-2 bytes a sample where content hashes cost 8-16; most counts are 1
  * (docs/decisions/0002-row-layout.md has the measurements).
  *
- * Threads: pure. Source: storage design; measured in docs/benchmarks.md.
+ * Threads:   pure.
+ * Source:    storage design; measured in docs/benchmarks.md.
  */
 #ifndef HEARTH_MODEL_COLUMNS_H
 #define HEARTH_MODEL_COLUMNS_H

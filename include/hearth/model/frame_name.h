@@ -3,7 +3,8 @@
  * mapping's file.
  *
  * One rule for flame graphs, tables and text output, so that the same frame has one name
- * everywhere. Threads: pure.
+ * everywhere.
+ * Threads:   pure.
  */
 #ifndef HEARTH_MODEL_FRAME_NAME_H
 #define HEARTH_MODEL_FRAME_NAME_H
