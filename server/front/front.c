@@ -19,9 +19,10 @@
 #define TICK_NS (100 * HEARTH_NS_PER_MS)
 
 /*
- * A request's memory goes back to the C library when it ends. With the library's defaults it then goes back to the kernel, too, and is faulted
- * in again by the next request: 33 instead of 24 us of CPU for a push of 20 KB. Of the process, so set once here, where the
- * threads are started. (A set trim threshold ends the library's own adjustment of the mmap threshold: hence all three.)
+ * A request's memory goes back to the C library when it ends. With the library's defaults it then
+ * goes back to the kernel, too, and is faulted in again by the next request: 33 instead of 24 us of
+ * CPU for a push of 20 KB. Of the process, so set once here, where the threads are started. (A set
+ * trim threshold ends the library's own adjustment of the mmap threshold: hence all three.)
  */
 static void keep_freed_memory(void)
 {
@@ -263,7 +264,8 @@ static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_
     }
     HEARTH_LOG(HEARTH_LOG_WARN, "front", "cancelling requests that did not finish in time",
                "requests", hearth_log_i64((int64_t)hearth_rpc_in_flight(front)), NULL);
-    /* Again and again: a queued one may only now have begun. gRPC's own cancelling comes later, or it would beat our answers. */
+    /* Again and again: a queued one may only now have begun. gRPC's own cancelling comes later, or
+     * it would beat our answers. */
     for (int i = 0; hearth_rpc_in_flight(front) > 0; i++) {
         hearth_rpc_cancel_all(front);
         if (i > 50 && front->grpc != NULL) {

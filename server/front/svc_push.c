@@ -15,7 +15,7 @@
 
 struct push {
     struct hearth_push_request request;
-    struct hearth_rpc *rpc; /* not touched once settled by somebody else */
+    struct hearth_rpc *rpc;    /* not touched once settled by somebody else */
     struct hearth_arena arena; /* the message; gone once the engine has read it */
     _Atomic bool settled;
     _Atomic unsigned refs; /* the thread that reads the message, and the engine until `done` */
