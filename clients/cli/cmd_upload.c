@@ -20,6 +20,7 @@
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 #define WINDOW_NS      (7 * HEARTH_NS_PER_DAY) /* the server's default */
 #define TIME_NANOS_KEY (9u << 3)               /* Profile.time_nanos, a varint */
+#define MAX_TIME_BYTES 11                      /* the key and the longest varint */
 
 /* All of a file, appended to out, whose cap is the limit. */
 static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
@@ -128,6 +129,10 @@ static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct 
             return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
         }
         return decode_text(cli, u, text);
+    }
+    /* The profile borrows from these bytes: what set_time appends must not move them. */
+    if (hearth_buf_reserve(&u->wire, MAX_TIME_BYTES) == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile");
     }
     struct hearth_pprof_limits limits = {0};
     struct hearth_pprof_notes notes;
