@@ -15,7 +15,7 @@ import unittest
 
 import wire
 from pprof import Decoded, inflate
-from questions import QUERIER, FlameGraph
+from questions import FlameGraph
 from server import SHARED, RpcError, Server, in_threads, note, now_ms
 
 # Its own program, not through `go tool`, which takes longer to start than the rest.
