@@ -1,12 +1,17 @@
 /*
  * tree_fixture.h -- a stack tree with its arena, filled from "a;b;c" texts; for tests.
- *
- * Include behind cmocka.h.
  */
 #ifndef HEARTH_TESTS_TREE_FIXTURE_H
 #define HEARTH_TESTS_TREE_FIXTURE_H
 
 #include "hearth/model/stacktree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 struct fixture {
     struct hearth_arena arena;

@@ -13,10 +13,10 @@
 #define HEARTH_NS_PER_HOUR (INT64_C(3600) * HEARTH_NS_PER_SEC)
 #define HEARTH_NS_PER_DAY  (INT64_C(24) * HEARTH_NS_PER_HOUR)
 
-int64_t hearth_clock_wall_ns(void);      /* nanoseconds since the Unix epoch */
-int64_t hearth_clock_mono_ns(void);      /* monotonic, for durations and deadlines */
+int64_t hearth_clock_wall_ns(void);       /* nanoseconds since the Unix epoch */
+int64_t hearth_clock_mono_ns(void);       /* monotonic, for durations and deadlines */
 int64_t hearth_clock_thread_cpu_ns(void); /* CPU time of the calling thread */
-void hearth_clock_fake(int64_t wall_ns); /* tests only; 0 returns to the real clock */
+void hearth_clock_fake(int64_t wall_ns);  /* tests only; 0 returns to the real clock */
 
 /* RFC 3339 with milliseconds, UTC: "2026-11-20T10:36:30.000Z". `out` holds 32 bytes. */
 void hearth_clock_format(int64_t wall_ns, char out[32]);

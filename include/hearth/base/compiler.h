@@ -24,7 +24,7 @@
 #define HEARTH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The struct of type `type` whose member `member` is at `ptr`. */
-#define HEARTH_CONTAINER_OF(ptr, type, member)                                                     \
+#define HEARTH_CONTAINER_OF(ptr, type, member) \
     ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

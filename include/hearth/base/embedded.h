@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct hearth_embedded {
-    const char *name; /* base name; NULL ends a table */
+    const char *name;           /* base name; NULL ends a table */
     const unsigned char *bytes; /* NUL behind the last, not counted */
     size_t n_bytes;
 };

@@ -37,7 +37,7 @@ struct hearth_store_options {
     size_t max_batch_rows;        /* 1000 */
     size_t max_queue_rows;        /* refuse above; 20,000 */
     size_t max_queue_bytes;       /* refuse above; 256 MiB */
-    size_t max_series;          /* of one tenant; 0: no limit; 500,000 */
+    size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 512 MiB */
     size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 256 MiB */
     int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */

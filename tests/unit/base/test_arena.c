@@ -2,13 +2,12 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/mem.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void blocks_are_aligned_and_apart(void **state)
 {

@@ -2,13 +2,12 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/mem.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void collects_what_is_appended(void **state)
 {

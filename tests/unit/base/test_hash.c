@@ -2,13 +2,12 @@
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 /* Fingerprints are stored: these values may never change (XXH3 of the empty input, seed 0, and
  * others). */

@@ -5,15 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static char g_line[8192];
 static int g_stderr, g_pipe[2];

@@ -3,15 +3,13 @@
 #include "hearth/base/metrics.h"
 
 #include <pthread.h>
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 /* Metrics live as long as the process: each test has its own, and looks at differences. */
 static bool text_has(const char *line)

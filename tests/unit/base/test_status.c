@@ -1,13 +1,12 @@
 /* test_status.c -- the mapping of outcomes and the making of messages. */
 #include "hearth/base/status.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void every_status_maps_to_known_codes(void **state)
 {

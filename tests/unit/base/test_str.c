@@ -1,13 +1,12 @@
 /* test_str.c -- comparisons, UTF-8 and whole-string numbers. */
 #include "hearth/base/str.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void orders_by_bytes_then_length(void **state)
 {

@@ -1,13 +1,12 @@
 /* test_varint.c -- LEB128 and zigzag at their edges. */
 #include "hearth/base/varint.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static const uint64_t g_edges[] = {0,
                                    1,

@@ -8,6 +8,13 @@
 
 #include "all_types.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 static struct hearth_arena g_arena;
 static struct hearth_err g_err;
 

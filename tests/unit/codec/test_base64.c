@@ -1,13 +1,12 @@
 /* test_base64.c -- RFC 4648 vectors, both alphabets, and what is refused. */
 #include "hearth/codec/base64.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static bool decodes_to(const char *text, struct hearth_str want)
 {

@@ -2,15 +2,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define MIB ((size_t)1 << 20)
 

@@ -3,15 +3,13 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static struct hearth_buf g_out;
 static struct hearth_json g_json;

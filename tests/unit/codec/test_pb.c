@@ -7,13 +7,12 @@
 
 #include "all_types.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static struct hearth_arena g_arena;
 static struct hearth_err g_err;

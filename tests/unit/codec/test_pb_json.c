@@ -7,19 +7,17 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
 
+#include "json_checks.h"
+
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include <stdio.h>
 
-#include "json_checks.h"
+#include <cmocka.h>
 
 #define REQUEST  &querier__v1__select_merge_stacktraces_request__descriptor
 #define RESPONSE &querier__v1__select_merge_stacktraces_response__descriptor

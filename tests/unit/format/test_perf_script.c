@@ -6,16 +6,13 @@
 #include "hearth/format/collapsed.h"
 #include "hearth/format/perf_script.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include <stdio.h>
+
+#include <cmocka.h>
 
 struct decoded {
     struct hearth_arena arena;

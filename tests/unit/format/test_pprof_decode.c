@@ -2,22 +2,19 @@
 #include "hearth/base/mem.h"
 #include "hearth/format/pprof.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include "profile_text.h"
 #include "test_files.h"
 #include "wire_text.h"
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #define GOLDEN HEARTH_TEST_DIR "/golden/pprof/"
 

@@ -3,23 +3,20 @@
 #include "hearth/format/pprof.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include "profile_text.h"
 #include "test_files.h"
 #include "wire_text.h"
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define GOLDEN HEARTH_TEST_DIR "/golden/pprof/"
 #define SHARED HEARTH_SHARED_DATA "/pprof/"

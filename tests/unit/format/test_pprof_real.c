@@ -9,20 +9,17 @@
 #include "hearth/format/pprof.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
+#include "test_files.h"
+
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
-#include "test_files.h"
-
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #define SHARED   HEARTH_SHARED_DATA "/"
 #define MANIFEST SHARED "MANIFEST.tsv"

@@ -2,16 +2,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/format/profile_builder.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include <stdio.h>
+
+#include <cmocka.h>
 
 struct fixture {
     struct hearth_arena arena;

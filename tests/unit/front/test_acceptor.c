@@ -5,22 +5,19 @@
 #include "acceptor.h"
 #include "listen.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 struct taken {
     pthread_mutex_t lock;

@@ -3,14 +3,12 @@
 
 #include "connect.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void parses_timeouts_of_up_to_ten_digits(void **state)
 {

@@ -1,14 +1,12 @@
 /* test_media.c -- Accept, Content-Type, Content-Encoding, Accept-Encoding. */
 #include "media.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static bool accept(const char *header, struct hearth_accept *ret)
 {

@@ -1,14 +1,12 @@
 /* test_tenant.c -- the rules of X-Scope-OrgID. */
 #include "tenant.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static enum hearth_status find(bool multitenancy, size_t sent, const char *name, char out[160])
 {

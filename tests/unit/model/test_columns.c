@@ -3,15 +3,13 @@
 
 #include "synth_profile.h"
 
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define N_ACC 100000u
 

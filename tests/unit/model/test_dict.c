@@ -7,16 +7,14 @@
 #include "dict_chunk.h"
 #include "synth_profile.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static struct hearth_stack_keys keys_of(const struct hearth_profile *profile,
                                         struct hearth_arena *arena)

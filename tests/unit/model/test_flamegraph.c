@@ -5,19 +5,16 @@
 #include "hearth/base/varint.h"
 #include "hearth/model/stacktree.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
+#include "tree_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-
-#include "tree_fixture.h"
-/* clang-format on */
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 /* ---- the naive model ---- */
 

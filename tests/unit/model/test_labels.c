@@ -2,17 +2,14 @@
 #include "hearth/base/mem.h"
 #include "hearth/model/labels.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #define L(name_, value_)                      \
     {                                         \

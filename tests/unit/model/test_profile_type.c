@@ -1,14 +1,12 @@
 /* test_profile_type.c -- profile type ids and gauges. */
 #include "hearth/model/profile_type.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void parses_five_parts(void **state)
 {

@@ -6,16 +6,14 @@
 
 #include "synth_profile.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void knows_every_spelling_of_a_key(void **state)
 {

@@ -2,18 +2,15 @@
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
-/* cmocka.h needs the four before it */
-/* clang-format off */
+#include "tree_fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-
-#include "tree_fixture.h"
-/* clang-format on */
-
 #include <stdio.h>
+
+#include <cmocka.h>
 
 static void assert_graph(struct fixture *f, int64_t max_nodes, const char *want)
 {

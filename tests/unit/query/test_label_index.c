@@ -3,15 +3,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/query/label_index.h"
 
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define CPU    "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define COUNT  "process_cpu:samples:count:cpu:nanoseconds"

@@ -7,16 +7,14 @@
 #include "hearth/base/clock.h"
 #include "hearth/query/label_index.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define MAX_SERIES 300
 #define N_SERVICES 5

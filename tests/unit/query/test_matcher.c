@@ -7,15 +7,13 @@
 #include "regex_re2.h"
 #include "selector_internal.h"
 
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static void compile(struct hearth_selector *selector,
                     enum hearth_match_op op,

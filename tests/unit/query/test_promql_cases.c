@@ -4,16 +4,14 @@
 
 #include "mini_json.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 struct lines {
     struct hearth_arena arena;

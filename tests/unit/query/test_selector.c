@@ -3,15 +3,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/query/selector.h"
 
-#include <stdio.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 struct fixture {
     struct hearth_arena arena;

@@ -9,16 +9,14 @@
 #include "hearth/base/mem.h"
 #include "hearth/query/selector.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static bool g_record;
 

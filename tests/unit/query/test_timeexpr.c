@@ -2,13 +2,12 @@
 #include "hearth/base/clock.h"
 #include "hearth/query/timeexpr.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define NOW INT64_C(1700000000123456789)
 #define SEC HEARTH_NS_PER_SEC

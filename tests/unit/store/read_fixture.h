@@ -13,14 +13,12 @@
 #include "pg_cluster.h"
 
 #include <pthread.h>
-
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 #define assert_ok(expr)                                                                  \
     do {                                                                                 \

@@ -5,13 +5,12 @@
 #include "pg_cluster.h"
 #include "store_push.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static struct pg_cluster g_cluster;
 static struct hearth_arena g_arena;

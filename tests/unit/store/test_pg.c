@@ -4,13 +4,12 @@
 #include "pg_cluster.h"
 #include "store_internal.h"
 
-/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
-/* clang-format on */
 
 static struct pg_cluster g_cluster;
 static char g_url[256];
