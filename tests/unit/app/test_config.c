@@ -407,10 +407,10 @@ static void files_beyond_a_mebibyte_are_refused(void **state)
 static void the_data_directory_has_a_default_only_without_a_database(void **state)
 {
     struct load *l = *state;
-    env(l, "HOME=/home/somebody");
+    env(l, "HOME=/h/somebody");
     assert_loads(l);
     assert_string_equal(l->config.data_dir,
-                        geteuid() == 0 ? "/var/lib/hearth" : "/home/somebody/.local/share/hearth");
+                        geteuid() == 0 ? "/var/lib/hearth" : "/h/somebody/.local/share/hearth");
     flag(l, "--database-url=postgresql://h/db");
     assert_loads(l);
     assert_string_equal(l->config.data_dir, "");
@@ -490,7 +490,7 @@ static void texts_without_a_password_stay_as_they_are(void **state)
         "postgresql://host:5432/db",
         "postgresql://u@host:5432/db?sslmode=require",
         "host=/run/postgresql port=5432 user=u dbname=password",
-        "passfile=/home/u/.pgpass",
+        "passfile=/h/u/.pgpass",
         "127.0.0.1:4040",
     };
     struct hearth_arena arena;
