@@ -165,6 +165,16 @@ static unsigned color_of(const char *name)
     return warm[hearth_hash64(name, cut, 0) % sizeof warm];
 }
 
+/* Without the directories of a package path, which would fill a narrow cell: web.(*Handler).Run. */
+static const char *short_name(const char *name)
+{
+    const char *from = name;
+    for (const char *at = name; *at != '\0' && *at != '(' && *at != ' ' && *at != '<'; at++) {
+        from = *at == '/' && at[1] != '\0' ? at + 1 : from;
+    }
+    return from;
+}
+
 static void
 paint_level(const struct cli *cli, const struct picture *p, size_t level, struct hearth_buf *out)
 {
@@ -183,7 +193,8 @@ paint_level(const struct cli *cli, const struct picture *p, size_t level, struct
         hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m",
                           level == 0 ? 250u : color_of(cell->name));
         hearth_buf_cstr(out, to - from > 1 ? "▏" : "");
-        cli_fit(hearth_str_c(cell->name), to - from > 1 ? to - from - 1 : to - from, true, out);
+        cli_fit(hearth_str_c(short_name(cell->name)), to - from > 1 ? to - from - 1 : to - from,
+                true, out);
         hearth_buf_cstr(out, "\033[0m");
         at = to;
     }
