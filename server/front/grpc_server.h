@@ -20,7 +20,10 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front,
                                      struct hearth_grpc **ret_grpc,
                                      struct hearth_err *err);
 /* A hearth_acceptor_take_fn; the context is the struct hearth_grpc. */
-void hearth_grpc_take(void *grpc, int fd, const struct sockaddr *address, socklen_t address_bytes);
+void hearth_grpc_take(void *context,
+                      int fd,
+                      const struct sockaddr *address,
+                      socklen_t address_bytes);
 /* Now and then: make good what a want of memory left undone. */
 void hearth_grpc_tick(struct hearth_grpc *grpc);
 /* No new calls: every client is told to go elsewhere (GOAWAY); calls go on. */

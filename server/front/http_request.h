@@ -34,10 +34,10 @@ enum MHD_Result hearth_http_on_request(void *cls,
                                        const char *version,
                                        const char *upload,
                                        size_t *upload_bytes,
-                                       void **request);
+                                       void **slot);
 void hearth_http_on_completed(void *cls,
                               struct MHD_Connection *connection,
-                              void **request,
+                              void **slot,
                               enum MHD_RequestTerminationCode how);
 
 #endif

@@ -169,10 +169,10 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store
 
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */
-int64_t hearth_committers_settled_below(struct hearth_committers *committers);
+int64_t hearth_committers_settled_below(struct hearth_committers *all);
 HEARTH_MUST_CHECK enum hearth_status hearth_committers_start(
     struct hearth_store *store, struct hearth_committers **ret_committers, struct hearth_err *err);
-void hearth_committers_stop(struct hearth_committers *committers, int64_t deadline_mono_ns);
+void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono_ns);
 
 /* ---- read_dict.c ---- */
 HEARTH_MUST_CHECK enum hearth_status hearth_read_cache_new(struct hearth_store *store,
