@@ -202,6 +202,7 @@ static void write_script(struct hearth_batch *batch, int64_t at_ns)
         }
     }
     hearth_buf_byte(out, ';');
+    batch->n_claim_bytes = out->n;
     for (size_t i = 0; i < batch->n_ids; i++) {
         const struct hearth_batch_id *id = &batch->ids[i];
         hearth_buf_printf(
@@ -413,5 +414,30 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch,
     if (pg->conn != NULL && batch->n_results >= 2) {
         batch->in_doubt = false; /* an error of PostgreSQL's own rolls back */
     }
+    return status;
+}
+
+enum hearth_status hearth_batch_probe(struct hearth_batch *batch,
+                                      struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    struct hearth_buf sql;
+    hearth_buf_init(&sql, 0);
+    hearth_buf_append(&sql, batch->script.p, batch->n_claim_bytes);
+    hearth_buf_append(&sql, "ROLLBACK", sizeof "ROLLBACK");
+    batch->n_results = 0;
+    bool committed = false;
+    enum hearth_status status;
+    if (hearth_buf_failed(&sql)) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to settle a batch");
+    } else {
+        status = hearth_pg_script_send(pg, sql.p, ret_fault, err);
+    }
+    if (status == HEARTH_OK) {
+        status = run_script(batch, pg, &committed, ret_fault, err);
+    }
+    hearth_buf_release(&sql);
     return status;
 }

@@ -61,6 +61,7 @@ struct hearth_batch {
     struct hearth_batch_day *days;
     size_t n_items, n_dicts, n_ids, n_days;
     struct hearth_buf script;
+    size_t n_claim_bytes; /* of the script, up to and with the batch rows */
     size_t n_copies;
     bool in_doubt;      /* an attempt may have committed */
     unsigned n_results; /* of the last attempt: 2 and more say that the ingest_batch rows went in */
@@ -78,6 +79,15 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *ba
                                                          int64_t at_ns,
                                                          struct hearth_err *err);
 void hearth_batch_release(struct hearth_batch *batch);
+
+/*
+ * Was an earlier attempt committed? Asked by the batch rows alone, which are rolled back. OK: it was
+ * not, and cannot be any more. A failure with UNIQUE: it was.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_probe(struct hearth_batch *batch,
+                                                        struct hearth_pg *pg,
+                                                        enum hearth_pg_fault *ret_fault,
+                                                        struct hearth_err *err);
 
 /* One attempt on a connected pg. A failure leaves the transaction to be rolled back. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_send(struct hearth_batch *batch,

@@ -10,6 +10,7 @@
  *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK)
  *     attempt before was in doubt
  *   connection lost, or "retry"         again, the same bytes under the same seq; 10 to 640 ms apart
+ *   lost 4 times on the way             settled by a probe; not stored: as "anything else"
  *   no such partition                   make it, again
  *   disk full                           done(RESOURCE_EXHAUSTED)
  *   anything else                       halves, each a batch of its own; a single item: done(INTERNAL)
@@ -33,6 +34,8 @@
 #define MAX_ANSWERED_TRIES  12 /* of errors that PostgreSQL itself says to retry: about 5 s */
 #define MAX_PARTITION_TRIES 3
 #define MAX_BATCH_BYTES     ((size_t)32 << 20)
+/* Connections lost while one batch was being stored, before it is taken for the cause. */
+#define MAX_LOST_CONNECTIONS 4
 /* housekeeping.c deletes batch rows of servers not seen for a day: asking later could store a batch
  * twice. */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
@@ -194,6 +197,7 @@ enum verdict {
 struct attempts {
     int64_t backoff_ns, doubt_since_ns;
     unsigned n_answered;
+    unsigned n_lost; /* connections that ended while the batch was on its way */
 };
 
 static bool abandoned(struct hearth_committers *all)
@@ -220,8 +224,15 @@ static enum hearth_status ensure_days(struct committer *committer,
     return HEARTH_OK;
 }
 
+/* A row may end the process that stores it, and again each time: then it must not be sent for ever. */
+static bool is_suspect(const struct attempts *attempts)
+{
+    return attempts->n_lost >= MAX_LOST_CONNECTIONS;
+}
+
 static enum hearth_status attempt(struct committer *committer,
                                   struct hearth_batch *batch,
+                                  struct attempts *attempts,
                                   enum hearth_pg_fault *ret_fault,
                                   struct hearth_err *err)
 {
@@ -233,10 +244,14 @@ static enum hearth_status attempt(struct committer *committer,
             return status;
         }
     }
+    if (is_suspect(attempts)) {
+        return hearth_batch_probe(batch, &committer->pg, ret_fault, err);
+    }
     HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
     enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
+        attempts->n_lost += committer->pg.conn == NULL;
     }
     return status;
 }
@@ -338,8 +353,15 @@ static enum verdict settle(struct committer *committer,
     for (;;) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         bool was_in_doubt = batch->in_doubt;
-        enum hearth_status status = attempt(committer, batch, &fault, err);
+        bool is_probe = is_suspect(&attempts);
+        enum hearth_status status = attempt(committer, batch, &attempts, &fault, err);
         *ret_status = status;
+        if (status == HEARTH_OK && is_probe) {
+            *ret_status = HEARTH_FAIL(err, HEARTH_INTERNAL,
+                                      "the database ended %u connections that were storing it",
+                                      attempts.n_lost);
+            return VERDICT_SPLIT;
+        }
         if (status == HEARTH_OK) {
             return VERDICT_STORED;
         }

@@ -262,6 +262,47 @@ static void a_refused_item_does_not_harm_its_neighbours(void **state)
     store_close_soon(store);
 }
 
+static void a_row_that_ends_its_connection_each_time_is_given_up_alone(void **state)
+{
+    (void)state;
+    enum {
+        N = 6
+    };
+    char url[256], leaf[64], sql[512];
+    struct hearth_store *store = open_fresh(url, NULL);
+    int64_t ts_ns = hearth_clock_wall_ns();
+    struct store_push *first = make(store, "api", ts_ns - 1, 0);
+    store_push_submit(first);
+    assert_int_equal(end_status(first), HEARTH_OK);
+    store_push_free(first);
+    pg_cluster_text(url, "SELECT tableoid::regclass FROM hearth_data.profile", leaf, sizeof leaf);
+    pg_cluster_run(
+        url, "CREATE FUNCTION deadly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+             " IF new.period = 666 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;"
+             " RETURN new; END $$");
+    (void)snprintf(
+        sql, sizeof sql,
+        "CREATE TRIGGER deadly BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION deadly()", leaf);
+    pg_cluster_run(url, sql);
+    struct store_push *pushes[N];
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make(store, "api", ts_ns + i, 0);
+        pushes[i]->row.period = i == 2 ? 666 : 1;
+    }
+    for (int i = 0; i < N; i++) {
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(end_status(pushes[i]), i == 2 ? HEARTH_INTERNAL : HEARTH_OK);
+        if (i == 2) {
+            assert_non_null(strstr(pushes[i]->err.msg, "ended 4 connections"));
+        }
+        store_push_free(pushes[i]);
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
+    store_close_soon(store);
+}
+
 static void makes_a_partition_that_went_missing(void **state)
 {
     (void)state;
@@ -450,6 +491,7 @@ int main(void)
         cmocka_unit_test(stores_a_repeated_id_once),
         cmocka_unit_test(stores_an_id_again_after_an_hour),
         cmocka_unit_test(a_refused_item_does_not_harm_its_neighbours),
+        cmocka_unit_test(a_row_that_ends_its_connection_each_time_is_given_up_alone),
         cmocka_unit_test(makes_a_partition_that_went_missing),
         cmocka_unit_test(refuses_when_the_queue_is_full_and_takes_again_later),
         cmocka_unit_test(a_dictionary_let_go_never_continues_under_its_name),
