@@ -73,7 +73,7 @@ static void without_sample_labels_all_samples_are_one_group(void **state)
 static void add_bad_samples(struct hand *h)
 {
     hand_type(h, "samples", "count");
-    (void)hand_sample_of(h, (const int64_t[]){5, 1});
+    (void)hand_sample_of(h, (const int64_t[]){5, 0});
     (void)hand_sample_of(h, (const int64_t[]){0, 0});
     (void)hand_sample_of(h, (const int64_t[]){5, -1});
     (void)hand_sample_of(h, (const int64_t[]){0, 7});
