@@ -116,8 +116,8 @@ static void only_the_groups_own_samples_are_encoded(void **state)
 /* Ids in every digit of the sort, given in falling and in mixed order. */
 static void stack_ids_of_any_size_are_sorted(void **state)
 {
-    static const uint32_t falling[] = {4194305, 4194304, 2099200, 2048, 2047, 1, 0};
-    static const uint32_t mixed[] = {2048, 0, 4194305, 1, 2099200, 4194304, 2047};
+    static const uint32_t falling[] = {16777217, 16777216, 4194305, 65536, 256, 255, 1, 0};
+    static const uint32_t mixed[] = {256, 0, 16777217, 1, 65536, 16777216, 255, 4194305};
     static const uint32_t *const orders[] = {falling, mixed};
     struct hand *h = *state;
     for (unsigned i = 0; i < HEARTH_ARRAY_LEN(falling); i++) {
