@@ -27,13 +27,19 @@ print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf 
     return cli_print(&json);
 }
 
-static void list_names(char *const *names, size_t n, struct hearth_buf *out)
+static enum cli_exit
+print_names(struct cli *cli, const ProtobufCMessage *answer, char *const *names, size_t n)
 {
-    hearth_buf_init(out, 0);
-    for (size_t i = 0; i < n; i++) {
-        cli_fit(hearth_str_c(names[i]), INT_MAX, false, out);
-        hearth_buf_byte(out, '\n');
+    if (n == 0) {
+        return cli_no_data(cli);
     }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < n; i++) {
+        cli_fit(hearth_str_c(names[i]), INT_MAX, false, &out);
+        hearth_buf_byte(&out, '\n');
+    }
+    return print_answer(cli, answer, &out);
 }
 
 enum cli_exit cli_types(struct cli *cli)
@@ -62,19 +68,19 @@ enum cli_exit cli_types(struct cli *cli)
     return print_answer(cli, &answer->base, &out);
 }
 
-/* One selector as the repeated `matchers` of a request. */
-static enum hearth_status
-one_matcher(struct cli *cli, size_t arg, char ***ret_matchers, struct hearth_err *err)
+/* The selector argument as the repeated `matchers` of a request, and the range. */
+static enum hearth_status read_question(struct cli *cli, size_t arg, char ***ret_matchers)
 {
     const char *selector;
     HEARTH_TRY(cli_selector(cli, arg, &selector));
     char **matchers = hearth_arena_array(&cli->arena, 1, sizeof matchers[0]);
-    if (matchers == NULL) {
-        return HEARTH_FAIL_ARENA(err, &cli->arena);
+    char *text = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    if (matchers == NULL || text == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    matchers[0] = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    matchers[0] = text;
     *ret_matchers = matchers;
-    return matchers[0] == NULL ? HEARTH_FAIL_ARENA(err, &cli->arena) : HEARTH_OK;
+    return cli_resolve_range(cli);
 }
 
 enum cli_exit cli_labels(struct cli *cli)
@@ -82,10 +88,7 @@ enum cli_exit cli_labels(struct cli *cli)
     Types__V1__LabelNamesRequest request;
     types__v1__label_names_request__init(&request);
     Types__V1__LabelNamesResponse *answer = NULL;
-    enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
-    if (status == HEARTH_OK) {
-        status = cli_resolve_range(cli);
-    }
+    enum hearth_status status = read_question(cli, 0, &request.matchers);
     request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
@@ -93,15 +96,8 @@ enum cli_exit cli_labels(struct cli *cli)
         status = cli_call(cli, QUERIER "LabelNames", &request,
                           &types__v1__label_names_response__descriptor, &answer);
     }
-    if (status != HEARTH_OK) {
-        return cli_fail(cli, status);
-    }
-    if (answer->n_names == 0) {
-        return cli_no_data(cli);
-    }
-    struct hearth_buf out;
-    list_names(answer->names, answer->n_names, &out);
-    return print_answer(cli, &answer->base, &out);
+    return answer == NULL ? cli_fail(cli, status)
+                          : print_names(cli, &answer->base, answer->names, answer->n_names);
 }
 
 enum cli_exit cli_values(struct cli *cli)
@@ -112,10 +108,7 @@ enum cli_exit cli_values(struct cli *cli)
     Types__V1__LabelValuesRequest request;
     types__v1__label_values_request__init(&request);
     Types__V1__LabelValuesResponse *answer = NULL;
-    enum hearth_status status = one_matcher(cli, 1, &request.matchers, &cli->err);
-    if (status == HEARTH_OK) {
-        status = cli_resolve_range(cli);
-    }
+    enum hearth_status status = read_question(cli, 1, &request.matchers);
     request.name = hearth_arena_strndup(&cli->arena, cli->args[0], strlen(cli->args[0]));
     request.n_matchers = 1;
     request.start = cli->from_ms;
@@ -124,15 +117,8 @@ enum cli_exit cli_values(struct cli *cli)
         status = cli_call(cli, QUERIER "LabelValues", &request,
                           &types__v1__label_values_response__descriptor, &answer);
     }
-    if (status != HEARTH_OK) {
-        return cli_fail(cli, status);
-    }
-    if (answer->n_names == 0) {
-        return cli_no_data(cli);
-    }
-    struct hearth_buf out;
-    list_names(answer->names, answer->n_names, &out);
-    return print_answer(cli, &answer->base, &out);
+    return answer == NULL ? cli_fail(cli, status)
+                          : print_names(cli, &answer->base, answer->names, answer->n_names);
 }
 
 /* {name="value"} as in selectors, to be copied into one. */
@@ -170,10 +156,7 @@ enum cli_exit cli_series(struct cli *cli)
     Querier__V1__SeriesRequest request;
     querier__v1__series_request__init(&request);
     Querier__V1__SeriesResponse *answer = NULL;
-    enum hearth_status status = one_matcher(cli, 0, &request.matchers, &cli->err);
-    if (status == HEARTH_OK) {
-        status = cli_resolve_range(cli);
-    }
+    enum hearth_status status = read_question(cli, 0, &request.matchers);
     request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
