@@ -307,11 +307,16 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
                                       struct hearth_err *err)
 {
     struct hearth_sums sums;
+    struct hearth_merge_spec cut = *spec;
+    if (query->engine->limits.flamegraph_nodes_on_pprof && !wants_cut(spec)) {
+        cut.has_max_nodes = true;
+        cut.max_nodes = query->engine->limits.default_flamegraph_nodes;
+    }
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     if (status == HEARTH_OK && !all_zero(&sums)) {
         struct pprof_merge m = {
             .query = query,
-            .spec = spec,
+            .spec = &cut,
             .builder = hearth_profile_builder_new(query->arena),
             .other_location = HEARTH_NO_INDEX,
         };

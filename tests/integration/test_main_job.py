@@ -555,5 +555,18 @@ class MainJob(unittest.TestCase):
             self.assertEqual(before[question], after[question], question)
 
 
+class CutPprof(unittest.TestCase):
+    def test_a_merged_profile_is_cut_like_a_flame_graph_where_the_server_says_so(self):
+        server = Server("--flamegraph-nodes-on-pprof", "--default-flamegraph-nodes", "3")
+        self.addCleanup(server.stop)
+        server.push(wide(T).encode(), {"__name__": "process_cpu", "service_name": "wide"})
+        merged = Decoded(server.merge_pprof(CPU, '{service_name="wide"}', START, END))
+        by_names = {tuple(line[0] for line in stack): value for stack, value in merged.by_stack(0).items()}
+        self.assertEqual(by_names, {("a1", "a"): 60, ("other", "a"): 40, ("b",): 50, ("other",): 5})
+        whole = Decoded(server.merge_pprof(CPU, '{service_name="wide"}', START, END, max_nodes=100))
+        self.assertEqual(whole.totals(), [155])
+        self.assertNotIn(("other",), {tuple(line[0] for line in stack) for stack in whole.by_stack(0)})
+
+
 if __name__ == "__main__":
     unittest.main()
