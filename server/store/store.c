@@ -310,7 +310,8 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
     (void)pthread_mutex_init(&store->reason_lock, NULL);
     hearth_cond_init(&store->boot_wake);
-    (void)snprintf(store->reason, sizeof store->reason, "waiting for the database: not connected yet");
+    (void)snprintf(store->reason, sizeof store->reason,
+                   "waiting for the database: not connected yet");
     enum hearth_status status = make_parts(store, err);
     if (status != HEARTH_OK) {
         hearth_store_close(store, 0);
