@@ -98,7 +98,7 @@ static uint32_t add_location(struct pprof_merge *m,
     return t->location[location];
 }
 
-/* The stub that stands for what a cut stack lost. */
+/* The location that stands for what a cut stack lost. */
 static uint32_t other_location(struct pprof_merge *m)
 {
     if (m->other_location == HEARTH_NO_INDEX) {
