@@ -55,7 +55,7 @@ static inline void pg_cluster_find_bin(struct pg_cluster *cluster)
 }
 
 /* Run a program of PostgreSQL as its user, output to DIR/log. */
-static inline pid_t pg_cluster_spawn(struct pg_cluster *cluster, char *const argv[])
+static inline pid_t pg_cluster_spawn(struct pg_cluster *cluster, char *argv[])
 {
     pid_t parent = getpid();
     pid_t pid = fork();
@@ -81,6 +81,7 @@ static inline pid_t pg_cluster_spawn(struct pg_cluster *cluster, char *const arg
     }
     (void)setenv("LC_ALL", "C.UTF-8", 1);
     (void)snprintf(path, sizeof path, "%s/%s", cluster->bin, argv[0]);
+    argv[0] = path; /* initdb looks for postgres beside itself, by the name it was called */
     (void)execv(path, argv);
     _exit(127);
 }
