@@ -527,7 +527,7 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
             release_pending(state);
             continue;
         }
-        bind_id(job, &identity, job->id);
+        bind_id(job, &identity, series->samples[i].id);
         push_profile(job, &identity, &series->samples[i]);
     }
 }
