@@ -442,6 +442,8 @@ static void spread(struct hearth_config *config)
     config->store.read_dict_bytes = (size_t)config->read_dict_bytes;
     config->store.max_series = (size_t)config->max_series;
     config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
+    config->store.read_url =
+        config->read_database_url[0] == '\0' ? NULL : config->read_database_url;
 }
 
 static enum hearth_status

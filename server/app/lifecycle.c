@@ -81,6 +81,7 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
                                           config->postgres_user, &server->pg, err));
         config->store.url = hearth_embedded_pg_url(server->pg);
+        config->store.data_dir = config->data_dir;
     }
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
     struct hearth_ingest_options ingest = {.limits = config->limits,

@@ -37,6 +37,11 @@ static const struct {
     {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
     {"dict_chunk", "toast_tuple_target = 8160", 1},
     {"series_hour", "fillfactor = 100", 24},
+    {"roll_10m", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
+    {"roll_1h", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
+    {"roll_1d", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
+    {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
+    {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
 };
 
 /* ---- days ---- */

@@ -38,6 +38,17 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .read_dict_bytes = (size_t)256 << 20,
         .max_series = 500000,
         .statement_timeout_ms = 60000,
+        .read_wait_ns = 500 * HEARTH_NS_PER_MS,
+        .builder = true,
+        .builder_interval_ns = 10 * HEARTH_NS_PER_SEC,
+        .rollup_grace_ns = 60 * HEARTH_NS_PER_SEC,
+        .compaction = true,
+        .compact_after_ns = 6 * HEARTH_NS_PER_HOUR,
+        .retain_raw_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_10m_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_1h_ns = 31 * HEARTH_NS_PER_DAY,
+        .retain_1d_ns = 366 * HEARTH_NS_PER_DAY,
+        .min_free_disk_bytes = (int64_t)1 << 30,
     };
 }
 

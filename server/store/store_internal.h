@@ -30,6 +30,7 @@ struct hearth_committers;
 struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
+struct hearth_builder_thread;
 
 /*
  * Keys of transaction-level advisory locks: random, so that no other program of the database has
@@ -37,6 +38,8 @@ struct hearth_partitions;
  */
 #define HEARTH_LOCK_MIGRATE    "4721170935208671301"
 #define HEARTH_LOCK_PARTITIONS "4721170935208671302"
+/* Held, shared, by every ingest transaction from its first statement on: the barrier of roll-ups. */
+#define HEARTH_LOCK_INGEST "4721170935208671303"
 
 struct hearth_store {
     struct hearth_store_options options;
@@ -60,6 +63,7 @@ struct hearth_store {
     struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
+    struct hearth_builder_thread *builder; /* started when ready, unless switched off */
 };
 
 /* ---- store.c ---- */

@@ -29,6 +29,7 @@ struct hearth_config {
     int64_t max_queue_bytes, ingest_dict_bytes, read_dict_bytes, statement_timeout_ns;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;
+    const char *read_database_url;
     const char *log_level, *log_format;
     int64_t shutdown_timeout_ns;
     const char **origins; /* per option, for --print-config */

@@ -35,6 +35,8 @@ struct hearth_query {
     int64_t start_ms, end_ms;
     struct hearth_arena *arena;
     struct hearth_cancel *cancel;
+    /* What the answer lacks or was changed, a line each, for the client to see; may be NULL. */
+    struct hearth_buf *notes;
 };
 
 /* Sorted by id. start = end = 0 means the last hour. */

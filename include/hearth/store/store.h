@@ -41,6 +41,19 @@ struct hearth_store_options {
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 512 MiB */
     size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 256 MiB */
     int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */
+    const char *read_url;         /* a replica for reads; NULL: none; borrowed during _open */
+    int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */
+    bool builder;                 /* take part in roll-ups, compaction and retention; true */
+    int64_t builder_interval_ns;  /* between rounds; 10 s */
+    int64_t rollup_grace_ns;      /* a bucket is closed this long after its end; 60 s */
+    bool compaction;              /* true */
+    int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
+    int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
+    int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
+    int64_t max_disk_bytes;      /* of all our tables: refuse profiles above; 0: no limit */
+    int64_t min_free_disk_bytes; /* below data_dir: refuse profiles when less is left; 1 GiB */
+    const char
+        *data_dir; /* of the embedded PostgreSQL; NULL: somewhere else; borrowed during _open */
 };
 
 void hearth_store_options_init(struct hearth_store_options *options); /* the defaults above */

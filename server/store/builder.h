@@ -1,0 +1,67 @@
+/*
+ * builder.h -- the thread that does what nobody waits for: roll-ups, late profiles, compaction,
+ * deletion, retention (private to the store).
+ *
+ * Each server runs one; the holder of the lease (hearth_data.lease, row "builder") works. A round
+ * runs the steps of builder.c in order; each does a bounded piece (about a second, a transaction or
+ * a few) and says whether there is more. Every transaction that writes begins with
+ * hearth_builder_begin: it share-locks the lease row and compares the token, so a server that lost
+ * the lease while it slept cannot write, and one that is writing cannot lose it.
+ *
+ * Steps: roll_close.c (close and build buckets), roll_fold.c (late profiles), erase_step.c
+ * (tombstones), compact.c (closed hours into segments), retention_step.c (days past their time,
+ * catalogue sweep).
+ *
+ * Threads: a struct hearth_builder belongs to its thread.
+ */
+#ifndef HEARTH_STORE_BUILDER_H
+#define HEARTH_STORE_BUILDER_H
+
+#include "hearth/codec/compress.h"
+
+#include "store_internal.h"
+
+#define HEARTH_LEASE_BUILDER "builder"
+
+struct hearth_builder {
+    struct hearth_store *store;
+    struct hearth_pg pg; /* its own connection; its cancel is set when the store closes */
+    int64_t token;       /* of the lease; 0: not held */
+    struct hearth_inflater *inflater;
+    struct hearth_packer *packer;
+};
+
+/* OK, with *ret_more when it should be called again soon. Leaves no transaction open, failing or not. */
+typedef enum hearth_status
+hearth_builder_step(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err);
+
+hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_erase, hearth_step_compact,
+    hearth_step_retention;
+
+/* BEGIN, lock the lease, compare the token. FAILED_PRECONDITION when it is another's. */
+HEARTH_MUST_CHECK enum hearth_status hearth_builder_begin(struct hearth_builder *builder,
+                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_builder_commit(struct hearth_builder *builder,
+                                                           struct hearth_err *err);
+/* After a failure; harmless outside a transaction. */
+void hearth_builder_rollback(struct hearth_builder *builder);
+
+/*
+ * In a transaction: raise the generation of the service's roll_state row, which must exist, and
+ * return it: the `part` of what the transaction writes.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_builder_next_generation(struct hearth_builder *builder,
+                                                                    int32_t service_id,
+                                                                    int64_t *ret_generation,
+                                                                    struct hearth_err *err);
+
+/* The thread. _stop waits for the end of the running statement, which it cancels. NULL-safe. */
+struct hearth_builder_thread;
+HEARTH_MUST_CHECK enum hearth_status hearth_builder_start(struct hearth_store *store,
+                                                          struct hearth_builder_thread **ret_thread,
+                                                          struct hearth_err *err);
+void hearth_builder_stop(struct hearth_builder_thread *thread);
+/* Begin the next round now. */
+void hearth_builder_wake(struct hearth_builder_thread *thread);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * stored_rows.h -- whole rows of stored profiles, for those who rewrite them: roll-ups, folding,
+ * compaction, deletion (private to the store).
+ */
+#ifndef HEARTH_STORE_STORED_ROWS_H
+#define HEARTH_STORE_STORED_ROWS_H
+
+#include "hearth/codec/compress.h"
+#include "hearth/model/segment.h"
+
+#include "store_internal.h"
+
+/* What COPY and SELECT of a profile row name, in this order. */
+#define HEARTH_PROFILE_COLUMNS                                                                  \
+    "service_id, series_id, ts, duration_ns, period, profile_no, writer_id, n_samples, totals," \
+    " ids, vals, attrs"
+#define HEARTH_N_PROFILE_COLUMNS 12
+
+/* A row for COPY. */
+void hearth_copy_stored_row(struct hearth_buf *out,
+                            int32_t service_id,
+                            const struct hearth_stored_row *row);
+
+/* A result row of HEARTH_PROFILE_COLUMNS (binary). Arrays in arena, texts borrow from the result. */
+HEARTH_MUST_CHECK enum hearth_status hearth_stored_row_take(const PGresult *result,
+                                                            int at,
+                                                            struct hearth_arena *arena,
+                                                            int32_t *ret_service_id,
+                                                            struct hearth_stored_row *ret,
+                                                            struct hearth_err *err);
+
+/* The row and its texts are valid during the call. */
+typedef enum hearth_status
+hearth_stored_row_fn(void *context, const struct hearth_stored_row *row, struct hearth_err *err);
+
+/*
+ * Visit the profiles of a service with from_ns <= ts < to_ns, by series and time: from segments
+ * before compacted_to_ns, from `profile` from there on; late ones are not among them. [from_ns,
+ * to_ns) lies within one hour. One statement, one snapshot.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg,
+                                                             struct hearth_inflater *inflater,
+                                                             int32_t service_id,
+                                                             int64_t compacted_to_ns,
+                                                             int64_t from_ns,
+                                                             int64_t to_ns,
+                                                             hearth_stored_row_fn *visit,
+                                                             void *context,
+                                                             struct hearth_err *err);
+
+/*
+ * In a transaction: write rows of one service and hour (sorted by series and time) as segments of
+ * about 256 KiB before compression.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_segments_write(struct hearth_store *store,
+                                                           struct hearth_pg *pg,
+                                                           int32_t service_id,
+                                                           int64_t part,
+                                                           const struct hearth_stored_row *rows,
+                                                           size_t n_rows,
+                                                           struct hearth_err *err);
+
+#endif
