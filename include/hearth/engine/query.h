@@ -18,7 +18,7 @@
 #include "hearth/engine/limits.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
-#include "hearth/store/store.h"
+#include "hearth/store/read.h"
 
 struct hearth_query_engine;
 
@@ -131,5 +131,45 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            struct hearth_timeseries **ret_series,
                                            size_t *ret_n,
                                            struct hearth_err *err);
+
+/* ---- how a question would be answered ---- */
+
+/* One part of a plan: rows or blocks of one tier, of services that stand alike. */
+struct hearth_explained_leg {
+    enum hearth_source source;
+    bool whole_service;     /* sums over all series of a service instead of one series each */
+    int64_t from_ns, to_ns; /* to_ns is excluded */
+    int64_t n_services;
+    int64_t n_series;        /* API series that it answers for */
+    int64_t n_rows, n_bytes; /* profiles, blocks or segments to read; bytes as stored */
+    double ms;               /* estimated */
+};
+
+struct hearth_explanation {
+    int64_t from_ns, to_ns;            /* of the question, both included, after limits of ranges */
+    int64_t n_services, n_series;      /* selected */
+    struct hearth_explained_leg *legs; /* in the order of the plan: late and edges first */
+    size_t n_legs;
+    int64_t n_rows, n_bytes;  /* of all legs */
+    double ms;                /* of all legs and the fixed cost of a query */
+    struct hearth_str *notes; /* what the answer would lack, or how the range is changed */
+    size_t n_notes;
+};
+
+/*
+ * The plan that hearth_query_flamegraph and its siblings, or hearth_query_timeseries, would run now,
+ * with what it would read, counted in the database. The same errors as those. In the query's arena;
+ * query->notes is not written.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
+                                              const struct hearth_merge_spec *spec,
+                                              struct hearth_explanation *ret,
+                                              struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *query,
+                                                   const struct hearth_timeseries_spec *spec,
+                                                   struct hearth_explanation *ret,
+                                                   struct hearth_err *err);
 
 #endif

@@ -178,13 +178,16 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store,
                                            struct hearth_err *err);
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index);
 
-/* One value column of one stored profile. */
+/* One value column of one stored profile, or of a block: the sum of several. */
 struct hearth_read_row {
-    int32_t service_id, series_id, writer_id;
-    uint16_t column; /* of the hit it belongs to */
-    int64_t ts_ns;
+    int32_t service_id, series_id, writer_id; /* series_id < 0: all series of shape -series_id */
+    uint16_t column;                          /* of the hit it belongs to */
+    int64_t ts_ns;                            /* of a block: its beginning */
     bool is_column0;
     struct hearth_str ids, val, val0; /* val0: column 0, when val is a multiple of it */
+    int source;                       /* enum hearth_source (store/read.h) */
+    int64_t n_profiles;
+    struct hearth_str members; /* of a whole-service block: whose profiles (model/block.h) */
 };
 
 /* A status other than OK ends the scan with it. Texts are valid during the call. */
