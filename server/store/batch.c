@@ -4,17 +4,23 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 
+#include "stored_rows.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
 #define CHUNK_ZSTD_LEVEL 3
 
-#define PROFILE_COLUMNS                                                                         \
-    "service_id, series_id, ts, duration_ns, period, profile_no, writer_id, n_samples, totals," \
-    " ids, vals, attrs"
-#define N_PROFILE_COLUMNS 12
-#define CHUNK_COLUMNS     "service_id, day, writer_id, first_stack, first_string, n_stacks, payload"
-#define N_CHUNK_COLUMNS   7
+#define CHUNK_COLUMNS   "service_id, day, writer_id, first_stack, first_string, n_stacks, payload"
+#define N_CHUNK_COLUMNS 7
+
+#define LATE_TABLE "hearth_data.profile_late"
+
+/* Results of a script that are not COPYs, by number. */
+enum {
+    RESULT_CLAIM = 2,
+    RESULT_WATERMARKS = 3,
+};
 
 /* ---- what belongs together ---- */
 
@@ -107,7 +113,7 @@ static void encode_row(const struct hearth_push_item *item,
                        const struct hearth_push_row *row,
                        struct hearth_buf *out)
 {
-    hearth_copy_row(out, N_PROFILE_COLUMNS);
+    hearth_copy_row(out, HEARTH_N_PROFILE_COLUMNS);
     hearth_copy_i32(out, item->service_id);
     hearth_copy_i32(out, row->series_id);
     hearth_copy_i64(out, item->ts_ns);
@@ -180,35 +186,68 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
 
 /* ---- script ---- */
 
-static void
-write_copy(struct hearth_batch *batch, const char *parent, int32_t day, const char *columns)
+static void write_copy(struct hearth_batch *batch, const char *table, const char *columns)
 {
-    char leaf[64];
-    hearth_partition_name(parent, day, leaf);
-    hearth_buf_printf(&batch->script, "COPY %s (%s) FROM STDIN (FORMAT binary);", leaf, columns);
+    hearth_buf_printf(&batch->script, "COPY %s (%s) FROM STDIN (FORMAT binary);", table, columns);
     batch->n_copies++;
 }
 
-/* Only numbers of our own go into the text. */
-static void write_script(struct hearth_batch *batch, int64_t at_ns)
+static void
+write_leaf_copy(struct hearth_batch *batch, const char *parent, int32_t day, const char *columns)
+{
+    char leaf[64];
+    hearth_partition_name(parent, day, leaf);
+    write_copy(batch, leaf, columns);
+}
+
+static bool starts_service(const struct hearth_batch *batch, size_t i)
+{
+    return i == 0 || batch->dicts[i].service_id != batch->dicts[i - 1].service_id;
+}
+
+static void write_claim(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
     hearth_buf_cstr(
         out, "BEGIN;INSERT INTO hearth_data.ingest_batch (service_id, writer_id, seq) VALUES ");
-    for (size_t i = 0, n = 0; i < batch->n_dicts; i++) {
-        if (i == 0 || batch->dicts[i].service_id != batch->dicts[i - 1].service_id) {
-            hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", n++ == 0 ? "" : ",",
+    for (size_t i = 0; i < batch->n_dicts; i++) {
+        if (starts_service(batch, i)) {
+            hearth_buf_printf(out, "%s(%" PRId32 ",%" PRId32 ",%" PRId64 ")", i == 0 ? "" : ",",
                               batch->dicts[i].service_id, batch->writer_id, batch->seq);
         }
     }
-    hearth_buf_byte(out, ';');
+    hearth_buf_cstr(out, " RETURNING pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ");");
     batch->n_claim_bytes = out->n;
+}
+
+/* A statement of its own: its snapshot must be younger than the lock. */
+static void write_watermarks(struct hearth_batch *batch)
+{
+    struct hearth_buf *out = &batch->script;
+    hearth_buf_cstr(
+        out, "SELECT service_id, watermark FROM hearth_data.roll_state WHERE service_id IN (");
+    for (size_t i = 0; i < batch->n_dicts; i++) {
+        if (starts_service(batch, i)) {
+            hearth_buf_printf(out, "%s%" PRId32, i == 0 ? "" : ",", batch->dicts[i].service_id);
+        }
+    }
+    hearth_buf_cstr(out, ") ORDER BY service_id;");
+}
+
+/* Only numbers of our own go into the text. */
+static void write_script(struct hearth_batch *batch)
+{
+    struct hearth_buf *out = &batch->script;
+    hearth_buf_reset(out);
+    batch->n_copies = 0;
+    write_claim(batch);
+    write_watermarks(batch);
     for (size_t i = 0; i < batch->n_ids; i++) {
         const struct hearth_batch_id *id = &batch->ids[i];
         hearth_buf_printf(
             out, "%s(%" PRId32 ",'%016" PRIx64 "%016" PRIx64 "',%" PRId64 ")",
             i == 0 ? "INSERT INTO hearth_data.push_id AS p (service_id, id_hash, at) VALUES " : ",",
-            id->service_id, id->hash.hi, id->hash.lo, at_ns);
+            id->service_id, id->hash.hi, id->hash.lo, batch->at_ns);
     }
     if (batch->n_ids > 0) {
         hearth_buf_printf(out,
@@ -218,13 +257,16 @@ static void write_script(struct hearth_batch *batch, int64_t at_ns)
     }
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].chunks.n > 0) {
-            write_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
+            write_leaf_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
         }
     }
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].rows.n > 0) {
-            write_copy(batch, "profile", batch->days[i].day, PROFILE_COLUMNS);
+            write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
         }
+    }
+    if (batch->with_late) {
+        write_copy(batch, LATE_TABLE, HEARTH_PROFILE_COLUMNS);
     }
     hearth_buf_append(out, "COMMIT", sizeof "COMMIT");
 }
@@ -235,9 +277,11 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                        int32_t writer_id,
                                        int64_t seq,
                                        int64_t at_ns,
+                                       int64_t late_below_ns,
                                        struct hearth_err *err)
 {
-    *batch = (struct hearth_batch){.writer_id = writer_id, .seq = seq, .n_items = n_items};
+    *batch = (struct hearth_batch){
+        .writer_id = writer_id, .seq = seq, .n_items = n_items, .at_ns = at_ns};
     hearth_arena_init(&batch->arena, 0);
     hearth_buf_init(&batch->script, 0);
     batch->items = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->items[0]);
@@ -245,11 +289,14 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     batch->ids = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->ids[0]);
     /* Days of the items, and of dictionaries acquired for another time than the item's. */
     batch->days = hearth_arena_calloc(&batch->arena, 2 * n_items, sizeof batch->days[0]);
-    if (batch->items == NULL || batch->dicts == NULL || batch->ids == NULL || batch->days == NULL) {
+    batch->marks = hearth_arena_array(&batch->arena, n_items, sizeof batch->marks[0]);
+    if (batch->items == NULL || batch->dicts == NULL || batch->ids == NULL || batch->days == NULL ||
+        batch->marks == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
     for (size_t i = 0; i < n_items; i++) {
         batch->items[i].item = items[i];
+        batch->with_late = batch->with_late || items[i]->ts_ns < late_below_ns;
     }
     collect_dicts(batch);
     collect_ids(batch);
@@ -257,7 +304,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
     }
-    write_script(batch, at_ns);
+    write_script(batch);
     if (hearth_buf_failed(&batch->script)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");
     }
@@ -314,9 +361,38 @@ static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
     }
 }
 
-/* The rows of a day without those of repeated items, in as few pieces as there are. */
+static int compare_marks(const void *left, const void *right)
+{
+    const struct hearth_batch_mark *a = left, *b = right;
+    return compare_i32(a->service_id, b->service_id);
+}
+
+/* Text format, by service. */
+static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
+{
+    batch->n_marks = 0;
+    for (int row = 0; row < PQntuples(result) && batch->n_marks < batch->n_dicts; row++) {
+        int64_t service_id = 0, watermark_ns = 0;
+        HEARTH_ASSERT(hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
+                      hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns));
+        batch->marks[batch->n_marks++] =
+            (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
+    }
+    for (size_t i = 0; i < batch->n_items; i++) {
+        struct hearth_batch_item *entry = &batch->items[i];
+        struct hearth_batch_mark key = {.service_id = entry->item->service_id};
+        const struct hearth_batch_mark *mark =
+            batch->n_marks == 0
+                ? NULL
+                : bsearch(&key, batch->marks, batch->n_marks, sizeof key, compare_marks);
+        entry->late = mark != NULL && entry->item->ts_ns < mark->watermark_ns;
+    }
+}
+
+/* The rows of a day for its leaf, or those for profile_late, in as few pieces as there are. */
 static enum hearth_status put_rows(const struct hearth_batch *batch,
                                    size_t day,
+                                   bool late,
                                    struct hearth_pg *pg,
                                    enum hearth_pg_fault *ret_fault,
                                    struct hearth_err *err)
@@ -325,7 +401,8 @@ static enum hearth_status put_rows(const struct hearth_batch *batch,
     size_t from = 0, to = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_batch_item *entry = &batch->items[i];
-        if (entry->day != day || entry->repeated || entry->rows_from == entry->rows_to) {
+        if (entry->day != day || entry->repeated || entry->late != late ||
+            entry->rows_from == entry->rows_to) {
             continue;
         }
         if (entry->rows_from != to) {
@@ -338,30 +415,64 @@ static enum hearth_status put_rows(const struct hearth_batch *batch,
     return hearth_pg_copy_put(pg, hearth_str_n(base + from, to - from), ret_fault, err);
 }
 
-/* Answer the n-th COPY of the script. */
+/* Every late row, of all days. */
+static enum hearth_status put_late(const struct hearth_batch *batch,
+                                   struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault,
+                                   struct hearth_err *err)
+{
+    for (size_t day = 0; day < batch->n_days; day++) {
+        HEARTH_TRY(put_rows(batch, day, true, pg, ret_fault, err));
+    }
+    return HEARTH_OK;
+}
+
+/* The rows of the n-th COPY: the order of write_script. */
+static enum hearth_status put_copy(const struct hearth_batch *batch,
+                                   size_t n,
+                                   struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault,
+                                   struct hearth_err *err)
+{
+    for (size_t day = 0; day < batch->n_days; day++) {
+        if (batch->days[day].chunks.n > 0 && n-- == 0) {
+            return hearth_pg_copy_put(pg, hearth_buf_view(&batch->days[day].chunks), ret_fault,
+                                      err);
+        }
+    }
+    for (size_t day = 0; day < batch->n_days; day++) {
+        if (batch->days[day].rows.n > 0 && n-- == 0) {
+            return put_rows(batch, day, false, pg, ret_fault, err);
+        }
+    }
+    return put_late(batch, pg, ret_fault, err);
+}
+
+static bool goes_to_late(const struct hearth_batch_item *entry)
+{
+    return entry->late && !entry->repeated && entry->rows_from != entry->rows_to;
+}
+
+static bool lacks_late_copy(const struct hearth_batch *batch)
+{
+    bool any = false;
+    for (size_t i = 0; i < batch->n_items && !batch->with_late; i++) {
+        any = any || goes_to_late(&batch->items[i]);
+    }
+    return any;
+}
+
 static enum hearth_status feed(struct hearth_batch *batch,
                                size_t n,
                                struct hearth_pg *pg,
                                enum hearth_pg_fault *ret_fault,
                                struct hearth_err *err)
 {
-    size_t day = 0;
-    bool is_chunks = true;
-    for (size_t at = 0;; day++) { /* the order of write_script */
-        if (day == batch->n_days) {
-            HEARTH_ASSERT(is_chunks);
-            is_chunks = false;
-            day = 0;
-        }
-        const struct hearth_batch_day *entry = &batch->days[day];
-        if ((is_chunks ? entry->chunks.n : entry->rows.n) > 0 && at++ == n) {
-            break;
-        }
+    if (lacks_late_copy(batch)) {
+        return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
     }
     HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
-    HEARTH_TRY(is_chunks ? hearth_pg_copy_put(pg, hearth_buf_view(&batch->days[day].chunks),
-                                              ret_fault, err)
-                         : put_rows(batch, day, pg, ret_fault, err));
+    HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
     batch->in_doubt = n + 1 == batch->n_copies; /* COMMIT stands behind the last one */
     return hearth_pg_copy_finish(pg, ret_fault, err);
 }
@@ -380,25 +491,31 @@ static enum hearth_status run_script(struct hearth_batch *batch,
         if (result == NULL) {
             return HEARTH_OK;
         }
-        ExecStatusType state = PQresultStatus(result);
-        if (state == PGRES_TUPLES_OK) {
-            take_new_ids(batch, result);
+        bool is_copy = PQresultStatus(result) == PGRES_COPY_IN;
+        batch->n_results += !is_copy;
+        if (is_copy) {
+            HEARTH_ASSERT(n_fed < batch->n_copies);
+        } else if (batch->n_results == RESULT_CLAIM) {
+            batch->in_doubt = false; /* our rows went in, so no earlier attempt was committed */
+        } else if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+            if (batch->n_results == RESULT_WATERMARKS) {
+                take_watermarks(batch, result);
+            } else {
+                take_new_ids(batch, result);
+            }
         }
         *ret_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
         PQclear(result);
-        if (state == PGRES_COPY_IN) {
-            HEARTH_ASSERT(n_fed < batch->n_copies);
+        if (is_copy) {
             HEARTH_TRY(feed(batch, n_fed++, pg, ret_fault, err));
-        } else if (++batch->n_results == 2) {
-            batch->in_doubt = false; /* our rows went in, so no earlier attempt was committed */
         }
     }
 }
 
-enum hearth_status hearth_batch_send(struct hearth_batch *batch,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status send_once(struct hearth_batch *batch,
+                                    struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
 {
     bool committed = false;
     batch->n_results = 0;
@@ -415,6 +532,48 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch,
         batch->in_doubt = false; /* an error of PostgreSQL's own rolls back */
     }
     return status;
+}
+
+enum hearth_status hearth_batch_send(struct hearth_batch *batch,
+                                     struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
+{
+    for (size_t i = 0; i < batch->n_items; i++) {
+        batch->items[i].late = false;
+    }
+    batch->n_marks = 0;
+    enum hearth_status status = send_once(batch, pg, ret_fault, err);
+    if (status == HEARTH_OK || pg->conn == NULL || !lacks_late_copy(batch)) {
+        return status;
+    }
+    hearth_pg_rollback(pg);
+    batch->with_late = true;
+    write_script(batch);
+    if (hearth_buf_failed(&batch->script)) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");
+    }
+    return pg->conn == NULL ? status : send_once(batch, pg, ret_fault, err);
+}
+
+int64_t hearth_batch_late_rows(const struct hearth_batch *batch)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < batch->n_items; i++) {
+        n += goes_to_late(&batch->items[i]) ? (int64_t)batch->items[i].item->n_rows : 0;
+    }
+    return n;
+}
+
+int64_t hearth_batch_watermark(const struct hearth_batch *batch)
+{
+    int64_t highest_ns = INT64_MIN;
+    for (size_t i = 0; i < batch->n_marks; i++) {
+        int64_t watermark_ns = batch->marks[i].watermark_ns;
+        highest_ns = watermark_ns > highest_ns ? watermark_ns : highest_ns;
+    }
+    return highest_ns;
 }
 
 enum hearth_status hearth_batch_probe(struct hearth_batch *batch,

@@ -4,14 +4,19 @@
  *
  * One script, one message:
  *
- *   BEGIN; INSERT ingest_batch (a row per service); [INSERT push_id .. RETURNING;]
- *   [COPY dict_chunk leaf;]...  COPY profile leaf; [...]  COMMIT
+ *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
+ *   SELECT watermarks; [INSERT push_id .. RETURNING;]
+ *   [COPY dict_chunk leaf;]...  COPY profile leaf; [...]  [COPY profile_late;]  COMMIT
  *
  * PostgreSQL stops at each COPY and asks for its rows, so a batch costs 1 + the number of its COPYs
  * round trips: two in the common case (one day, no new stacks), never more than the days and
- * dictionaries call for. Each statement has its own snapshot. What a later migration has to read
- * under the batch row (watermarks) goes behind the first INSERT, its answer arrives before the
- * first COPY wants rows.
+ * dictionaries call for. Each statement has its own snapshot.
+ *
+ * Late. A profile before its service's watermark goes to profile_late. The watermark must be read
+ * under the ingest lock: whoever raises it then waits for those who hold the lock
+ * (docs/decisions/0011-roll-ups.md). Whether anything is late is known only then, and the COPY of
+ * late rows costs a round trip, so the script has one when a profile is older than the watermarks
+ * that this committer has seen; guessed wrong, the transaction is given up and sent anew with it.
  *
  * Outcome. PostgreSQL can commit from the moment the last COPY's end is sent; from then until an
  * answer the batch is in doubt. A later attempt under the same seq settles it: its INSERT either
@@ -31,6 +36,7 @@ struct hearth_batch_item {
     size_t rows_from, rows_to; /* its part of that day's rows */
     bool twin;                 /* repeats the id of an earlier item of this batch: no rows */
     bool repeated;             /* PostgreSQL says: stored within the hour; as of the last attempt */
+    bool late;                 /* before its service's watermark; as of the last attempt */
 };
 
 struct hearth_batch_day {
@@ -51,6 +57,11 @@ struct hearth_batch_id {
     size_t item;
 };
 
+struct hearth_batch_mark {
+    int32_t service_id;
+    int64_t watermark_ns;
+};
+
 struct hearth_batch {
     struct hearth_arena arena;
     int32_t writer_id;
@@ -63,13 +74,18 @@ struct hearth_batch {
     struct hearth_buf script;
     size_t n_claim_bytes; /* of the script, up to and with the batch rows */
     size_t n_copies;
+    struct hearth_batch_mark *marks; /* of the last attempt, by service; room for n_dicts */
+    size_t n_marks;
+    int64_t at_ns;
+    bool with_late;     /* the script has the COPY of late rows */
     bool in_doubt;      /* an attempt may have committed */
     unsigned n_results; /* of the last attempt: 2 and more say that the ingest_batch rows went in */
 };
 
 /*
- * Encode items (kept until release). at_ns: the time of push ids. Cuts the dictionaries; the same
- * cut goes with every attempt. Returns OK; NO_MEMORY. Release it either way.
+ * Encode items (kept until release). at_ns: the time of push ids. late_below_ns: older profiles are
+ * probably late (a guess). Cuts the dictionaries; the same cut goes with every attempt. Returns OK;
+ * NO_MEMORY. Release it either way.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                                          struct hearth_push_item *const *items,
@@ -77,7 +93,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *ba
                                                          int32_t writer_id,
                                                          int64_t seq,
                                                          int64_t at_ns,
+                                                         int64_t late_below_ns,
                                                          struct hearth_err *err);
+/* After a successful send: rows that went to profile_late; the highest watermark read (INT64_MIN: none). */
+int64_t hearth_batch_late_rows(const struct hearth_batch *batch);
+int64_t hearth_batch_watermark(const struct hearth_batch *batch);
 void hearth_batch_release(struct hearth_batch *batch);
 
 /*

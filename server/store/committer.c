@@ -46,8 +46,9 @@ struct committer {
     pthread_cond_t wake;
     struct hearth_push_item *head, *tail; /* under lock, like the next two */
     size_t n_rows;
-    int64_t seq;         /* in flight; INT64_MAX: none */
-    struct hearth_pg pg; /* its thread's own */
+    int64_t seq;          /* in flight; INT64_MAX: none */
+    struct hearth_pg pg;  /* its thread's own */
+    int64_t watermark_ns; /* the highest that its batches have read; its thread's own */
 };
 
 struct hearth_committers {
@@ -440,7 +441,7 @@ static void process(struct committer *committer, struct hearth_push_item *const 
     enum verdict verdict = VERDICT_FAILED;
     enum hearth_status status =
         hearth_batch_encode(&batch, items, n, all->store->batch_writer_id, take_seq(committer),
-                            hearth_clock_wall_ns(), &err);
+                            hearth_clock_wall_ns(), committer->watermark_ns, &err);
     if (status != HEARTH_OK) {
         verdict = VERDICT_SPLIT;
     } else if (!abandoned(all)) {
@@ -448,6 +449,11 @@ static void process(struct committer *committer, struct hearth_push_item *const 
     }
     if (verdict == VERDICT_STORED) {
         take_over(&batch);
+        int64_t watermark_ns = hearth_batch_watermark(&batch);
+        if (watermark_ns > committer->watermark_ns) {
+            committer->watermark_ns = watermark_ns;
+        }
+        hearth_metric_add(HEARTH_M_ROLL_LATE, hearth_batch_late_rows(&batch));
         status = HEARTH_OK;
     } else {
         status = explain(committer, &batch, status, &err);

@@ -569,6 +569,19 @@ hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, str
     return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
+enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg,
+                                         const char *reason,
+                                         enum hearth_pg_fault *ret_fault,
+                                         struct hearth_err *err)
+{
+    struct patience patience = patience_of(pg, NULL);
+    int ended;
+    while ((ended = PQputCopyEnd(pg->conn, reason)) == 0) {
+        HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
+    }
+    return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
+}
+
 enum hearth_status hearth_pg_copy(struct hearth_pg *pg,
                                   const char *copy_sql,
                                   struct hearth_str rows,

@@ -121,6 +121,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
 
+/* Instead of those: the statement, and with it the script, fails with this reason. */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg,
+                                                           const char *reason,
+                                                           enum hearth_pg_fault *ret_fault,
+                                                           struct hearth_err *err);
+
 /*
  * Run one query in single-row mode; `visit` gets a PGresult with one row each time (do not clear).
  */

@@ -55,8 +55,9 @@ static inline bool store_wait_ready(struct hearth_store *store)
     return false;
 }
 
-static inline struct hearth_store *store_open_url(const char *url,
-                                                  const struct hearth_store_options *options)
+/* With a builder, which rolls up and moves what a test may want to find where it put it. */
+static inline struct hearth_store *store_open_building(const char *url,
+                                                       const struct hearth_store_options *options)
 {
     struct hearth_store_options with;
     hearth_store_options_init(&with);
@@ -71,6 +72,18 @@ static inline struct hearth_store *store_open_url(const char *url,
         abort();
     }
     return store;
+}
+
+static inline struct hearth_store *store_open_url(const char *url,
+                                                  const struct hearth_store_options *options)
+{
+    struct hearth_store_options with;
+    hearth_store_options_init(&with);
+    if (options != NULL) {
+        with = *options;
+    }
+    with.builder = false;
+    return store_open_building(url, &with);
 }
 
 static inline void store_close_soon(struct hearth_store *store)

@@ -101,6 +101,63 @@ static void commits_a_profile_with_everything_it_needs(void **state)
     store_close_soon(store);
 }
 
+/* Close everything before watermark_ns for ingest, as the builder does. */
+static void raise_watermark(const char *url, int32_t service_id, int64_t watermark_ns)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.roll_state VALUES (%d, %lld, 0, 0, 1) ON CONFLICT"
+                   " (service_id) DO UPDATE SET watermark = excluded.watermark",
+                   service_id, (long long)watermark_ns);
+    pg_cluster_run(url, sql);
+}
+
+static void puts_profiles_before_the_watermark_aside(void **state)
+{
+    (void)state;
+    enum {
+        N = 6
+    };
+    char url[256], sql[256];
+    struct hearth_store *store = open_fresh(url, NULL);
+    int64_t now_ns = hearth_clock_wall_ns();
+    int64_t late = hearth_metric_value(HEARTH_M_ROLL_LATE);
+    struct store_push *pushes[N];
+    /* Rounds: no watermark; one that the committer has not seen; one that it knows. */
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++) {
+            /* Half before the minute, of two services; only "api" has a watermark. */
+            pushes[i] = make(store, i % 3 == 2 ? "web" : "api",
+                             now_ns - (i % 2) * 60 * HEARTH_NS_PER_SEC - round * 8 - i,
+                             round * 100u + (unsigned)i % 5); /* the first has no id */
+        }
+        if (round == 1) {
+            raise_watermark(url, pushes[0]->item.service_id, now_ns - 30 * HEARTH_NS_PER_SEC);
+        }
+        for (int i = 0; i < N; i++) {
+            store_push_submit(pushes[i]);
+        }
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(end_status(pushes[i]), HEARTH_OK);
+            bool is_late = round > 0 && i % 3 != 2 && i % 2 == 1;
+            (void)snprintf(
+                sql, sizeof sql, "SELECT count(*) FROM hearth_data.%s WHERE profile_no = %lld",
+                is_late ? "profile_late" : "profile", (long long)pushes[i]->item.profile_no);
+            assert_int_equal(pg_cluster_int(url, sql), 1);
+        }
+        for (int i = 0; i < N; i++) {
+            store_push_free(pushes[i]);
+        }
+    }
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile_late"), 4);
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 3 * N - 4);
+    assert_int_equal(hearth_metric_value(HEARTH_M_ROLL_LATE) - late, 4);
+    /* Nobody is left who holds the ingest lock. */
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), 0);
+    store_close_soon(store);
+}
+
 static void gathers_what_is_queued_in_one_transaction(void **state)
 {
     (void)state;
@@ -487,6 +544,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_a_profile_with_everything_it_needs),
+        cmocka_unit_test(puts_profiles_before_the_watermark_aside),
         cmocka_unit_test(gathers_what_is_queued_in_one_transaction),
         cmocka_unit_test(stores_a_repeated_id_once),
         cmocka_unit_test(stores_an_id_again_after_an_hour),

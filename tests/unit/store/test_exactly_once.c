@@ -45,11 +45,12 @@ static void expect_whole_dictionaries(const char *url)
 /* One row with this (writer, number), and no other row with it. */
 static long long count_rows(const char *url, int32_t writer_id, int64_t profile_no)
 {
-    char sql[160];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT count(*) FROM hearth_data.profile WHERE writer_id = %d AND profile_no = %lld",
-        writer_id, (long long)profile_no);
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM (SELECT writer_id, profile_no FROM hearth_data.profile"
+                   " UNION ALL SELECT writer_id, profile_no FROM hearth_data.profile_late) p"
+                   " WHERE writer_id = %d AND profile_no = %lld",
+                   writer_id, (long long)profile_no);
     return pg_cluster_int(url, sql);
 }
 
@@ -95,9 +96,9 @@ static int push_through_cut(struct hearth_store *store,
     return made;
 }
 
-static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
+/* late: the profiles of one of the two services are, so that the batch goes to both tables. */
+static void cut_everywhere(bool late)
 {
-    (void)state;
     char direct[256], url[300], db[64], types[512] = "";
     pg_cluster_database(&g_cluster, direct);
     pg_cluster_text(direct, "SELECT current_database()", db, sizeof db);
@@ -119,6 +120,13 @@ static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
     int64_t settled = hearth_metric_value(HEARTH_M_BATCH_SETTLED);
     long long n_pushed = 0;
     int n_messages = 0;
+    if (late) { /* services are numbered in the order of their first push: api, web */
+        char sql[160];
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO hearth_data.roll_state VALUES (2, %lld, 0, 0, 1)",
+                       (long long)(ts_ns + HEARTH_NS_PER_HOUR));
+        pg_cluster_run(direct, sql);
+    }
     for (int mode = 0; mode < 4; mode++) {
         bool after = mode % 2 == 1;
         int n_cuts = mode < 2 ? 1 : 2;
@@ -140,7 +148,10 @@ static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
     print_message("messages of a batch, in order: %s\n", types);
     /* Query; BEGIN, INSERT; two ids returned; COPY of chunks, of rows; COMMIT. */
     assert_true(n_messages >= 14);
-    assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.profile"), n_pushed);
+    assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.profile"),
+                     late ? n_pushed / 3 * 2 : n_pushed);
+    assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.profile_late"),
+                     late ? n_pushed / 3 : 0);
     assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.push_id"),
                      n_pushed / 3 * 2);
     expect_whole_dictionaries(direct);
@@ -150,6 +161,18 @@ static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
     store_close_soon(store);
     pg_proxy_stop(proxy);
     free(proxy);
+}
+
+static void a_cut_at_any_message_neither_loses_nor_doubles(void **state)
+{
+    (void)state;
+    cut_everywhere(false);
+}
+
+static void a_cut_of_a_batch_with_late_profiles_neither_loses_nor_doubles(void **state)
+{
+    (void)state;
+    cut_everywhere(true);
 }
 
 /* ---- load ---- */
@@ -295,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_at_any_message_neither_loses_nor_doubles),
+        cmocka_unit_test(a_cut_of_a_batch_with_late_profiles_neither_loses_nor_doubles),
         cmocka_unit_test(kills_under_load_neither_lose_nor_double),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
