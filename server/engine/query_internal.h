@@ -3,6 +3,7 @@
  *
  *   query.c        ranges, selectors; types, names, values, series
  *   merge.c        rows of a selection summed per dictionary, and what can be read off the sums
+ *   call_site.c    which nodes of a name tree a call site selects
  *   merge_tree.c   sums to a function tree: flame graphs, tree bytes
  *   merge_pprof.c  sums to a pprof message
  *   timeseries.c   totals into buckets
