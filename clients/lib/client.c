@@ -13,6 +13,8 @@ struct hearth_client {
     grpc_channel *channel;
     char *target, *tenant;
     int64_t timeout_ms;
+    void (*note)(void *context, struct hearth_str text);
+    void *note_context;
 };
 
 void hearth_client_options_init(struct hearth_client_options *options)
@@ -109,6 +111,8 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         .target = target,
         .tenant = tenant,
         .timeout_ms = options->timeout_ms,
+        .note = options->note,
+        .note_context = options->note_context,
     };
     *ret_client = client;
     return HEARTH_OK;
@@ -238,6 +242,40 @@ find_dropped(const grpc_metadata_array *metadata, struct hearth_arena *arena, co
     return found;
 }
 
+/* %XX back to bytes; anything else stands for itself. */
+static void decode_note(struct hearth_str value, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        uint64_t byte;
+        if (value.p[i] == '%' && i + 2 < value.n &&
+            hearth_str_hex_to_u64(hearth_str_n(value.p + i + 1, 2), &byte)) {
+            hearth_buf_byte(out, (unsigned char)byte);
+            i += 2;
+        } else {
+            hearth_buf_byte(out, (unsigned char)value.p[i]);
+        }
+    }
+}
+
+static void tell_notes(const struct hearth_client *client, const grpc_metadata_array *metadata)
+{
+    for (size_t i = 0; client->note != NULL && i < metadata->count; i++) {
+        if (grpc_slice_str_cmp(metadata->metadata[i].key, "hearth-note") != 0) {
+            continue;
+        }
+        grpc_slice value = metadata->metadata[i].value;
+        struct hearth_buf text;
+        hearth_buf_init(&text, 0);
+        decode_note(
+            hearth_str_n((const char *)GRPC_SLICE_START_PTR(value), GRPC_SLICE_LENGTH(value)),
+            &text);
+        if (!hearth_buf_failed(&text)) {
+            client->note(client->note_context, hearth_buf_view(&text));
+        }
+        hearth_buf_release(&text);
+    }
+}
+
 enum hearth_status hearth_client_call(struct hearth_client *client,
                                       const char *method,
                                       const struct ProtobufCMessage *request,
@@ -271,6 +309,7 @@ enum hearth_status hearth_client_call(struct hearth_client *client,
     if (ret_dropped != NULL) {
         *ret_dropped = find_dropped(&x.trailing, arena, find_dropped(&x.initial, arena, NULL));
     }
+    tell_notes(client, &x.trailing);
     grpc_slice_unref(path_slice);
     grpc_slice_unref(x.details);
     grpc_byte_buffer_destroy(x.request);

@@ -23,6 +23,11 @@ struct hearth_client_options {
     const char *tenant;      /* X-Scope-OrgID; NULL: none */
     int64_t timeout_ms;      /* of one call; 60,000 */
     size_t max_answer_bytes; /* 1 GiB */
+    /* Called for each note of an answer (hearth-note: what it lacks or was changed), decoded, in
+     * the thread of the call and before that returns; the text is valid during the call. NULL:
+     * notes are dropped. */
+    void (*note)(void *context, struct hearth_str text);
+    void *note_context;
 };
 
 void hearth_client_options_init(struct hearth_client_options *options);

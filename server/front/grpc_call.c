@@ -17,7 +17,7 @@
 #define PUSHBACK_MS           "1000"
 #define COPY_BELOW_BYTES      256u
 #define HEADER_OVERHEAD_BYTES 32u /* as RFC 9113 counts */
-#define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + 1)
+#define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + HEARTH_MAX_NOTES + 1)
 
 enum call_state {
     CALL_NEW,
@@ -145,6 +145,9 @@ static grpc_op status_op(struct call *call)
     size_t n_trailing = 0;
     if (rpc->status == HEARTH_UNAVAILABLE) {
         call->trailing[n_trailing++] = metadata_of("grpc-retry-pushback-ms", PUSHBACK_MS);
+    }
+    for (size_t i = 0; i < rpc->n_notes; i++) {
+        call->trailing[n_trailing++] = metadata_of("hearth-note", rpc->note_values[i]);
     }
     grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
     int code = hearth_status_grpc(rpc->status);

@@ -131,6 +131,9 @@ static void finish_request(struct hearth_rpc *rpc)
     for (size_t i = 0; i < rpc->n_headers; i++) {
         add_header(request, rpc->headers[i].name, rpc->headers[i].value);
     }
+    for (size_t i = 0; i < rpc->n_notes; i++) {
+        add_header(request, "Hearth-Note", rpc->note_values[i]);
+    }
     bool is_suspended = request->is_suspended;
     request->is_suspended = false;
     request->state = request->state == REQUEST_WORKING ? REQUEST_ANSWERED : REQUEST_SWALLOWING;

@@ -16,6 +16,7 @@
 
 #define INLINE_MAX_BODY_BYTES 4096u
 #define POLL_BATCH            256u
+#define NOTES_MAX_BYTES       (64u << 10)
 
 static pthread_key_t g_inflater_key;
 static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
@@ -60,12 +61,14 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
                        : (size_t)options->max_query_memory_bytes;
     hearth_arena_init(&rpc->arena, limit);
     hearth_buf_init(&rpc->packed, 0);
+    hearth_buf_init(&rpc->notes, NOTES_MAX_BYTES);
 }
 
 void hearth_rpc_release(struct hearth_rpc *rpc)
 {
     hearth_arena_release(&rpc->arena);
     hearth_buf_release(&rpc->packed);
+    hearth_buf_release(&rpc->notes);
 }
 
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
@@ -233,6 +236,9 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     rpc->status = status;
     if (status != HEARTH_OK) {
         hearth_buf_reset(&rpc->packed);
+    } else {
+        rpc->n_notes =
+            hearth_notes_encode(hearth_buf_view(&rpc->notes), &rpc->arena, rpc->note_values);
     }
     hearth_request_log(rpc, hearth_clock_mono_ns());
     if (rpc->is_in_flight) {

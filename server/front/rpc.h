@@ -23,6 +23,7 @@
 #include "hearth/base/workers.h"
 
 #include "connect.h"
+#include "notes.h"
 #include "peers.h"
 #include "tenant.h"
 
@@ -70,6 +71,9 @@ struct hearth_rpc {
     struct hearth_err err;
     struct hearth_rpc_header headers[HEARTH_RPC_MAX_HEADERS];
     size_t n_headers;
+    struct hearth_buf notes; /* lines, by the handler; with an answer that is OK only */
+    const char *note_values[HEARTH_MAX_NOTES];
+    size_t n_notes;
 
     /* See hearth_rpc_set_abandon. Guarded by the in-flight lock. */
     void (*abandon)(struct hearth_rpc *rpc, void *work);

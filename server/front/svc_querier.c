@@ -14,6 +14,7 @@ struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, i
         .end_ms = end_ms,
         .arena = &rpc->arena,
         .cancel = &rpc->cancel,
+        .notes = &rpc->notes,
     };
 }
 
