@@ -134,6 +134,10 @@ void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 
 /* ---- making leaves ---- */
 
+/*
+ * Until an earlier leaf of the day has gone (partitions_drop.c), its bounds are taken: UNAVAILABLE,
+ * for the moment that takes.
+ */
 static enum hearth_status look_up_leaf(struct hearth_pg *pg,
                                        const char *parent,
                                        const char *leaf,
@@ -141,16 +145,22 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg,
                                        bool *ret_attached,
                                        struct hearth_err *err)
 {
-    char sql[512];
+    char sql[640];
     (void)snprintf(sql, sizeof sql,
                    "SELECT to_regclass('%s') IS NOT NULL, EXISTS (SELECT FROM pg_inherits WHERE"
-                   " inhrelid = to_regclass('%s') AND inhparent = 'hearth_data.%s'::regclass)",
-                   leaf, leaf, parent);
+                   " inhrelid = to_regclass('%s') AND inhparent = 'hearth_data.%s'::regclass),"
+                   " EXISTS (SELECT FROM pg_inherits WHERE inhrelid ="
+                   " to_regclass('" HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%s'))",
+                   leaf, leaf, parent, leaf + strlen(HEARTH_SCHEMA_DOT));
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
     *ret_exists = PQgetvalue(result, 0, 0)[0] != 0;
     *ret_attached = PQgetvalue(result, 0, 1)[0] != 0;
+    bool is_taken = PQgetvalue(result, 0, 2)[0] != 0;
     PQclear(result);
+    if (is_taken && !*ret_attached) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
+    }
     return HEARTH_OK;
 }
 

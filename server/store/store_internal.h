@@ -133,6 +133,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_stor
                                                               int32_t day,
                                                               struct hearth_err *err);
 
+/* ---- partitions_drop.c ---- */
+#define HEARTH_SCHEMA_DOT     "hearth_data."
+#define HEARTH_LEAVING_PREFIX "drop_" /* a leaf on its way out: drop_profile_20261120 */
+/*
+ * Remove the leaf of the day, without keeping readers or writers waiting. OK when it is gone, or
+ * was; UNAVAILABLE while statements that began before read it: call again later. Safe to be killed
+ * in, and to call from several servers. `pg` must not be in a transaction; it may be another
+ * connection afterwards.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
+                                                            struct hearth_pg *pg,
+                                                            const char *parent,
+                                                            int32_t day,
+                                                            struct hearth_err *err);
+
 /* ---- ingest_dict.c ---- */
 struct hearth_ingest_dict {
     int32_t service_id, day, writer_id;

@@ -1,0 +1,179 @@
+/*
+ * partitions_drop.c -- removing a day's leaf while people read and write.
+ *
+ *   rename   to drop_<leaf>. First of all: a COPY that names the leaf would fill a table that is
+ *            about to go; now it misses it (42P01) and its committer makes the day again
+ *            (partitions.c).
+ *   detach   CONCURRENTLY: PostgreSQL waits, without a lock that anyone would queue behind, for the
+ *            statements that began before and could still read the leaf. Interrupted, it stays
+ *            "pending", and must be finalized before any other leaf of that parent can go.
+ *   drop
+ *
+ * Where a lock is asked for that conflicts with readers, the wait is a moment: who comes later
+ * queues behind it. Each stage is seen in the catalogs alone, so whoever finds the work half done
+ * goes on from there, and two at once do no harm.
+ */
+#include "hearth/base/clock.h"
+
+#include "store_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* New readers of the leaf wait no longer than this behind us. */
+#define LOCK_SCRIPT "BEGIN; SET LOCAL lock_timeout = 40; "
+/* Nobody waits behind these: only the making of another day's leaf does. */
+#define CALM_LOCK_SCRIPT   "BEGIN; SET LOCAL lock_timeout = 500; "
+#define DETACH_PATIENCE_MS 8000
+#define LOCK_ATTEMPTS      4
+#define LOCK_PAUSE_US      50000
+#define MAX_STAGES         8
+#define RECONNECT_MS       5000
+#define CONCURRENTLY_SINCE 140000
+
+struct stages {
+    char pending[64]; /* a child of the parent whose detaching was interrupted; empty: none */
+    bool leaf_exists, old_exists, old_attached;
+};
+
+static enum hearth_status look(struct hearth_pg *pg,
+                               const char *parent,
+                               const char *leaf,
+                               const char *old,
+                               struct stages *ret,
+                               struct hearth_err *err)
+{
+    char sql[1024];
+    /* A row as JSON: PostgreSQL 13 has no such column. */
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid ="
+                   " i.inhrelid WHERE i.inhparent = 'hearth_data.%s'::regclass AND"
+                   " (to_jsonb(i)->>'inhdetachpending')::boolean LIMIT 1),"
+                   " to_regclass('%s') IS NOT NULL, to_regclass('%s') IS NOT NULL,"
+                   " EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('%s'))",
+                   parent, leaf, old, old);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    struct hearth_str pending = hearth_pg_str(result, 0, 0);
+    (void)snprintf(ret->pending, sizeof ret->pending, HEARTH_STR_FMT, HEARTH_STR_ARG(pending));
+    ret->leaf_exists = PQgetvalue(result, 0, 1)[0] != 0;
+    ret->old_exists = PQgetvalue(result, 0, 2)[0] != 0;
+    ret->old_attached = PQgetvalue(result, 0, 3)[0] != 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+/* A transaction that waits for its lock only a moment; a few times. */
+static enum hearth_status
+run_briefly(struct hearth_pg *pg, const char *script, struct hearth_err *err)
+{
+    for (int attempt = 1;; attempt++) {
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        enum hearth_status status = hearth_pg_script(pg, script, &fault, err);
+        if (status == HEARTH_OK) {
+            return HEARTH_OK;
+        }
+        hearth_pg_rollback(pg);
+        if (fault != HEARTH_PG_FAULT_RETRY || attempt == LOCK_ATTEMPTS) {
+            return status;
+        }
+        (void)usleep(LOCK_PAUSE_US);
+    }
+}
+
+/*
+ * Not in a transaction, so its patience is ours: who gives up cancels it in PostgreSQL and loses
+ * the connection.
+ */
+static enum hearth_status
+detach(struct hearth_pg *pg, const char *parent, const char *old, struct hearth_err *err)
+{
+    char sql[256];
+    if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE) {
+        (void)snprintf(sql, sizeof sql,
+                       LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT", parent,
+                       old);
+        return run_briefly(pg, sql, err);
+    }
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE hearth_data.%s DETACH PARTITION %s CONCURRENTLY",
+                   parent, old);
+    int64_t timeout_ms = pg->timeout_ms;
+    pg->timeout_ms = DETACH_PATIENCE_MS;
+    enum hearth_status status = hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+    pg->timeout_ms = timeout_ms;
+    if (status == HEARTH_DEADLINE_EXCEEDED) {
+        HEARTH_TRY(hearth_pg_connect(pg, RECONNECT_MS, err));
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "statements that began before still run; %s goes when they have ended",
+                           old);
+    }
+    return status;
+}
+
+static enum hearth_status
+finalize(struct hearth_pg *pg, const char *parent, const char *pending, struct hearth_err *err)
+{
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   CALM_LOCK_SCRIPT
+                   "ALTER TABLE hearth_data.%s DETACH PARTITION hearth_data.%s FINALIZE; COMMIT",
+                   parent, pending);
+    return run_briefly(pg, sql, err);
+}
+
+/* One stage; *ret_done when nothing is left of the leaf. */
+static enum hearth_status advance(struct hearth_store *store,
+                                  struct hearth_pg *pg,
+                                  const char *parent,
+                                  int32_t day,
+                                  bool *ret_done,
+                                  struct hearth_err *err)
+{
+    char leaf[64], old[64], sql[256];
+    hearth_partition_name(parent, day, leaf);
+    const char *name = leaf + strlen(HEARTH_SCHEMA_DOT);
+    (void)snprintf(old, sizeof old, HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%.40s", name);
+    struct stages at;
+    HEARTH_TRY(look(pg, parent, leaf, old, &at, err));
+    *ret_done = !at.leaf_exists && !at.old_exists;
+    if (at.pending[0] != '\0') {
+        return finalize(pg, parent, at.pending, err);
+    }
+    if (at.old_attached) {
+        return detach(pg, parent, old, err);
+    }
+    if (at.old_exists) {
+        (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT", old);
+        return run_briefly(pg, sql, err);
+    }
+    if (at.leaf_exists) {
+        (void)snprintf(sql, sizeof sql,
+                       LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX
+                                   "%.40s; COMMIT",
+                       leaf, name);
+        HEARTH_TRY(run_briefly(pg, sql, err));
+        hearth_partitions_forget(store, day);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_partitions_drop(struct hearth_store *store,
+                                          struct hearth_pg *pg,
+                                          const char *parent,
+                                          int32_t day,
+                                          struct hearth_err *err)
+{
+    bool done = false;
+    enum hearth_status status = HEARTH_OK;
+    for (int stage = 0; stage < MAX_STAGES && !done && status == HEARTH_OK; stage++) {
+        status = advance(store, pg, parent, day, &done, err);
+    }
+    if (status == HEARTH_OK && !done) {
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the leaf is made again all the time");
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "dropping day %" PRId32 " of %s", day, parent);
+    }
+    return status;
+}

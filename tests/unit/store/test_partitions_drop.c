@@ -1,0 +1,342 @@
+/* A day's leaf goes away under readers and writers, and from wherever it was left. */
+#include "pg_cluster.h"
+#include "store_internal.h"
+#include "store_push.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define DAY  20000 /* 2024-10-04 */
+#define LEAF "profile_20241004"
+
+static struct pg_cluster g_cluster;
+static struct hearth_arena g_arena;
+static struct synth_world g_world;
+
+struct fixture {
+    char url[256];
+    struct hearth_store *store;
+    struct hearth_pg pg;
+};
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    hearth_arena_init(&g_arena, 0);
+    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    hearth_arena_release(&g_arena);
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+static void open_fixture(struct fixture *fix)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    *fix = (struct fixture){0};
+    pg_cluster_database(&g_cluster, fix->url);
+    fix->store = store_open_url(fix->url, NULL);
+    assert_true(store_wait_ready(fix->store));
+    fix->pg.url = fix->url;
+    assert_int_equal(hearth_pg_connect(&fix->pg, 5000, &err), HEARTH_OK);
+    assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, DAY, &err), HEARTH_OK);
+}
+
+static void close_fixture(struct fixture *fix)
+{
+    hearth_pg_close(&fix->pg);
+    store_close_soon(fix->store);
+}
+
+static long long n_leaves(const struct fixture *fix)
+{
+    return pg_cluster_int(fix->url, "SELECT count(*) FROM pg_class WHERE relname LIKE '%" LEAF "'"
+                                    " AND relkind = 'r'");
+}
+
+static void drop_ok(struct fixture *fix)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (hearth_partitions_drop(fix->store, &fix->pg, "profile", DAY, &err) != HEARTH_OK) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(n_leaves(fix), 0);
+}
+
+static void a_leaf_goes_and_others_stay(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    long long before = pg_cluster_int(fix.url, "SELECT count(*) FROM pg_inherits");
+    drop_ok(&fix);
+    /* A table has indexes that are attached as well: profile has one. */
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM pg_inherits"), before - 2);
+    drop_ok(&fix); /* again: nothing to do */
+    close_fixture(&fix);
+}
+
+/* What a killed server may leave, stage by stage. */
+static void goes_on_from_wherever_it_was_left(void **state)
+{
+    (void)state;
+    static const char *const left[] = {
+        "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF,
+        "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF
+        "; ALTER TABLE hearth_data.profile DETACH PARTITION hearth_data.drop_" LEAF,
+        "ALTER TABLE hearth_data.profile DETACH PARTITION hearth_data." LEAF,
+        /* Gone and made again while the old one was still to be dropped. */
+        "ALTER TABLE hearth_data.profile DETACH PARTITION hearth_data." LEAF
+        "; ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF "; CREATE TABLE hearth_data." LEAF
+        " (LIKE hearth_data.profile); ALTER TABLE hearth_data.profile ATTACH PARTITION"
+        " hearth_data." LEAF " FOR VALUES FROM (1728000000000000000) TO (1728086400000000000)",
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(left); i++) {
+        struct fixture fix;
+        open_fixture(&fix);
+        pg_cluster_run(fix.url, left[i]);
+        drop_ok(&fix);
+        close_fixture(&fix);
+    }
+}
+
+static void wait_for_lock_wait(const struct fixture *fix, const char *what)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query"
+                   " LIKE '%s'",
+                   what);
+    for (int i = 0; i < 5000 && pg_cluster_int(fix->url, sql) == 0; i++) {
+        (void)usleep(1000);
+    }
+}
+
+static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY + 1, &err), HEARTH_OK);
+    PGconn *reader = pg_cluster_connect(fix.url);
+    PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM hearth_data.profile"));
+    PGconn *victim = pg_cluster_connect(fix.url);
+    assert_int_equal(PQsendQuery(victim, "ALTER TABLE hearth_data.profile DETACH PARTITION"
+                                         " hearth_data.profile_20241005 CONCURRENTLY"),
+                     1);
+    wait_for_lock_wait(&fix, "ALTER TABLE%CONCURRENTLY%");
+    char errbuf[256];
+    PGcancel *cancel = PQgetCancel(victim);
+    assert_int_equal(PQcancel(cancel, errbuf, sizeof errbuf), 1);
+    PQfreeCancel(cancel);
+    PQfinish(victim);
+    PQclear(PQexec(reader, "ROLLBACK"));
+    PQfinish(reader);
+    for (int i = 0; i < 5000 && pg_cluster_int(fix.url, "SELECT count(*) FROM pg_inherits WHERE"
+                                                        " inhdetachpending") == 0;
+         i++) {
+        (void)usleep(1000);
+    }
+    drop_ok(&fix);
+    assert_int_equal(pg_cluster_int(fix.url,
+                                    "SELECT count(*) FROM pg_inherits WHERE"
+                                    " inhrelid = 'hearth_data.profile_20241005'::regclass"),
+                     0);
+    close_fixture(&fix);
+}
+
+struct long_reader {
+    pthread_t thread;
+    char url[256];
+    const char *from; /* what it reads for five seconds */
+};
+
+static void *read_for_five_seconds(void *arg)
+{
+    struct long_reader *reader = arg;
+    char sql[256];
+    (void)snprintf(sql, sizeof sql, "SELECT pg_sleep(5), (SELECT count(*) FROM hearth_data.%s)",
+                   reader->from);
+    pg_cluster_run(reader->url, sql);
+    return NULL;
+}
+
+struct prober {
+    pthread_t thread;
+    char url[256];
+    const char *sql;
+    _Atomic bool stop;
+    int64_t worst_ns;
+    unsigned n, n_failed;
+};
+
+static void *probe(void *arg)
+{
+    struct prober *prober = arg;
+    PGconn *conn = pg_cluster_connect(prober->url);
+    while (!atomic_load(&prober->stop)) {
+        int64_t from_ns = hearth_clock_mono_ns();
+        PGresult *result = PQexec(conn, prober->sql);
+        int64_t took_ns = hearth_clock_mono_ns() - from_ns;
+        prober->worst_ns = took_ns > prober->worst_ns ? took_ns : prober->worst_ns;
+        prober->n++;
+        prober->n_failed +=
+            PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK;
+        PQclear(result);
+        (void)usleep(2000);
+    }
+    PQfinish(conn);
+    return NULL;
+}
+
+static void start_probe(struct prober *prober, const struct fixture *fix, const char *sql)
+{
+    *prober = (struct prober){.sql = sql};
+    (void)snprintf(prober->url, sizeof prober->url, "%s", fix->url);
+    assert_int_equal(pthread_create(&prober->thread, NULL, probe, prober), 0);
+}
+
+static void check_probe(struct prober *prober, const char *what)
+{
+    atomic_store(&prober->stop, true);
+    (void)pthread_join(prober->thread, NULL);
+    print_message("  %s: %u statements, the slowest took %.1f ms\n", what, prober->n,
+                  (double)prober->worst_ns / 1e6);
+    assert_true(prober->n > 50);
+    assert_int_equal(prober->n_failed, 0);
+    assert_true(prober->worst_ns < 100 * HEARTH_NS_PER_MS);
+}
+
+static void drop_behind_reader(const char *from)
+{
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY + 1, &err), HEARTH_OK);
+    struct long_reader slow = {.from = from};
+    (void)snprintf(slow.url, sizeof slow.url, "%s", fix.url);
+    struct prober reader, writer, other;
+    assert_int_equal(pthread_create(&slow.thread, NULL, read_for_five_seconds, &slow), 0);
+    (void)usleep(300000);
+    start_probe(&reader, &fix, "SELECT count(*) FROM hearth_data.profile");
+    start_probe(
+        &writer, &fix,
+        "INSERT INTO hearth_data.profile_20241005 SELECT 1, 1, 1728086400000000001, 1, 1, 1,"
+        " 1, 0, '{}', '', '{}', NULL");
+    start_probe(&other, &fix,
+                "SELECT count(*) FROM hearth_data.profile WHERE ts >= 1728086400000000000");
+    int64_t from_ns = hearth_clock_mono_ns();
+    int n_calls = 1;
+    enum hearth_status status;
+    while ((status = hearth_partitions_drop(fix.store, &fix.pg, "profile", DAY, &err)) ==
+               HEARTH_UNAVAILABLE &&
+           n_calls < 100) {
+        n_calls++;
+        (void)usleep(100000);
+    }
+    print_message("  dropped after %.1f s and %d calls\n",
+                  (double)(hearth_clock_mono_ns() - from_ns) / 1e9, n_calls);
+    assert_int_equal(status, HEARTH_OK);
+    check_probe(&reader, "readers of all days");
+    check_probe(&writer, "writers of the next day");
+    check_probe(&other, "readers of the next day");
+    assert_int_equal(n_leaves(&fix), 0);
+    (void)pthread_join(slow.thread, NULL);
+    close_fixture(&fix);
+}
+
+static void nobody_waits_while_a_leaf_goes_behind_a_reader_of_all_days(void **state)
+{
+    (void)state;
+    drop_behind_reader("profile");
+}
+
+static void nobody_waits_while_a_leaf_goes_behind_a_reader_of_another_day(void **state)
+{
+    (void)state;
+    drop_behind_reader("profile WHERE ts >= 1728086400000000000");
+}
+
+static void nobody_waits_while_a_long_reader_holds_the_leaf_itself(void **state)
+{
+    (void)state;
+    drop_behind_reader(LEAF);
+}
+
+static void push_into_the_day(struct fixture *fix)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct store_push *push =
+        store_push_make(fix->store, &g_world, "api", DAY * HEARTH_NS_PER_DAY + 5, 10, 0, &err);
+    if (push == NULL) {
+        fail_msg("%s", err.msg);
+    }
+    store_push_submit(push);
+    assert_true(store_push_wait(push));
+    if (push->status != HEARTH_OK) {
+        fail_msg("%s", push->err.msg);
+    }
+    store_push_free(push);
+}
+
+/* Both the server that dropped it and one that was not told. */
+static void a_push_into_a_dropped_day_makes_its_leaf_again(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    push_into_the_day(&fix);
+    drop_ok(&fix);
+    push_into_the_day(&fix);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.profile"), 1);
+    struct fixture other = {.store = store_open_url(fix.url, NULL)};
+    assert_true(store_wait_ready(other.store));
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_partitions_drop(other.store, &fix.pg, "profile", DAY, &err), HEARTH_OK);
+    push_into_the_day(&fix);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.profile"), 1);
+    store_close_soon(other.store);
+    close_fixture(&fix);
+}
+
+/* While the old leaf still has the bounds: the push waits for it rather than fail. */
+static void a_push_into_a_day_that_is_going_waits_for_it(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    pg_cluster_run(fix.url, "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF);
+    hearth_partitions_forget(fix.store, DAY);
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY, &err), HEARTH_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "being dropped"));
+    drop_ok(&fix);
+    push_into_the_day(&fix);
+    close_fixture(&fix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_leaf_goes_and_others_stay),
+        cmocka_unit_test(goes_on_from_wherever_it_was_left),
+        cmocka_unit_test(a_detach_that_was_interrupted_is_finalized_also_of_another_leaf),
+        cmocka_unit_test(nobody_waits_while_a_leaf_goes_behind_a_reader_of_all_days),
+        cmocka_unit_test(nobody_waits_while_a_leaf_goes_behind_a_reader_of_another_day),
+        cmocka_unit_test(nobody_waits_while_a_long_reader_holds_the_leaf_itself),
+        cmocka_unit_test(a_push_into_a_dropped_day_makes_its_leaf_again),
+        cmocka_unit_test(a_push_into_a_day_that_is_going_waits_for_it),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
