@@ -25,12 +25,13 @@
  * Look-ups always go by index: what they cost must depend on what is asked, not on how large the
  * tables are or when they were analyzed.
  */
-#define SQL_BEGIN                                                                   \
-    "BEGIN ISOLATION LEVEL READ COMMITTED;"                                         \
-    "SET LOCAL idle_in_transaction_session_timeout = 10000;"                        \
-    "SET LOCAL lock_timeout = 15000;"                                               \
-    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"            \
-    "UPDATE hearth_data.catalog_clock SET version = version + 1 RETURNING version;" \
+#define SQL_BEGIN                                                                          \
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"                                                \
+    "SET LOCAL idle_in_transaction_session_timeout = 10000;"                               \
+    "SET LOCAL lock_timeout = 15000;"                                                      \
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"                   \
+    "SET LOCAL jit = off;"                                                                 \
+    "UPDATE hearth_data.catalog_clock SET version = version + 1 RETURNING version, epoch;" \
     "SET LOCAL enable_seqscan = off;"
 
 /* ---- tenants ---- */
@@ -266,21 +267,23 @@ static void append_column(struct hearth_buf *sql, const struct hearth_group *gro
  * The hours of all items, and COMMIT: the end of every transaction, and but for its begin all of
  * one in which only hours are new. Only numbers, so that they can stand in the text and the whole
  * is one message. Another server may know an hour already, and several items of a group may have
- * it.
+ * it. A series that is gone gets no hour: the epoch tells (must_start_over).
  */
 static void append_hours(struct hearth_buf *sql, const struct hearth_group *group)
 {
     hearth_buf_cstr(sql,
                     "INSERT INTO hearth_data.series_hour (service_id, hour, series_id, tenant_id,"
-                    " version) SELECT s, h, i, t, (SELECT version FROM hearth_data.catalog_clock)"
+                    " version) SELECT u.s, u.h, u.i, u.t, (SELECT version FROM"
+                    " hearth_data.catalog_clock)"
                     " FROM unnest(");
     for (int column = 0; column < 4; column++) {
         append_column(sql, group, column);
     }
-    hearth_buf_cstr(sql, ") u (s, h, i, t) ON CONFLICT DO NOTHING; COMMIT");
+    hearth_buf_cstr(sql, ") u (s, h, i, t) JOIN hearth_data.series e ON e.service_id = u.s AND"
+                         " e.series_id = u.i ON CONFLICT DO NOTHING; COMMIT");
 }
 
-/* Run the script; group->version is the clock's if the script reads it. */
+/* Run the script; group->version and epoch are the clock's if the script reads it. */
 static enum hearth_status run_script(struct hearth_group *group, struct hearth_buf *sql)
 {
     hearth_buf_byte(sql, '\0');
@@ -295,7 +298,8 @@ static enum hearth_status run_script(struct hearth_group *group, struct hearth_b
             return HEARTH_OK;
         }
         if (PQntuples(result) == 1 &&
-            !hearth_str_to_i64(hearth_pg_str(result, 0, 0), &group->version)) {
+            (!hearth_str_to_i64(hearth_pg_str(result, 0, 0), &group->version) ||
+             !hearth_str_to_i64(hearth_pg_str(result, 0, 1), &group->epoch))) {
             group->version = 0;
         }
         PQclear(result);
@@ -318,6 +322,14 @@ static enum hearth_status ensure_days(struct hearth_group *group)
     return HEARTH_OK;
 }
 
+static void forget_days(struct hearth_group *group)
+{
+    for (size_t i = 0; i < group->n; i++) {
+        hearth_partitions_forget(group->catalog->store,
+                                 hearth_day_of(group->items[i]->hour * HEARTH_NS_PER_HOUR));
+    }
+}
+
 static bool only_hours_are_new(const struct hearth_group *group)
 {
     for (size_t i = 0; i < group->n; i++) {
@@ -329,17 +341,21 @@ static bool only_hours_are_new(const struct hearth_group *group)
 }
 
 /*
- * True when ids in memory are not those of this database any more; all have to be asked for then.
+ * True when ids in memory may not be those of this database any more; all have to be asked for
+ * then. The transaction holds, or held, the clock's lock: its epoch is the one it was written in.
  */
 static bool must_start_over(struct hearth_group *group, int64_t newest)
 {
-    if (!hearth_catalog_went_back(group->catalog, newest + 1, group->version)) {
-        return false;
+    hearth_catalog_saw_epoch(group->catalog, group->epoch);
+    bool stale = hearth_catalog_went_back(group->catalog, newest + 1, group->version);
+    for (size_t i = 0; i < group->n && !stale; i++) {
+        stale = group->items[i]->has_ids && group->items[i]->epoch != group->epoch;
     }
     for (size_t i = 0; i < group->n; i++) {
-        group->items[i]->has_ids = false;
+        group->items[i]->has_ids = group->items[i]->has_ids && !stale;
+        group->items[i]->epoch = group->epoch;
     }
-    return true;
+    return stale;
 }
 
 static enum hearth_status write_hours(struct hearth_group *group, struct hearth_buf *sql)
@@ -391,7 +407,7 @@ static enum hearth_status insert_on(void *context,
         status = write_hours(group, &sql);
         if (status == HEARTH_OK && must_start_over(group, newest)) {
             *ret_fault = HEARTH_PG_FAULT_RETRY;
-            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the catalogue went back in time; retry");
+            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "series may be gone; retry");
         }
     }
     if (status == HEARTH_OK) {
@@ -401,6 +417,9 @@ static enum hearth_status insert_on(void *context,
     }
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
         /* Somebody wrote without the clock (a restore by hand): the next attempt finds it. */
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+    } else if (*ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
+        forget_days(group); /* retention dropped one: the next attempt makes it again */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     }
     hearth_buf_release(&sql);
