@@ -11,9 +11,16 @@
  * Locks and what they guard:
  *   rw        tenants, n_tenants, cap_tenants, by_name, by_id, is_partial and the indexes: write to
  *             change, read to use
- *   refresh   n_started, n_done, n_failed, failed_err, refreshing; version belongs to the
- *             refreshing thread
+ *   refresh   n_started, n_done, n_failed, failed_err, refreshing; version and loaded_epoch belong
+ *             to the refreshing thread
  *   writers   first, last, writing
+ *
+ * Epoch. Rows are only ever added, until retention or a deletion removes some: that raises the
+ * epoch of the clock row. What is in memory of an older epoch may name what is gone. The read half
+ * then loads everything anew; the write half forgets the ids of series, and a transaction that
+ * relies on ids looked up in another epoch than its own (it holds the clock's lock, so its epoch
+ * cannot change) asks for them again. What needs no transaction at all, a known series in a known
+ * hour, is noticed by the next refresh: at most half a minute later.
  */
 #ifndef HEARTH_STORE_CATALOG_H
 #define HEARTH_STORE_CATALOG_H
@@ -37,7 +44,8 @@ struct hearth_catalog_item {
     const struct hearth_series_key *series;
     struct hearth_hash128 cache_key;
     int32_t hour;
-    bool has_ids; /* they are known already, only the hour is new */
+    bool has_ids;  /* they are known already, only the hour is new */
+    int64_t epoch; /* of the catalogue when that was looked up, and when it was written */
     struct hearth_series_ids ids;
 };
 
@@ -60,7 +68,8 @@ struct hearth_catalog {
     uint64_t n_done, n_failed;    /* number of the latest that ended well, ended badly */
     struct hearth_err failed_err; /* of n_failed */
     bool refreshing;
-    int64_t version;
+    int64_t version, loaded_epoch;
+    int32_t trimmed_hour; /* under rw: activity before it is forgotten */
 
     pthread_mutex_t writers;
     pthread_cond_t written;
@@ -68,6 +77,7 @@ struct hearth_catalog {
     bool writing;
 
     _Atomic int64_t newest;     /* highest committed version that either half saw */
+    _Atomic int64_t epoch;      /* that the ids in `series` are of */
     _Atomic bool must_load_all; /* the database went back in time */
 };
 
@@ -84,6 +94,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *s
                                                           hearth_with_pg_fn *fn,
                                                           void *context,
                                                           struct hearth_err *err);
+
+/*
+ * The same for statements that only read what was committed before the call: on the replica when
+ * there is one and it is up to date (replica.c). ABORTED when it gave up after rows were delivered.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
+                                                               struct hearth_cancel *cancel,
+                                                               hearth_with_pg_fn *fn,
+                                                               void *context,
+                                                               struct hearth_err *err);
 
 /* Write lock on catalog->rw; gives up when the request does. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
@@ -109,6 +129,8 @@ void hearth_catalog_forget(struct hearth_catalog *catalog);
  * loads all.
  */
 bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, int64_t version);
+/* The epoch was read: ids in memory are forgotten when they are of another. */
+void hearth_catalog_saw_epoch(struct hearth_catalog *catalog, int64_t epoch);
 /* A version is known to be committed. */
 void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version);
 

@@ -54,7 +54,7 @@ struct hearth_group {
     enum hearth_pg_fault *ret_fault;
     struct hearth_err *err;
     struct hearth_arena arena;
-    int64_t version;
+    int64_t version, epoch;
     struct hearth_group_links *links;
     struct hearth_group_rows tables[HEARTH_GROUP_N_TABLES];
     int32_t *pair_ids; /* of all series, one after the other */

@@ -5,7 +5,8 @@
  * order: once the clock says v, every row of version <= v is visible, for good. A refresh reads the
  * clock and then, table by table, the rows between the version it knows and v; that nothing is new
  * costs one round trip. A refresh that fails half-way has added rows without moving the version;
- * the next one adds them again, which changes nothing.
+ * the next one adds them again, which changes nothing. When the clock's epoch is another (catalog.h),
+ * or a series returns that had lost all its hours here, everything is loaded anew.
  *
  * Hours are the mass (series times hours of the retention), so they come as one array per tenant
  * and hour instead of a row each; what PostgreSQL needs to gather them is bounded by work_mem.
@@ -22,9 +23,11 @@ struct load {
     struct hearth_catalog *catalog;
     struct hearth_cancel *cancel;
     struct hearth_pg *pg;
-    int64_t from, upto;        /* versions above from, up to upto */
+    int64_t from, upto; /* versions above from, up to upto */
+    int64_t epoch;
     struct hearth_arena arena; /* of one row */
     bool changed;
+    bool lacks_series; /* an hour came of one that the index does not have (any more) */
 };
 
 /* Apply one row to the indexes; the write lock is held. */
@@ -129,7 +132,9 @@ apply_hour(struct load *load, const PGresult *rows, int row, struct hearth_err *
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 2, &load->arena, &series_ids, &n, err));
     for (size_t i = 0; i < n; i++) {
         enum hearth_status status = hearth_label_index_add_hour(index, series_ids[i], hour);
-        if (status != HEARTH_NOT_FOUND) { /* hours of a series that somebody deleted say nothing */
+        if (status == HEARTH_NOT_FOUND) { /* trimmed; or deleted, then its hours say nothing */
+            load->lacks_series = true;
+        } else {
             HEARTH_TRY(outcome(status, "series", series_ids[i], err));
         }
     }
@@ -227,11 +232,12 @@ static enum hearth_status
 read_clock(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(load->pg, "SELECT version FROM hearth_data.catalog_clock", NULL,
-                              load->cancel, &rows, ret_fault, err));
+    HEARTH_TRY(hearth_pg_exec(load->pg, "SELECT version, epoch FROM hearth_data.catalog_clock",
+                              NULL, load->cancel, &rows, ret_fault, err));
     enum hearth_status status = HEARTH_OK;
     if (PQntuples(rows) == 1) {
         load->upto = hearth_pg_i64(rows, 0, 0);
+        load->epoch = hearth_pg_i64(rows, 0, 1);
     } else {
         status =
             HEARTH_FAIL(err, HEARTH_CORRUPT, "the catalogue's clock has %d rows", PQntuples(rows));
@@ -251,6 +257,14 @@ bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, 
     return true;
 }
 
+void hearth_catalog_saw_epoch(struct hearth_catalog *catalog, int64_t epoch)
+{
+    /* First the number, then the memory: who puts something in looks at the number afterwards. */
+    if (atomic_exchange(&catalog->epoch, epoch) != epoch) {
+        hearth_series_cache_clear(catalog->series);
+    }
+}
+
 void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version)
 {
     int64_t newest = atomic_load(&catalog->newest);
@@ -260,8 +274,9 @@ void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version)
 
 static enum hearth_status start_over(struct load *load, struct hearth_err *err)
 {
-    HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "the catalogue went back in time, loading it anew",
-               "known", hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), NULL);
+    HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "loading the catalogue anew", "known",
+               hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), "epoch",
+               hearth_log_i64(load->epoch), NULL);
     HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
     hearth_catalog_forget(load->catalog);
     load->catalog->is_partial = true;
@@ -289,6 +304,7 @@ static enum hearth_status finish(struct load *load, struct hearth_err *err)
         (void)pthread_rwlock_unlock(&load->catalog->rw);
     }
     load->catalog->version = load->upto;
+    load->catalog->loaded_epoch = load->epoch;
     return HEARTH_OK;
 }
 
@@ -301,6 +317,22 @@ load_tables(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_er
     return load_hours(load, ret_fault, err);
 }
 
+/* What is new, or everything. */
+static enum hearth_status
+load_new(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    if (load->upto <= load->from) {
+        return HEARTH_OK;
+    }
+    /* Everything may take longer than a query may: a timeout would only make it start again. */
+    int64_t timeout_ms = load->pg->timeout_ms;
+    load->pg->timeout_ms = load->from == 0 ? 0 : timeout_ms;
+    load->lacks_series = false;
+    enum hearth_status status = load_tables(load, ret_fault, err);
+    load->pg->timeout_ms = timeout_ms;
+    return status;
+}
+
 static enum hearth_status load_on(void *context,
                                   struct hearth_pg *pg,
                                   enum hearth_pg_fault *ret_fault,
@@ -311,18 +343,17 @@ static enum hearth_status load_on(void *context,
     load->from = load->catalog->version;
     int64_t newest = atomic_load(&load->catalog->newest);
     HEARTH_TRY(read_clock(load, ret_fault, err));
+    hearth_catalog_saw_epoch(load->catalog, load->epoch);
     if (hearth_catalog_went_back(load->catalog, newest, load->upto) ||
-        atomic_load(&load->catalog->must_load_all)) {
+        atomic_load(&load->catalog->must_load_all) ||
+        (load->from > 0 && load->epoch != load->catalog->loaded_epoch)) {
         HEARTH_TRY(start_over(load, err));
     }
     hearth_catalog_note(load->catalog, load->upto);
-    if (load->upto > load->from) {
-        /* Everything may take longer than a query may: a timeout would only make it start again. */
-        int64_t timeout_ms = pg->timeout_ms;
-        pg->timeout_ms = load->from == 0 ? 0 : timeout_ms;
-        enum hearth_status status = load_tables(load, ret_fault, err);
-        pg->timeout_ms = timeout_ms;
-        HEARTH_TRY(status);
+    HEARTH_TRY(load_new(load, ret_fault, err));
+    if (load->lacks_series && load->from > 0) {
+        HEARTH_TRY(start_over(load, err));
+        HEARTH_TRY(load_new(load, ret_fault, err));
     }
     return finish(load, err);
 }
@@ -341,4 +372,18 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
         count_series(catalog);
     }
     return status;
+}
+
+enum hearth_status
+hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_catalog_lock(catalog, NULL, err));
+    if (hour > catalog->trimmed_hour) {
+        for (size_t i = 0; i < catalog->n_tenants; i++) {
+            hearth_label_index_trim(catalog->tenants[i].index, hour);
+        }
+        catalog->trimmed_hour = hour;
+    }
+    (void)pthread_rwlock_unlock(&catalog->rw);
+    return HEARTH_OK;
 }

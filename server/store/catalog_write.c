@@ -52,6 +52,9 @@ static void remember(struct hearth_catalog *catalog, const struct hearth_catalog
     for (size_t i = 0; i < request->n; i++) {
         const struct hearth_catalog_item *item = &request->items[i];
         hearth_series_cache_put(catalog->series, item->cache_key, item->hour, item->ids);
+        if (atomic_load(&catalog->epoch) != item->epoch) {
+            hearth_series_cache_clear(catalog->series); /* series went away since it was written */
+        }
     }
 }
 
@@ -184,10 +187,12 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_catalog *catalog = store->catalog;
     int32_t hour = hearth_hour_of(ts_ns);
+    int64_t epoch = atomic_load(&catalog->epoch); /* before anything is looked up */
     HEARTH_CLEANUP(hearth_mem_freep) struct hearth_catalog_item *items = NULL;
     size_t n_items = 0;
     for (size_t i = 0; i < n; i++) {
-        struct hearth_catalog_item item = {.tenant = tenant, .series = &keys[i], .hour = hour};
+        struct hearth_catalog_item item = {
+            .tenant = tenant, .series = &keys[i], .hour = hour, .epoch = epoch};
         HEARTH_TRY(hearth_series_cache_key(tenant, &keys[i], &item.cache_key, err));
         enum hearth_series_known known =
             hearth_series_cache_find(catalog->series, item.cache_key, hour, &item.ids);

@@ -31,6 +31,7 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
+struct hearth_replica;
 
 /*
  * Keys of transaction-level advisory locks: random, so that no other program of the database has
@@ -63,6 +64,7 @@ struct hearth_store {
     struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
+    struct hearth_replica *replica;  /* NULL: reads run on the primary */
     struct hearth_builder_thread *builder; /* started when ready, unless switched off */
 };
 
@@ -115,6 +117,10 @@ void hearth_catalog_free(struct hearth_catalog *catalog);
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
                                                             struct hearth_cancel *cancel,
                                                             struct hearth_err *err);
+
+/* Forget activity before the hour, in all label indexes: its leaves are gone. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_err *err);
 
 /* ---- partitions.c ---- */
 HEARTH_MUST_CHECK enum hearth_status
