@@ -1,0 +1,179 @@
+/*
+ * instructions.c -- a fixed piece of each hot path, for callgrind to count: instructions POOL
+ *
+ * Every step runs once to warm what a server has warm (dictionary, arenas, inflater), then ROUNDS profiles of the pool are
+ * counted; callgrind writes one file a step, named by it. Run by instructions.py, which divides and compares. Without
+ * callgrind it does the same and counts nothing.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/codec/compress.h"
+#include "hearth/format/pprof.h"
+#include "hearth/model/columns.h"
+#include "hearth/model/dict.h"
+
+#include "../bench/pool.h"
+#include "ingest_internal.h"
+
+#include <valgrind/callgrind.h>
+
+enum {
+    MAX_STACKS = 1 << 16
+};
+
+struct work {
+    struct pool pool;
+    struct hearth_inflater *inflater;
+    struct hearth_dict_writer *dict;
+    struct hearth_arena keep, scratch;
+    uint32_t n; /* profiles */
+    struct hearth_str *bodies;
+    struct hearth_buf *raw;
+    struct hearth_profile *profiles;
+    struct hearth_stack_keys *keys;
+    uint32_t **ids;
+    struct hearth_push_row *rows;
+    int64_t *acc;
+};
+
+static struct hearth_err g_err = HEARTH_ERR_INIT;
+
+static void must(enum hearth_status status)
+{
+    if (status != HEARTH_OK) {
+        (void)fprintf(stderr, "instructions: %s\n", g_err.msg);
+        exit(1);
+    }
+}
+
+static void *array(struct hearth_arena *arena, size_t n, size_t size)
+{
+    void *p = hearth_arena_calloc(arena, n, size);
+    if (p == NULL) {
+        (void)fprintf(stderr, "instructions: no memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* ---- the steps of a pushed profile, as server/engine/ingest.c takes them ---- */
+
+static void inflate_body(struct work *w, uint32_t i)
+{
+    hearth_buf_reset(&w->raw[i]);
+    must(hearth_inflate(w->inflater, HEARTH_COMPRESSION_GZIP, w->bodies[i], 64u << 20, &w->raw[i],
+                        &g_err));
+}
+
+static void scan(struct work *w, uint32_t i)
+{
+    static const struct hearth_pprof_limits limits;
+    struct hearth_pprof_notes notes = {0};
+    must(hearth_pprof_decode(hearth_buf_view(&w->raw[i]), &limits, &w->keep, &w->profiles[i],
+                             &notes, &g_err));
+}
+
+static void keys(struct work *w, uint32_t i)
+{
+    must(hearth_stack_keys_make(&w->profiles[i], &w->keep, &w->keys[i], &g_err));
+}
+
+static void resolve(struct work *w, uint32_t i)
+{
+    must(hearth_dict_writer_resolve(w->dict, &w->profiles[i], &w->keys[i], w->ids[i], &g_err));
+}
+
+/* Grouping by labels, sorting and encoding. */
+static void encode(struct work *w, uint32_t i)
+{
+    static const struct hearth_labels no_labels;
+    struct hearth_limits limits;
+    struct hearth_split split;
+    uint64_t discards[HEARTH_N_DISCARDS] = {0};
+    hearth_limits_init(&limits);
+    must(hearth_split_samples(&limits, &w->profiles[i], &no_labels, w->keys[i].skip, &w->scratch,
+                              discards, &split, &g_err));
+    must(hearth_group_encode(&w->profiles[i], &split.groups[0], w->ids[i], split.has_attrs,
+                             &w->scratch, &w->keep, discards, &w->rows[i], &g_err));
+    hearth_arena_reset(&w->scratch);
+}
+
+static void merge(struct work *w, uint32_t i)
+{
+    const struct hearth_columns *c = &w->rows[i].columns;
+    must(hearth_columns_merge(c->ids, c->vals[0], c->vals[0], true, w->acc, MAX_STACKS, &g_err));
+}
+
+/* A column that is a multiple of another: CPU time. */
+static void merge_multiple(struct work *w, uint32_t i)
+{
+    const struct hearth_columns *c = &w->rows[i].columns;
+    must(hearth_columns_merge(c->ids, c->vals[1], c->vals[0], false, w->acc, MAX_STACKS, &g_err));
+}
+
+static const struct step {
+    const char *name;
+    void (*run)(struct work *work, uint32_t profile);
+} STEPS[] = {
+    {"inflate", inflate_body},
+    {"scan", scan},
+    {"keys", keys},
+    {"resolve", resolve},
+    {"encode", encode},
+    {"merge", merge},
+    {"merge_multiple", merge_multiple},
+};
+
+static void prepare(const char *path, struct work *w)
+{
+    pool_open(path, &w->pool);
+    hearth_arena_init(&w->keep, 0);
+    hearth_arena_init(&w->scratch, 0);
+    w->inflater = hearth_inflater_new();
+    w->dict = hearth_dict_writer_new();
+    w->n = w->pool.head->n_profiles;
+    w->bodies = array(&w->keep, w->n, sizeof w->bodies[0]);
+    w->raw = array(&w->keep, w->n, sizeof w->raw[0]);
+    w->profiles = array(&w->keep, w->n, sizeof w->profiles[0]);
+    w->keys = array(&w->keep, w->n, sizeof w->keys[0]);
+    w->ids = array(&w->keep, w->n, sizeof w->ids[0]);
+    w->rows = array(&w->keep, w->n, sizeof w->rows[0]);
+    w->acc = array(&w->keep, MAX_STACKS, sizeof w->acc[0]);
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct pool_entry *entry = pool_entry(&w->pool, 0, i);
+        size_t n = entry->n_bytes + POOL_TAIL_BYTES;
+        char *body = array(&w->keep, n, 1);
+        memcpy(body, w->pool.bytes + entry->offset, entry->n_bytes);
+        pool_tail(&w->pool, entry, 1, (unsigned char *)body + entry->n_bytes);
+        w->bodies[i] = hearth_str_n(body, n);
+        w->ids[i] = array(&w->keep, entry->n_samples, sizeof w->ids[i][0]);
+        hearth_buf_init(&w->raw[i], 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct work work;
+    if (argc != 2) {
+        (void)fprintf(stderr, "instructions POOL\n");
+        return 2;
+    }
+    prepare(argv[1], &work);
+    for (size_t s = 0; s < sizeof STEPS / sizeof STEPS[0]; s++) {
+        for (uint32_t i = 0; i < work.n; i++) {
+            STEPS[s].run(&work, i);
+        }
+        CALLGRIND_ZERO_STATS;
+        CALLGRIND_TOGGLE_COLLECT;
+        for (uint32_t i = 0; i < work.n; i++) {
+            STEPS[s].run(&work, i);
+        }
+        CALLGRIND_TOGGLE_COLLECT;
+        CALLGRIND_DUMP_STATS_AT(STEPS[s].name);
+    }
+    uint64_t n_samples = 0;
+    for (uint32_t i = 0; i < work.n; i++) {
+        n_samples += work.rows[i].columns.n;
+    }
+    (void)printf("%u profiles, %llu samples\n", work.n, (unsigned long long)n_samples);
+    return 0;
+}
