@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick] [--json FILE] [--build DIR]
+bench.py [--quick | --sets 20k,200k,2m | --hard] [--json FILE] [--build DIR]
 
-One table (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
+Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
 cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
 medians. Every server and database is a private one below a temporary directory, on loopback.
 """
@@ -11,25 +11,15 @@ medians. Every server and database is a private one below a temporary directory,
 import argparse
 import json
 import os
-import pathlib
 import re
 import statistics
 import subprocess
-import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVICES, PODS, PROFILES = 10, 8, 240
-TICK = os.sysconf("SC_CLK_TCK")
+from measure import ROOT, PROFILES, Running, Setting, say
 
-# Recorded Go CPU profiles whose stacks are resampled: the shared ones when they are there, else our own.
-SHARED_SEEDS = [
-    "pprof/go-cpu-gdu-v1.pb.gz",
-    "pprof/go-cpu-concourse-60-deep.pb.gz",
-    "pprof/go-cpu-label-grpcmethod.pb.gz",
-    "pprof/go-cpu-prometheus-server-12k-samples.pb.gz",
-    "pprof/go-cpu-go-compiler-12k-samples.pb.gz",
-]
+PODS = 8
+
 LABEL_QUERIES = [
     ("select", '{service_name="service-042"}', ""),
     ("values", '{service_name="service-042"}', "pod"),
@@ -39,53 +29,12 @@ LABEL_QUERIES = [
     ("select", '{service_name="service-042", pod=~".*(1|3)[0-9]$"}', ""),
     ("select", '{pod=~".*[13]7$"}', ""),
 ]
-OWN_SEEDS = ["tests/golden/pprof/go-cpu-labels.pb.gz"]
 
 
-def process_cpu(pid, with_children=False):
-    """Seconds of CPU; with those of children that have ended."""
-    with open("/proc/%d/stat" % pid) as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return sum(int(n) for n in fields[11 : 15 if with_children else 13]) / TICK
-
-
-def cluster_cpu(postmaster):
-    total = process_cpu(postmaster, True)
-    for entry in os.listdir("/proc"):
-        try:
-            if entry.isdigit():
-                with open("/proc/%s/stat" % entry) as f:
-                    if int(f.read().rsplit(")", 1)[1].split()[1]) == postmaster:
-                        total += process_cpu(int(entry))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return total
-
-
-def resident_mib(pid):
-    with open("/proc/%d/status" % pid) as f:
-        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
-
-
-def say(text):
-    print("bench: " + text, file=sys.stderr, flush=True)
-
-
-class Bench:
+class Bench(Setting):
     def __init__(self, options):
-        self.options = options
-        self.bin = pathlib.Path(options.build).resolve() / "bin"
+        super().__init__(options)
         self.rows, self.numbers = [], {}
-        os.environ["HEARTHD"] = str(self.bin / "hearthd")
-        sys.path.insert(0, str(ROOT / "tests" / "integration"))
-        import server
-
-        self.server_module = server
-        self.directory = server.temporary_directory()
-        self.pool = os.path.join(self.directory, "pool")
-        shared = [server.SHARED / name for name in SHARED_SEEDS]
-        self.has_shared = all(path.exists() for path in shared)
-        self.seeds = shared if self.has_shared else [ROOT / name for name in OWN_SEEDS]
 
     # ---- the table ----
 
@@ -111,16 +60,6 @@ class Bench:
 
     # ---- helpers ----
 
-    def tool(self, name, *arguments):
-        done = subprocess.run([str(self.bin / name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            raise SystemExit("bench: %s failed" % name)
-        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-    def cpu(self):
-        """(hearthd, PostgreSQL) in microseconds."""
-        return 1e6 * process_cpu(self.server.process.pid), 1e6 * cluster_cpu(self.postmaster)
-
     def stages(self):
         text = self.server.http("GET", "/metrics")[2].decode()
         found = re.findall(r'hearth_ingest_cpu_nanoseconds_total\{stage="(\w+)"\} (\d+)', text)
@@ -134,11 +73,11 @@ class Bench:
     def push(self, how, in_flight, seconds, rate=0):
         """What one push cost, in microseconds of CPU, and what the generator saw."""
         stages, batches = self.stages()
-        hearthd, postgres = self.cpu()
+        hearthd, postgres = self.running.cpu()
         seen = self.tool("bench_load", how, self.target(), self.pool, PODS, in_flight, seconds, rate)[0]
         if seen["failed"]:
             say("%d pushes failed: %s" % (seen["failed"], seen["error"]))
-        hearthd_after, postgres_after = self.cpu()
+        hearthd_after, postgres_after = self.running.cpu()
         stages_after, batches_after = self.stages()
         n = seen["ok"]
         seen["stages"] = {name: (us - stages.get(name, 0)) / n for name, us in stages_after.items()}
@@ -160,7 +99,7 @@ class Bench:
             floors.append(self.tool("bench_floor", self.pool, 1)[0])
             pushes.append(self.push("push", 128, seconds))
         http = self.push("http", 16, seconds)
-        self.numbers["rss under load"] = resident_mib(self.server.process.pid)
+        self.numbers["rss under load"] = self.running.rss()
 
         def middle(get):
             return statistics.median(get(floor, push) for floor, push in zip(floors, pushes))
@@ -209,23 +148,10 @@ class Bench:
     # ---- queries ----
 
     def ask(self, what, method, fields, floor=None, goal=""):
-        import wire
-
-        request = wire.encode(fields)
-        size = len(self.server.grpc_bytes(method, request)[0])
-        for _ in range(2):
-            self.server.grpc_bytes(method, request)
-        walls, began = [], time.monotonic()
-        before = self.cpu()
-        least = 0.4 if self.options.quick else 1.2
-        while len(walls) < 5 or (time.monotonic() - began < least and len(walls) < 200):
-            start = time.monotonic()
-            self.server.grpc_bytes(method, request)
-            walls.append(1000 * (time.monotonic() - start))
-        after = self.cpu()
-        hearthd, postgres = ((b - a) / 1000 / len(walls) for a, b in zip(before, after))
-        self.row(what, statistics.median(walls), "ms", floor, goal,
-                 note="best %.1f; CPU %.1f + PostgreSQL %.1f; answer %.0f KB" % (min(walls), hearthd, postgres, size / 1024))
+        seen = self.running.ask(method, fields, 0.4 if self.options.quick else 1.2)
+        self.row(what, seen["ms"], "ms", floor, goal,
+                 note="best %.1f; CPU %.1f + PostgreSQL %.1f; answer %.0f KB"
+                 % (seen["best_ms"], seen["hearthd_ms"], seen["postgres_ms"], seen["bytes"] / 1024))
 
     def queries(self):
         import questions
@@ -290,9 +216,9 @@ class Bench:
             ("ProfileTypes over HTTP/1.1 JSON, CPU of a call", "post", "/querier.v1.QuerierService/ProfileTypes", 16, ""),
         ):
             say(what)
-            before = self.cpu()
+            before = self.running.cpu()
             seen = self.tool("bench_load", how, self.target(), path, in_flight, seconds)[0]
-            after = self.cpu()
+            after = self.running.cpu()
             self.row(what, (after[0] - before[0]) / seen["ok"], "us", floor, goal,
                      note="%.0f/s; PostgreSQL %.1f us; p99 %.1f ms"
                      % (seen["ok"] / seen["seconds"], (after[1] - before[1]) / seen["ok"], seen["p99_ms"]))
@@ -307,41 +233,57 @@ class Bench:
                          "<= 1 ms", 3, note="%s answers" % found[4])
 
     def run(self):
-        quick = self.options.quick
-        say("making profiles from %s recordings" % ("the shared" if self.has_shared else "our own"))
-        self.tool("bench_make_pool", self.pool, SERVICES, 60 if quick else PROFILES, *self.seeds)
-        self.server = self.server_module.Server(directory=self.directory)
-        self.postmaster = self.server.postmaster_pid()
+        self.make_pool(60 if self.options.quick else PROFILES)
+        self.running = Running(self, self.directory)
+        self.server = self.running.server
         time.sleep(1)
-        idle = resident_mib(self.server.process.pid)
+        idle = self.running.rss()
         self.ingest()
         self.row("resident memory of hearthd: idle", idle, "MiB")
         self.row("resident memory of hearthd: after ingest under load", self.numbers["rss under load"], "MiB")
         self.disk()
         self.small_calls()
         self.queries()
-        self.row("resident memory of hearthd: after the queries", resident_mib(self.server.process.pid), "MiB")
+        self.row("resident memory of hearthd: after the queries", self.running.rss(), "MiB")
         self.label_index()
         self.server.terminate()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers there")
-    parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
-    bench = Bench(parser.parse_args())
-    began = time.monotonic()
+def classic(bench):
     bench.run()
     body = bench.numbers["bodies"]
     print("Profiles: %.1f KB gz, %.0f KB plain, %.0f samples, resampled from %s recordings; %d processors, load %.1f.\n"
           % (body["gz_bytes"] / 1000, body["raw_bytes"] / 1000, body["samples"],
              "shared" if bench.has_shared else "our own small", os.cpu_count(), os.getloadavg()[0]))
     bench.print_table()
+    return bench.numbers
+
+
+def whole_fleets(bench):
+    import sets
+
+    names = bench.options.sets.split(",")
+    unknown = [name for name in names if name not in sets.SCALES]
+    if unknown:
+        raise SystemExit("bench: no set is called %s; there are %s" % (unknown[0], ", ".join(sets.SCALES)))
+    numbers = sets.Sets(bench, names).run()
+    print(sets.report(numbers))
+    return {"sets": numbers}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
+    parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers there")
+    parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
+    bench = Bench(parser.parse_args())
+    began = time.monotonic()
+    numbers = whole_fleets(bench) if bench.options.sets else classic(bench)
     say("%.0f s" % (time.monotonic() - began))
     if bench.options.json:
         with open(bench.options.json, "w") as f:
-            json.dump(bench.numbers, f, indent=1)
+            json.dump(numbers, f, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,275 @@
+"""Three sizes of one fleet, in each state that background work brings data into: `./dev bench --sets 20k,200k,2m`.
+
+The fleet (storage design, section 1): `focus`, 10 pods for 7 days; `wide`, 200 pods for 24 hours; 1,790 other series for the
+last hour, in 30 services. At 2 million profiles each pod is profiled every 15 s, at 200 and 20 thousand ten and a hundred
+times as seldom: the questions and the number of series stay, the rows they read grow. `focus` and `wide` have a canary
+in another namespace, profiled a fortieth as often: without it, "all pods of the namespace" would be the whole service.
+
+States, each entered by a restart with other options, and waited for:
+  raw        no builder: every profile is a row
+  rolled     blocks and packed totals are built; rows are what they were
+  compacted  all closed hours are segments
+"""
+
+import shutil
+import time
+
+from measure import Running, say
+
+SCALES = {"20k": 100, "200k": 10, "2m": 1}
+DAY, HOUR, MINUTE = 86400, 3600, 60
+MERGE = "querier.v1.QuerierService/SelectMergeStacktraces"
+SERIES = "querier.v1.QuerierService/SelectSeries"
+EXPLAIN = "hearth.v1.QueryService/Explain"
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+OFFSET = 137  # seconds before the end of the data at which questions end, so that nothing is aligned to a block
+OPTIONS = ("--retain-raw=30d", "--retain-10m=30d")
+STATES = {
+    "raw": ("--builder=false",),
+    "rolled": ("--compaction=false", "--builder-interval=1s"),
+    "compacted": ("--builder-interval=1s", "--compact-after=1m"),
+}
+TABLES = ("profile", "profile_late", "segment", "dict_chunk", "roll_10m", "roll_1h", "roll_1d", "hour_totals", "series_hour")
+
+PODS10, PODS200 = '{service_name="focus", namespace="production"}', '{service_name="wide", namespace="production"}'
+# name: (method, selector, seconds, goal in ms at 2 million, profiles per step of all pods, seconds a step of the answer, by)
+QUESTIONS = {
+    "10 pods, 15 min": (MERGE, PODS10, 15 * MINUTE, None, 10),
+    "10 pods, 1 h": (MERGE, PODS10, HOUR, 5, 10),
+    "10 pods, 24 h": (MERGE, PODS10, DAY, 20, 10),
+    "10 pods, 7 d": (MERGE, PODS10, 7 * DAY, 40, 10),
+    "200 series, 15 min": (MERGE, PODS200, 15 * MINUTE, 20, 200),
+    "200 series, 1 h": (MERGE, PODS200, HOUR, 40, 200),
+    "200 series, 24 h": (MERGE, PODS200, DAY, 300, 200),
+    "service of 10 pods, 7 d": (MERGE, '{service_name="focus"}', 7 * DAY, 10, 10),
+    "service of 200 pods, 24 h": (MERGE, '{service_name="wide"}', DAY, 20, 200),
+    "SelectSeries 200 x 24 h, 60 s": (SERIES, PODS200, DAY, 15, 200, 60, ()),
+    "the same, a line per pod": (SERIES, PODS200, DAY, None, 200, 60, ("pod",)),
+    "SelectSeries 10 x 7 d, 10 min": (SERIES, PODS10, 7 * DAY, 5, 10, 600, ()),
+}
+COLD = ("10 pods, 1 h", "200 series, 1 h", "10 pods, 7 d", "service of 10 pods, 7 d", "SelectSeries 10 x 7 d, 10 min")
+
+
+def streams(scale):
+    """Arguments of bench_load_set."""
+    step = 15 * scale
+    out = [
+        "focus:production:10:%d:0:%d:8" % (7 * DAY, step),
+        "focus:canary:1:%d:0:%d:8" % (7 * DAY, 40 * step),
+        "wide:production:200:%d:0:%d:9" % (DAY, step),
+        "wide:canary:1:%d:0:%d:9" % (DAY, 40 * step),
+    ]
+    for i in range(30):
+        out.append("background-%02d:production:%d:%d:0:%d:%d" % (i, 60 if i < 29 else 50, HOUR, step, i))
+    return out
+
+
+def fields(question, end):
+    method, selector, seconds, _, _, *series = QUESTIONS[question]
+    out = [(1, CPU), (2, selector), (3, 1000 * (end - OFFSET - seconds)), (4, 1000 * (end - OFFSET))]
+    if method == SERIES:
+        out += [(5, name) for name in series[1]] + [(6, float(series[0]))]
+    return method, out
+
+
+class Sets:
+    def __init__(self, setting, names):
+        self.setting, self.names, self.numbers = setting, names, {}
+
+    def run(self):
+        self.setting.make_pool()
+        for name in self.names:
+            self.numbers[name] = OneSet(self.setting, name).run()
+        return self.numbers
+
+
+class OneSet:
+    def __init__(self, setting, name):
+        self.setting, self.name, self.scale = setting, name, SCALES[name]
+        self.numbers = {"states": {}, "scale": self.scale}
+        self.step = 15 * self.scale
+
+    def run(self):
+        began = time.monotonic()
+        self.directory = self.setting.server_module.temporary_directory()
+        self.running = Running(self.setting, self.directory, *OPTIONS, *STATES["raw"])
+        self.numbers["rss_idle"] = self.running.rss()
+        self.load()
+        self.state("raw")
+        if self.enter("rolled", self.is_rolled, "close", "hearth_rollup_profiles_total"):
+            self.state("rolled")
+            if self.enter("compacted", self.is_compacted, "compact", "hearth_compacted_rows_total"):
+                self.state("compacted")
+        self.compare()
+        self.running.server.terminate()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.numbers["seconds"] = time.monotonic() - began
+        say("%s: %.0f s in all" % (self.name, self.numbers["seconds"]))
+        return self.numbers
+
+    # ---- data ----
+
+    def load(self):
+        self.end = int(time.time()) // 600 * 600
+        began = time.monotonic()
+        loaded = self.setting.tool("bench_load_set", self.running.server.postgres_url(), self.setting.pool, self.end,
+                                   *streams(self.scale))
+        seconds = time.monotonic() - began
+        self.n_rows = sum(line["rows"] for line in loaded)
+        self.n_samples = sum(line["samples"] for line in loaded)
+        self.floor_us = {line["service"]: line["merge_us"] for line in loaded if line["namespace"] == "production"}
+        self.numbers.update(
+            rows=self.n_rows, samples=self.n_samples, load_seconds=seconds,
+            column_bytes=sum(line["bytes"] for line in loaded) / self.n_rows,
+            merge_us={name: self.floor_us[name] for name in ("focus", "wide")},
+        )
+        say("%s: %d profiles, %.0f M samples, loaded in %.0f s" % (self.name, self.n_rows, self.n_samples / 1e6, seconds))
+
+    def sizes(self):
+        """Bytes of tables with their leaves; of profile without its indexes as well."""
+        found = self.running.server.sql(
+            "SELECT coalesce(p.relname, c.relname), sum(pg_total_relation_size(c.oid)), sum(pg_indexes_size(c.oid))"
+            " FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent"
+            " WHERE c.relkind = 'r' AND c.relnamespace = 'hearth_data'::regnamespace GROUP BY 1"
+        )
+        sizes = {name: int(total) for name, total, _ in found}
+        sizes["profile indexes"] = sum(int(index) for name, _, index in found if name == "profile")
+        return sizes
+
+    # ---- states ----
+
+    def is_rolled(self):
+        done = self.running.metric("hearth_rollup_profiles_total") or 0
+        services = int(self.running.server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE built_to >= %d" %
+                                               (self.end * 10**9))[0][0])
+        return done, services >= 32 and (self.running.metric("hearth_rollup_lag_nanoseconds") or 0) == 0
+
+    def is_compacted(self):
+        done = self.running.metric("hearth_compacted_rows_total") or 0
+        hour = self.end // HOUR * HOUR
+        waiting = self.running.server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE compacted_to < %d" % (hour * 10**9))
+        return done, int(waiting[0][0]) == 0 and done > 0
+
+    def enter(self, name, condition, step, counter):
+        """Restart in the state, wait until it is reached; what that cost. False when nothing moves for a minute."""
+        say("%s: waiting for state %s" % (self.name, name))
+        time.sleep(max(0, self.end + 62 - time.time()))  # the grace of the last bucket
+        self.running.restart(*OPTIONS, *STATES[name])
+        before, began = self.running.cpu(), time.monotonic()
+        last, moved, reached = -1, began, False
+        while not reached:
+            time.sleep(0.2)
+            done, reached = condition()
+            if done != last:
+                last, moved = done, time.monotonic()
+            if time.monotonic() - moved > 60:
+                say("%s: state %s is not reached; %d rows are done" % (self.name, name, done))
+                return False
+        seconds = time.monotonic() - began
+        after = self.running.cpu()
+        n = self.running.metric(counter) or 1
+        self.numbers["to " + name] = {
+            "seconds": seconds, "rows": n,
+            "builder_us": (self.running.metric("hearth_builder_cpu_nanoseconds_total", step=step) or 0) / 1000 / n,
+            "hearthd_us": (after[0] - before[0]) / n, "postgres_us": (after[1] - before[1]) / n,
+            "rss": self.running.rss(),
+        }
+        return True
+
+    def state(self, name):
+        say("%s: measuring state %s" % (self.name, name))
+        self.running.server.sql("VACUUM (ANALYZE)")  # what autovacuum does to a closed leaf sooner or later
+        numbers = {"sizes": self.sizes(), "questions": {}, "cold": {}}
+        for question in QUESTIONS:
+            method, request = fields(question, self.end)
+            one = self.running.ask(method, request, seconds=0.6, least=3)
+            seconds, goal, pods = QUESTIONS[question][2:5]
+            one["profiles"] = pods * seconds // self.step
+            one["goal"] = goal
+            if method == MERGE:
+                one["floor_ms"] = one["profiles"] * self.floor_us["focus" if pods == 10 else "wide"] / 1000
+            one["plan"] = self.plan(method, request)
+            numbers["questions"][question] = one
+        numbers["rss"] = self.running.rss()
+        options = (*OPTIONS, "--builder=false")
+        for question in COLD:
+            self.running.restart(*options, evict=True)
+            numbers["cold"][question] = self.running.ask_once(*fields(question, self.end))
+        self.running.restart(*options)
+        numbers["rss_idle"] = self.running.rss()
+        self.numbers["states"][name] = numbers
+
+    def plan(self, method, request):
+        """Rows and bytes by source, by Explain; None where the server has no answer."""
+        import wire
+
+        try:
+            answer = self.running.server.call(EXPLAIN, [pair for pair in request if pair[0] <= 4] +
+                                              [(5, 2 if method == SERIES else 1)] +
+                                              ([(6, 60.0)] if method == SERIES else []))
+        except self.setting.server_module.RpcError:
+            return None
+        out = {}
+        for raw in answer.get(6, []):
+            total = wire.decode(raw)
+            out[SOURCES[total[1][0]]] = {"rows": total.get(2, [0])[0], "bytes": total.get(3, [0])[0]}
+        return out
+
+    def compare(self):
+        """The same question has one answer in all states."""
+        for question in QUESTIONS:
+            digests = {state: n["questions"][question]["digest"] for state, n in self.numbers["states"].items()}
+            if len(set(digests.values())) > 1:
+                say("%s: ANSWERS DIFFER: %s: %s" % (self.name, question, digests))
+                self.numbers.setdefault("differ", []).append(question)
+
+
+SOURCES = ("?", "profile", "late", "segment", "hour_totals", "roll_10m", "roll_1h", "roll_1d")
+
+
+# ---- the report ----
+
+def number(value, digits=1):
+    return "" if value is None else format(value, ",.%df" % (digits if value < 100 else 0))
+
+
+def table(head, rows):
+    lines = ["| %s |" % " | ".join(head), "|%s" % ("---|" * len(head))]
+    return "\n".join(lines + ["| %s |" % " | ".join(row) for row in rows])
+
+
+def report(numbers):
+    """Markdown of everything measured."""
+    out = []
+    for name, one in numbers.items():
+        states = one["states"]
+        out.append("### %s: %s profiles, %.0f M samples" % (name, format(one["rows"], ","), one["samples"] / 1e6))
+        rows = []
+        for question in QUESTIONS:
+            found = {state: n["questions"][question] for state, n in states.items()}
+            first = found["raw"]
+            rows.append([question, format(first["profiles"], ",")]
+                        + ["%s (%s + %s)" % (number(q["ms"]), number(q["hearthd_ms"]), number(q["postgres_ms"]))
+                           for q in found.values()]
+                        + [number(first.get("floor_ms")), str(first["goal"] or "") if one["scale"] == 1 else ""])
+        out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *states, "merging them in memory",
+                          "goal"], rows))
+        out.append(table(["after eviction, first question: ms", *states],
+                         [[question] + [number(n["cold"][question]) for n in states.values()] for question in COLD]))
+        out.append(table(["bytes of a profile", *states],
+                         [[t] + [number(n["sizes"].get(t, 0) / one["rows"]) for n in states.values()]
+                          for t in (*TABLES, "profile indexes")]))
+        rows = []
+        for step in ("rolled", "compacted"):
+            found = one.get("to " + step)
+            if found:
+                rows.append([step, number(found["seconds"]), format(int(found["rows"]), ","), number(found["builder_us"]),
+                             number(found["hearthd_us"]), number(found["postgres_us"]), number(found["rss"], 0)])
+        if rows:
+            out.append(table(["to state", "s", "profiles", "builder CPU us a profile", "hearthd", "PostgreSQL", "RSS MiB"], rows))
+        out.append("Memory of hearthd, MiB: new %.0f; %s." % (
+            one["rss_idle"], "; ".join("%s: idle %.0f, after the questions %.0f" % (s, n["rss_idle"], n["rss"])
+                                      for s, n in states.items())))
+        differ = one.get("differ")
+        out.append("Answers that differ between states: %s." % (", ".join(differ) if differ else "none"))
+    return "\n\n".join(out)
