@@ -230,7 +230,7 @@ static enum hearth_status run_scan(struct hearth_store *store,
     hearth_buf_init(&scan->sql, SQL_LIMIT_BYTES);
     enum hearth_status status = build(scan, hits, n_hits, from_ns, to_ns, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, scan->cancel, scan_on, scan, err);
+        status = hearth_store_read_with_pg(store, scan->cancel, scan_on, scan, err);
     }
     hearth_metric_add(HEARTH_M_QUERY_ROWS, scan->n_rows);
     hearth_metric_add(HEARTH_M_QUERY_BYTES, scan->n_bytes);

@@ -10,6 +10,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 
+#include "replica.h"
 #include "store_internal.h"
 
 #include <errno.h>
@@ -295,6 +296,9 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
 {
     HEARTH_TRY(hearth_pool_new(store->url, store->options.max_readers, &store->pool, err));
     hearth_pool_set_timeout(store->pool, store->options.statement_timeout_ms);
+    if (store->options.read_url != NULL) {
+        HEARTH_TRY(hearth_replica_new(&store->options, &store->replica, err));
+    }
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
@@ -351,6 +355,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_ingest_dicts_free(store->dicts);
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
+    hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
     (void)pthread_cond_destroy(&store->boot_wake);
     (void)pthread_mutex_destroy(&store->reason_lock);
