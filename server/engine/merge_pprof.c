@@ -6,10 +6,19 @@
  * as their node's total reaches the bound, and gets one leaf-side location "other" instead of the
  * rest.
  */
+#include "hearth/base/mem.h"
 #include "hearth/format/pprof.h"
 #include "hearth/format/profile_builder.h"
 
 #include "query_internal.h"
+
+/* What the message needs to know of a name tree, about its first n_nodes nodes. */
+struct tree_marks {
+    struct hearth_name_tree *tree; /* a reference */
+    uint32_t n_nodes;
+    bool *inside; /* NULL: no call site */
+    bool *stays;  /* NULL: nothing is cut */
+};
 
 struct pprof_merge {
     const struct hearth_query *query;
@@ -18,13 +27,15 @@ struct pprof_merge {
     struct hearth_stacktree tree; /* only with max_nodes */
     int64_t min_total;
     uint32_t other_location;
+    struct tree_marks *marks;
+    size_t n_marks, cap_marks;
 };
 
 /* Of one dictionary: what its ids are in the message; HEARTH_NO_INDEX: not asked yet. */
 struct translation {
     const struct hearth_dict *dict;
+    const struct tree_marks *marks;
     uint32_t *location, *function, *mapping;
-    uint32_t *node_of; /* only with max_nodes */
 };
 
 static bool wants_cut(const struct hearth_merge_spec *spec)
@@ -115,19 +126,18 @@ static uint32_t other_location(struct pprof_merge *m)
 }
 
 /* How many locations of a stack stay, counted from the root. */
-static uint32_t kept_locations(const struct pprof_merge *m,
-                               const struct translation *t,
-                               uint32_t stack,
-                               uint32_t depth)
+static uint32_t kept_locations(const struct translation *t, uint32_t stack, uint32_t depth)
 {
-    if (!wants_cut(m->spec)) {
+    const bool *stays = t->marks->stays;
+    if (stays == NULL) {
         return depth;
     }
     const struct hearth_dict *dict = t->dict;
     uint32_t frames = 0, kept_frames = 0;
-    for (uint32_t node = dict->stack_node[stack]; node != 0; node = dict->node_parent[node]) {
+    for (uint32_t node = dict->stack_node[stack]; node != 0;
+         node = hearth_name_tree_node(dict->tree, node).parent) {
         frames++;
-        if (kept_frames == 0 && m->tree.nodes[t->node_of[node]].total >= m->min_total) {
+        if (kept_frames == 0 && stays[node]) {
             kept_frames = frames; /* so far counted from the leaf: frames below are lost */
         }
     }
@@ -154,7 +164,7 @@ static enum hearth_status add_stack(struct pprof_merge *m,
     const struct hearth_dict *dict = t->dict;
     const uint32_t *from = dict->stack_locs + dict->stack_first[stack];
     uint32_t depth = dict->stack_first[stack + 1] - dict->stack_first[stack];
-    uint32_t kept = kept_locations(m, t, stack, depth);
+    uint32_t kept = kept_locations(t, stack, depth);
     uint32_t *locations = hearth_arena_array(arena, (size_t)kept + 1, sizeof locations[0]);
     if (locations == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -174,26 +184,95 @@ static enum hearth_status add_stack(struct pprof_merge *m,
     return hearth_profile_builder_sample(m->builder, locations, n, &value, err);
 }
 
+/*
+ * stays[node]: the total of the node reaches the bound. Found by name, as the dictionary may have
+ * come back in another tree since the sums were made. What does not stay has nothing below that
+ * does.
+ */
+static enum hearth_status find_kept_nodes(struct pprof_merge *m,
+                                          const struct hearth_name_tree *tree,
+                                          uint32_t n_nodes,
+                                          bool **ret_stays,
+                                          struct hearth_err *err)
+{
+    struct hearth_arena *arena = m->query->arena;
+    bool *stays = hearth_arena_calloc(arena, n_nodes, sizeof stays[0]);
+    uint32_t *node_of = hearth_arena_array(arena, n_nodes, sizeof node_of[0]);
+    uint32_t *name_of =
+        hearth_arena_calloc(arena, hearth_name_tree_n_names(tree), sizeof name_of[0]);
+    if (stays == NULL || node_of == NULL || name_of == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    node_of[0] = 0;
+    stays[0] = true;
+    for (uint32_t i = 1; i < n_nodes; i++) {
+        struct hearth_name_node node = hearth_name_tree_node(tree, i);
+        if (!stays[node.parent]) {
+            continue;
+        }
+        uint32_t *name = &name_of[node.name];
+        if (*name == 0) { /* 0 is the root's name: not asked yet, or the empty name */
+            *name = hearth_stacktree_name(&m->tree, hearth_name_tree_name(tree, node.name));
+        }
+        if (*name == HEARTH_IDMAP_NONE) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        node_of[i] = hearth_stacktree_find(&m->tree, node_of[node.parent], *name);
+        stays[i] = node_of[i] != HEARTH_NO_NODE && m->tree.nodes[node_of[i]].total >= m->min_total;
+    }
+    *ret_stays = stays;
+    return HEARTH_OK;
+}
+
+/* The marks of a dictionary's tree, made once, and again when the tree has grown. */
+static enum hearth_status marks_of(struct pprof_merge *m,
+                                   struct hearth_name_tree *tree,
+                                   const struct tree_marks **ret_marks,
+                                   struct hearth_err *err)
+{
+    uint32_t size = hearth_name_tree_size(tree);
+    size_t i = m->n_marks; /* most likely those of the dictionary before */
+    while (i > 0 && m->marks[i - 1].tree != tree) {
+        i--;
+    }
+    if (i == 0) {
+        if (!hearth_mem_grow(&m->marks, &m->cap_marks, m->n_marks + 1, sizeof m->marks[0])) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the pprof message");
+        }
+        m->marks[m->n_marks++] = (struct tree_marks){.tree = hearth_name_tree_ref(tree)};
+        i = m->n_marks;
+    }
+    struct tree_marks *marks = &m->marks[i - 1];
+    *ret_marks = marks;
+    if (size <= marks->n_nodes) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(hearth_call_site_nodes(tree, size, m->spec->call_site, m->spec->n_call_site,
+                                      m->query->arena, &marks->inside, err));
+    if (wants_cut(m->spec)) {
+        HEARTH_TRY(find_kept_nodes(m, tree, size, &marks->stays, err));
+    }
+    marks->n_nodes = size;
+    return HEARTH_OK;
+}
+
 static enum hearth_status add_dict(struct pprof_merge *m,
                                    const struct hearth_dict *dict,
                                    const struct hearth_dict_sums *part,
-                                   uint32_t *node_of,
                                    struct hearth_arena *scratch,
                                    struct hearth_err *err)
 {
-    bool *inside;
-    HEARTH_TRY(hearth_call_site_nodes(dict, m->spec->call_site, m->spec->n_call_site, scratch,
-                                      &inside, err));
     struct translation t = {
         .dict = dict,
         .location = no_index_array(scratch, dict->n_locations),
         .function = no_index_array(scratch, dict->n_functions),
         .mapping = no_index_array(scratch, dict->n_mappings),
-        .node_of = node_of,
     };
     if (t.location == NULL || t.function == NULL || t.mapping == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
+    HEARTH_TRY(marks_of(m, dict->tree, &t.marks, err));
+    const bool *inside = t.marks->inside;
     for (uint32_t s = 0; s < part->bound; s++) {
         if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
             HEARTH_TRY(add_stack(m, &t, s, part->acc[s], scratch, err));
@@ -202,11 +281,10 @@ static enum hearth_status add_dict(struct pprof_merge *m,
     return HEARTH_OK;
 }
 
-/* Visit the dictionaries of all sums: with `tree` to build the tree, else to build the message. */
+/* Visit the dictionaries of all sums: with `merge` to sum its tree, else to build the message. */
 static enum hearth_status each_dict(struct pprof_merge *m,
                                     const struct hearth_sums *sums,
-                                    uint32_t **node_of,
-                                    bool tree,
+                                    struct hearth_tree_merge *merge,
                                     struct hearth_err *err)
 {
     struct hearth_arena scratch;
@@ -220,17 +298,38 @@ static enum hearth_status each_dict(struct pprof_merge *m,
         if (status != HEARTH_OK) {
             break;
         }
-        if (tree) {
-            status = hearth_tree_add_dict(&m->tree, dict, part, m->spec, m->query->arena,
-                                          &node_of[i], err);
+        if (merge != NULL) {
+            status = hearth_tree_merge_add(merge, dict, part, err);
         } else {
             hearth_arena_reset(&scratch);
-            status = add_dict(m, dict, part, node_of[i], &scratch, err);
+            status = add_dict(m, dict, part, &scratch, err);
         }
         hearth_store_read_dict_release(m->query->engine->store, dict);
     }
     hearth_arena_release(&scratch);
     return status;
+}
+
+/* The sealed tree, and the bound below which its nodes are lost. */
+static enum hearth_status
+find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_err *err)
+{
+    struct hearth_arena scratch;
+    struct hearth_tree_merge merge;
+    hearth_arena_init(&scratch, m->query->arena->limit_bytes);
+    hearth_tree_merge_init(&merge, &scratch);
+    enum hearth_status status = each_dict(m, sums, &merge, err);
+    if (status == HEARTH_OK) {
+        status = hearth_tree_merge_finish(&merge, m->spec, &m->tree, err);
+    }
+    hearth_tree_merge_release(&merge);
+    hearth_arena_release(&scratch);
+    if (status == HEARTH_OK) {
+        status = hearth_stacktree_seal(&m->tree, err);
+    }
+    return status == HEARTH_OK
+               ? hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err)
+               : status;
 }
 
 /* What clients of querier.v1 expect in the header fields. */
@@ -272,20 +371,14 @@ static enum hearth_status merge_sums(struct pprof_merge *m,
 {
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(m->spec->profile_type, &type, err));
-    uint32_t **node_of = hearth_arena_calloc(m->query->arena, sums->n_dicts, sizeof node_of[0]);
-    if (node_of == NULL) {
-        return HEARTH_FAIL_ARENA(err, m->query->arena);
-    }
     if (hearth_profile_builder_type(m->builder, type.sample_type, type.sample_unit) ==
         HEARTH_NO_INDEX) {
         return HEARTH_FAIL_ARENA(err, m->query->arena);
     }
     if (wants_cut(m->spec)) {
-        HEARTH_TRY(each_dict(m, sums, node_of, true, err));
-        HEARTH_TRY(hearth_stacktree_seal(&m->tree, err));
-        HEARTH_TRY(hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err));
+        HEARTH_TRY(find_bound(m, sums, err));
     }
-    HEARTH_TRY(each_dict(m, sums, node_of, false, err));
+    HEARTH_TRY(each_dict(m, sums, NULL, err));
     return finish_profile(m, &type, out, err);
 }
 
@@ -326,6 +419,10 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
         } else {
             status = merge_sums(&m, &sums, out, err);
         }
+        for (size_t i = 0; i < m.n_marks; i++) {
+            hearth_name_tree_unref(m.marks[i].tree);
+        }
+        hearth_mem_free(m.marks);
         hearth_stacktree_release(&m.tree);
         hearth_profile_builder_free(m.builder);
     }

@@ -76,11 +76,12 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     struct hearth_err *err);
 
 /*
- * inside[node] for the name tree of a dictionary: the path from the root begins with call_site.
- * NULL in *ret when n_call_site is 0 (everything is inside). In arena.
+ * inside[node] for the first n_nodes nodes of a name tree: the path from the root begins with
+ * call_site. NULL in *ret when n_call_site is 0 (everything is inside). In arena.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_call_site_nodes(const struct hearth_dict *dict,
+enum hearth_status hearth_call_site_nodes(const struct hearth_name_tree *tree,
+                                          uint32_t n_nodes,
                                           const struct hearth_str *call_site,
                                           size_t n_call_site,
                                           struct hearth_arena *arena,
@@ -88,16 +89,34 @@ enum hearth_status hearth_call_site_nodes(const struct hearth_dict *dict,
                                           struct hearth_err *err);
 
 /*
- * Add the sums of one dictionary to a function tree. *ret_node_of (may be NULL) gets the tree node
- * of each node of the dictionary's name tree, HEARTH_NO_NODE where the sum is 0. In arena.
+ * The sums of any number of dictionaries on their way to one tree: dense arrays, one per name tree
+ * that the dictionaries share, turned into nodes once at the end.
  */
+struct hearth_tree_part {
+    struct hearth_name_tree *tree; /* a reference */
+    int64_t *self;                 /* [n_nodes], in the arena */
+    uint32_t n_nodes;
+};
+
+struct hearth_tree_merge {
+    struct hearth_arena *arena; /* of the arrays; its limit holds for them */
+    struct hearth_tree_part *parts;
+    size_t n_parts, cap_parts;
+};
+
+void hearth_tree_merge_init(struct hearth_tree_merge *merge, struct hearth_arena *arena);
+void hearth_tree_merge_release(struct hearth_tree_merge *merge);
+/* Add sums of a dictionary. It may be released afterwards. NO_MEMORY, OUT_OF_RANGE. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tree_add_dict(struct hearth_stacktree *tree,
-                                        const struct hearth_dict *dict,
-                                        const struct hearth_dict_sums *sums,
-                                        const struct hearth_merge_spec *spec,
-                                        struct hearth_arena *arena,
-                                        uint32_t **ret_node_of,
-                                        struct hearth_err *err);
+enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
+                                         const struct hearth_dict *dict,
+                                         const struct hearth_dict_sums *sums,
+                                         struct hearth_err *err);
+/* Everything that was added, within the call site of spec, to a function tree. Once. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
+                                            const struct hearth_merge_spec *spec,
+                                            struct hearth_stacktree *tree,
+                                            struct hearth_err *err);
 
 #endif

@@ -230,15 +230,16 @@ static enum hearth_status load_mask(const struct series_run *run,
                                       min_stacks, run->query->cancel, &dict, err));
     struct hearth_arena *arena = run->query->arena;
     bool *nodes = NULL;
-    enum hearth_status status = hearth_call_site_nodes(dict, run->spec->call_site,
-                                                       run->spec->n_call_site, arena, &nodes, err);
+    enum hearth_status status =
+        hearth_call_site_nodes(dict->tree, hearth_name_tree_size(dict->tree), run->spec->call_site,
+                               run->spec->n_call_site, arena, &nodes, err);
     if (status == HEARTH_OK) {
-        mask->n_stacks = dict->n_stacks;
-        mask->inside = hearth_arena_array(arena, dict->n_stacks, sizeof mask->inside[0]);
+        mask->n_stacks = dict->n_tree_stacks;
+        mask->inside = hearth_arena_array(arena, dict->n_tree_stacks, sizeof mask->inside[0]);
         if (mask->inside == NULL) {
             status = HEARTH_FAIL_ARENA(err, arena);
         }
-        for (uint32_t s = 0; status == HEARTH_OK && s < dict->n_stacks; s++) {
+        for (uint32_t s = 0; status == HEARTH_OK && s < dict->n_tree_stacks; s++) {
             mask->inside[s] = nodes == NULL || nodes[dict->stack_node[s]];
         }
     }

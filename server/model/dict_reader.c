@@ -6,10 +6,9 @@
  * byte has been checked, so a damaged chunk needs no undoing. Only the counts in struct hearth_dict
  * say what exists.
  *
- * Name tree: children are found in an open-addressing table of node numbers that compares parent
- * and name in the node arrays themselves: 8 bytes a node at most half full instead of 40 for a map
- * with 128-bit keys. Consecutive stacks share their root-most locations more often than not, so the
- * walk starts where the previous stack parted.
+ * Name tree: texts are interned in it and stack traces become nodes of it, both behind its lock.
+ * Consecutive stacks share their root-most locations more often than not, so the walk starts where
+ * the previous stack parted.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
@@ -19,7 +18,7 @@
 
 #include <stdio.h>
 
-/* Texts of one chunk, or one made-up name. */
+/* Texts of one chunk, until the tree has them. */
 struct text_block {
     struct text_block *next;
     size_t n_bytes;
@@ -28,25 +27,16 @@ struct text_block {
 struct hearth_dict_impl {
     size_t cap_strings, cap_mappings, cap_functions, cap_lines, cap_locations, cap_stack_first,
         cap_stack_locs;
-    size_t cap_node_parent, cap_node_name, cap_stack_node;
+    size_t cap_stack_node, cap_name_of;
     struct text_block *texts;
     size_t n_text_bytes;
-    /* String ids of chunks to positions in dict->strings: made-up names stand between those of two
-     * chunks. */
-    uint32_t *string_at;
-    size_t cap_string_at;
-    uint32_t n_chunk_strings;
     uint64_t n_frames;
-    /* Made-up names, so that one text has one index. */
-    struct hearth_idmap made_up;
-    /* Child table: node number, 0 for empty (the root is nobody's child). Power of two, at most
-     * half full. */
-    uint32_t *children;
-    size_t cap_children;
+    /* Names of the tree: of strings [0, n_named). */
+    uint32_t *name_of;
+    uint32_t n_named;
     /* The path of the stack that was added last: node below each of its locations, root first. */
     uint32_t *path;
     size_t cap_path;
-    uint64_t seed;
 };
 
 /* What a chunk brings, before it is published. */
@@ -67,24 +57,14 @@ struct hearth_dict *hearth_dict_new(void)
         return NULL;
     }
     dict->impl = impl;
-    hearth_idmap_init(&impl->made_up);
-    impl->seed = hearth_hash_process_seed();
     if (!hearth_mem_grow(&dict->strings, &impl->cap_strings, 1, sizeof dict->strings[0]) ||
-        !hearth_mem_grow(&impl->string_at, &impl->cap_string_at, 1, sizeof impl->string_at[0]) ||
-        !hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, 1, sizeof(uint32_t)) ||
-        !hearth_mem_grow(&dict->node_parent, &impl->cap_node_parent, 1, sizeof(uint32_t)) ||
-        !hearth_mem_grow(&dict->node_name, &impl->cap_node_name, 1, sizeof(uint32_t))) {
+        !hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, 1, sizeof(uint32_t))) {
         hearth_dict_free(dict);
         return NULL;
     }
     dict->strings[0] = HEARTH_STR("");
-    impl->string_at[0] = 0;
     dict->stack_first[0] = 0;
-    dict->node_parent[0] = 0;
-    dict->node_name[0] = 0;
     dict->n_strings = 1;
-    impl->n_chunk_strings = 1;
-    dict->n_nodes = 1;
     return dict;
 }
 
@@ -97,15 +77,32 @@ static void free_texts(struct text_block *block)
     }
 }
 
+/* What it used of the tree may be dead now. */
+static void leave_tree(struct hearth_dict *dict)
+{
+    struct hearth_name_tree *tree = dict->tree;
+    if (tree == NULL) {
+        return;
+    }
+    hearth_name_tree_begin(tree);
+    for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
+        hearth_name_tree_drop_node(tree, dict->stack_node[s]);
+    }
+    for (uint32_t i = 0; i < dict->impl->n_named; i++) {
+        hearth_name_tree_drop_name(tree, dict->impl->name_of[i]);
+    }
+    hearth_name_tree_end(tree);
+    hearth_name_tree_unref(tree);
+}
+
 void hearth_dict_free(struct hearth_dict *dict)
 {
     if (dict == NULL) {
         return;
     }
+    leave_tree(dict);
     free_texts(dict->impl->texts);
-    hearth_idmap_release(&dict->impl->made_up);
-    hearth_mem_free(dict->impl->string_at);
-    hearth_mem_free(dict->impl->children);
+    hearth_mem_free(dict->impl->name_of);
     hearth_mem_free(dict->impl->path);
     hearth_mem_free(dict->impl);
     hearth_mem_free(dict->strings);
@@ -115,8 +112,6 @@ void hearth_dict_free(struct hearth_dict *dict)
     hearth_mem_free(dict->locations);
     hearth_mem_free(dict->stack_first);
     hearth_mem_free(dict->stack_locs);
-    hearth_mem_free(dict->node_parent);
-    hearth_mem_free(dict->node_name);
     hearth_mem_free(dict->stack_node);
     hearth_mem_free(dict);
 }
@@ -162,9 +157,7 @@ static enum hearth_status read_strings(struct hearth_dict *dict,
     struct text_block *block = new_texts(&in->texts, n_bytes);
     if (block == NULL ||
         !hearth_mem_grow(&dict->strings, &impl->cap_strings, (size_t)dict->n_strings + count,
-                         sizeof dict->strings[0]) ||
-        !hearth_mem_grow(&impl->string_at, &impl->cap_string_at, (size_t)start + count,
-                         sizeof impl->string_at[0])) {
+                         sizeof dict->strings[0])) {
         return FAIL_NO_MEMORY(err);
     }
     const uint8_t *copy = (const uint8_t *)(block + 1);
@@ -180,20 +173,14 @@ static enum hearth_status read_strings(struct hearth_dict *dict,
             return fail_entry("string", start + i, err);
         }
         copy += n;
-        impl->string_at[start + i] = in->n_strings;
         dict->strings[in->n_strings++] = s;
     }
     return copy == end ? HEARTH_OK : fail_entry("last string", start + count - 1, err);
 }
 
-/* From the id in a chunk to the position in dict->strings. */
-static bool place_string(const struct hearth_dict *dict, const struct incoming *in, uint32_t *id)
+static bool has_string(const struct incoming *in, uint32_t id)
 {
-    if (*id >= in->head.start[HEARTH_DICT_STRINGS] + in->head.count[HEARTH_DICT_STRINGS]) {
-        return false;
-    }
-    *id = dict->impl->string_at[*id];
-    return true;
+    return id < in->head.start[HEARTH_DICT_STRINGS] + in->head.count[HEARTH_DICT_STRINGS];
 }
 
 static enum hearth_status read_mappings(struct hearth_dict *dict,
@@ -210,9 +197,8 @@ static enum hearth_status read_mappings(struct hearth_dict *dict,
     }
     for (uint32_t i = start; i < end_id; i++) {
         struct hearth_mapping *mapping = &dict->mappings[i];
-        if (!hearth_dict_get_mapping(&at, end, mapping) ||
-            !place_string(dict, in, &mapping->filename) ||
-            !place_string(dict, in, &mapping->build_id)) {
+        if (!hearth_dict_get_mapping(&at, end, mapping) || !has_string(in, mapping->filename) ||
+            !has_string(in, mapping->build_id)) {
             return fail_entry("mapping", i, err);
         }
     }
@@ -233,10 +219,8 @@ static enum hearth_status read_functions(struct hearth_dict *dict,
     }
     for (uint32_t i = start; i < end_id; i++) {
         struct hearth_function *function = &dict->functions[i];
-        if (!hearth_dict_get_function(&at, end, function) ||
-            !place_string(dict, in, &function->name) ||
-            !place_string(dict, in, &function->system_name) ||
-            !place_string(dict, in, &function->filename)) {
+        if (!hearth_dict_get_function(&at, end, function) || !has_string(in, function->name) ||
+            !has_string(in, function->system_name) || !has_string(in, function->filename)) {
             return fail_entry("function", i, err);
         }
     }
@@ -340,9 +324,8 @@ static enum hearth_status read_stacks(struct hearth_dict *dict,
 static enum hearth_status
 read_chunk(struct hearth_dict *dict, struct incoming *in, const uint8_t *at, struct hearth_err *err)
 {
-    const uint32_t expected[HEARTH_DICT_N_TABLES] = {dict->impl->n_chunk_strings, dict->n_mappings,
-                                                     dict->n_functions, dict->n_locations,
-                                                     dict->n_stacks};
+    const uint32_t expected[HEARTH_DICT_N_TABLES] = {
+        dict->n_strings, dict->n_mappings, dict->n_functions, dict->n_locations, dict->n_stacks};
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         if (in->head.start[t] != expected[t]) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -381,7 +364,6 @@ hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hear
         impl->n_text_bytes += sizeof *in.texts + in.texts->n_bytes;
     }
     dict->n_strings = in.n_strings;
-    impl->n_chunk_strings += in.head.count[HEARTH_DICT_STRINGS];
     dict->n_mappings += in.head.count[HEARTH_DICT_MAPPINGS];
     dict->n_functions += in.head.count[HEARTH_DICT_FUNCTIONS];
     dict->n_locations += in.head.count[HEARTH_DICT_LOCATIONS];
@@ -393,95 +375,45 @@ hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hear
 
 /* ---- the name tree ---- */
 
-static size_t child_slot(const struct hearth_dict *dict,
-                         const uint32_t *table,
-                         size_t cap,
-                         uint32_t parent,
-                         uint32_t name)
+void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tree)
 {
-    uint64_t h = hearth_hash_mix(dict->impl->seed ^ parent, name);
-    size_t i = (size_t)(h ^ h >> 32) & (cap - 1);
-    while (table[i] != 0 &&
-           (dict->node_parent[table[i]] != parent || dict->node_name[table[i]] != name)) {
-        i = (i + 1) & (cap - 1);
-    }
-    return i;
+    HEARTH_ASSERT(dict->tree == NULL);
+    dict->tree = hearth_name_tree_ref(tree);
 }
 
-static bool grow_children(struct hearth_dict *dict)
+/* The strings get the tree's texts in place of those of the chunks. */
+static bool name_strings(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
-    size_t cap = impl->cap_children == 0 ? 64 : impl->cap_children * 2;
-    uint32_t *table = hearth_mem_calloc(cap, sizeof table[0]);
-    if (table == NULL) {
+    if (!hearth_mem_grow(&impl->name_of, &impl->cap_name_of, dict->n_strings,
+                         sizeof impl->name_of[0])) {
         return false;
     }
-    for (uint32_t node = 1; node < dict->n_nodes; node++) {
-        table[child_slot(dict, table, cap, dict->node_parent[node], dict->node_name[node])] = node;
+    for (; impl->n_named < dict->n_strings; impl->n_named++) {
+        uint32_t name = hearth_name_tree_intern(dict->tree, dict->strings[impl->n_named]);
+        if (name == HEARTH_NO_INDEX) {
+            return false;
+        }
+        hearth_name_tree_use_name(dict->tree, name);
+        impl->name_of[impl->n_named] = name;
+        dict->strings[impl->n_named] = hearth_name_tree_name(dict->tree, name);
     }
-    hearth_mem_free(impl->children);
-    impl->children = table;
-    impl->cap_children = cap;
+    free_texts(impl->texts);
+    impl->texts = NULL;
+    impl->n_text_bytes = 0;
     return true;
 }
 
-/* The child of `parent` with that name, made when absent. HEARTH_NO_INDEX when memory was refused.
- */
-static uint32_t child_of(struct hearth_dict *dict, uint32_t parent, uint32_t name)
-{
-    struct hearth_dict_impl *impl = dict->impl;
-    if ((size_t)dict->n_nodes * 2 >= impl->cap_children && !grow_children(dict)) {
-        return HEARTH_NO_INDEX;
-    }
-    size_t slot = child_slot(dict, impl->children, impl->cap_children, parent, name);
-    if (impl->children[slot] != 0) {
-        return impl->children[slot];
-    }
-    uint32_t node = dict->n_nodes;
-    if (!hearth_mem_grow(&dict->node_parent, &impl->cap_node_parent, (size_t)node + 1,
-                         sizeof(uint32_t)) ||
-        !hearth_mem_grow(&dict->node_name, &impl->cap_node_name, (size_t)node + 1,
-                         sizeof(uint32_t))) {
-        return HEARTH_NO_INDEX;
-    }
-    dict->node_parent[node] = parent;
-    dict->node_name[node] = name;
-    impl->children[slot] = node;
-    dict->n_nodes++;
-    return node;
-}
-
-/* The index of the name of a location without lines. HEARTH_NO_INDEX when memory was refused. */
+/* The name of a location without lines. HEARTH_NO_INDEX when memory was refused. */
 static uint32_t made_up_name(struct hearth_dict *dict, const struct hearth_location *location)
 {
-    struct hearth_dict_impl *impl = dict->impl;
     struct hearth_str file = {"", 0};
     if (location->mapping != HEARTH_NO_INDEX) {
         file = dict->strings[dict->mappings[location->mapping].filename];
     }
     char name[HEARTH_FRAME_NAME_BYTES];
     size_t n_bytes = hearth_frame_name(location->address, file, name);
-    struct hearth_hash128 key = hearth_hash128(name, n_bytes, impl->seed);
-    uint32_t index = hearth_idmap_find(&impl->made_up, key);
-    if (index != HEARTH_IDMAP_NONE) {
-        return index;
-    }
-    struct text_block *texts = impl->texts;
-    struct text_block *block = dict->n_strings < UINT32_MAX - 1 ? new_texts(&texts, n_bytes) : NULL;
-    bool inserted;
-    if (block == NULL ||
-        !hearth_mem_grow(&dict->strings, &impl->cap_strings, (size_t)dict->n_strings + 1,
-                         sizeof dict->strings[0]) ||
-        hearth_idmap_intern(&impl->made_up, key, dict->n_strings, &inserted) == HEARTH_IDMAP_NONE) {
-        hearth_mem_free(block);
-        return HEARTH_NO_INDEX;
-    }
-    char *text = (char *)(block + 1);
-    memcpy(text, name, n_bytes);
-    impl->texts = block;
-    impl->n_text_bytes += sizeof *block + n_bytes;
-    dict->strings[dict->n_strings] = hearth_str_n(text, n_bytes);
-    return dict->n_strings++;
+    return hearth_name_tree_intern(dict->tree, hearth_str_n(name, n_bytes));
 }
 
 /* The node of a location below `node`: its outermost line first. HEARTH_NO_INDEX when memory was
@@ -491,12 +423,13 @@ descend(struct hearth_dict *dict, uint32_t node, const struct hearth_location *l
 {
     if (location->n_lines == 0) {
         uint32_t name = made_up_name(dict, location);
-        return name == HEARTH_NO_INDEX ? HEARTH_NO_INDEX : child_of(dict, node, name);
+        return name == HEARTH_NO_INDEX ? name : hearth_name_tree_child(dict->tree, node, name);
     }
     for (uint32_t i = location->n_lines; i > 0 && node != HEARTH_NO_INDEX; i--) {
         uint32_t function = dict->lines[location->first_line + i - 1].function;
-        uint32_t name = function == HEARTH_NO_INDEX ? 0 : dict->functions[function].name;
-        node = child_of(dict, node, name);
+        uint32_t name =
+            function == HEARTH_NO_INDEX ? 0 : dict->impl->name_of[dict->functions[function].name];
+        node = hearth_name_tree_child(dict->tree, node, name);
     }
     return node;
 }
@@ -518,46 +451,60 @@ static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
     return n;
 }
 
-enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err)
+/* Between _begin and _end of the tree. */
+static bool place_stacks(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
-    if (!hearth_mem_grow(&dict->stack_node, &impl->cap_stack_node, dict->n_stacks,
-                         sizeof(uint32_t))) {
-        return FAIL_NO_MEMORY(err);
+    if (!name_strings(dict) || !hearth_mem_grow(&dict->stack_node, &impl->cap_stack_node,
+                                                dict->n_stacks, sizeof(uint32_t))) {
+        return false;
     }
     /* impl->path is that of the last stack of an earlier call, too. */
     for (uint32_t s = dict->n_tree_stacks; s < dict->n_stacks; s++) {
         const uint32_t *locs = dict->stack_locs + dict->stack_first[s];
         uint32_t depth = dict->stack_first[s + 1] - dict->stack_first[s];
         if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
-            return FAIL_NO_MEMORY(err);
+            return false;
         }
         uint32_t shared = n_shared(dict, s);
         uint32_t node = shared == 0 ? 0 : impl->path[shared - 1];
         for (uint32_t d = shared; d < depth; d++) {
             node = descend(dict, node, &dict->locations[locs[depth - 1 - d]]);
             if (node == HEARTH_NO_INDEX) {
-                return FAIL_NO_MEMORY(err);
+                return false;
             }
             impl->path[d] = node;
         }
+        hearth_name_tree_use_node(dict->tree, node);
         dict->stack_node[s] = node;
         dict->n_tree_stacks = s + 1;
     }
-    return HEARTH_OK;
+    return true;
+}
+
+enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err)
+{
+    if (dict->tree == NULL) {
+        dict->tree = hearth_name_tree_new();
+    }
+    if (dict->tree == NULL) {
+        return FAIL_NO_MEMORY(err);
+    }
+    hearth_name_tree_begin(dict->tree);
+    bool done = place_stacks(dict);
+    hearth_name_tree_end(dict->tree);
+    return done ? HEARTH_OK : FAIL_NO_MEMORY(err);
 }
 
 size_t hearth_dict_bytes(const struct hearth_dict *dict)
 {
     const struct hearth_dict_impl *impl = dict->impl;
-    size_t words = impl->cap_stack_first + impl->cap_stack_locs + impl->cap_node_parent +
-                   impl->cap_node_name + impl->cap_stack_node + impl->cap_string_at +
-                   impl->cap_children + impl->cap_path;
+    size_t words = impl->cap_stack_first + impl->cap_stack_locs + impl->cap_stack_node +
+                   impl->cap_name_of + impl->cap_path;
     return sizeof *dict + sizeof *impl + words * sizeof(uint32_t) +
            impl->cap_strings * sizeof dict->strings[0] +
            impl->cap_mappings * sizeof dict->mappings[0] +
            impl->cap_functions * sizeof dict->functions[0] +
            impl->cap_lines * sizeof dict->lines[0] +
-           impl->cap_locations * sizeof dict->locations[0] + impl->n_text_bytes +
-           hearth_idmap_bytes(&impl->made_up);
+           impl->cap_locations * sizeof dict->locations[0] + impl->n_text_bytes;
 }

@@ -2,7 +2,8 @@
  * stacktree.c -- build a tree of names, sum it, list its functions.
  *
  * Children are found through one map of (parent, name) for the whole tree, so that a node with
- * thousands of children costs no more than one with two. Nothing here recurses: stacks may be
+ * thousands of children costs no more than one with two; nodes that were appended enter it when
+ * somebody looks for a child. Nothing here recurses: stacks may be
  * thousands deep. Truncation and the forms that are sent to clients are in flamegraph.c.
  */
 #include "hearth/model/stacktree.h"
@@ -10,6 +11,8 @@
 #include "hearth/base/mem.h"
 
 #include <stdlib.h>
+
+_Static_assert(HEARTH_IDMAP_NONE == HEARTH_NO_NODE, "what a map lacks is no node");
 
 void hearth_stacktree_init(struct hearth_stacktree *tree, struct hearth_arena *arena)
 {
@@ -110,14 +113,73 @@ uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str 
     return name;
 }
 
-uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+bool hearth_stacktree_reserve(struct hearth_stacktree *tree, size_t n_more)
 {
-    if (!ensure_root(tree)) {
+    size_t want;
+    if (!ensure_root(tree) || __builtin_add_overflow(tree->n_nodes, n_more, &want) ||
+        want >= UINT32_MAX) {
+        return false;
+    }
+    return want <= tree->cap_nodes ||
+           (within_limit(tree, (want - tree->cap_nodes) * sizeof tree->nodes[0]) &&
+            hearth_mem_grow(&tree->nodes, &tree->cap_nodes, want, sizeof tree->nodes[0]));
+}
+
+uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+{
+    if (!ensure_root(tree) || !reserve_node(tree)) {
         return HEARTH_NO_NODE;
     }
     HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
+    uint32_t node = (uint32_t)tree->n_nodes;
+    tree->nodes[node] = (struct hearth_tree_node){.parent = parent,
+                                                  .first_child = HEARTH_NO_NODE,
+                                                  .next_sibling = tree->nodes[parent].first_child,
+                                                  .name = name};
+    tree->nodes[parent].first_child = node;
+    tree->n_nodes++;
+    return node;
+}
+
+static struct hearth_hash128
+child_key(const struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+{
     uint64_t pair = (uint64_t)parent << 32 | name;
-    struct hearth_hash128 key = {hearth_hash_mix(pair, tree->seed), pair};
+    return (struct hearth_hash128){hearth_hash_mix(pair, tree->seed), pair};
+}
+
+/* Make appended nodes known to the table. */
+static bool map_children(struct hearth_stacktree *tree)
+{
+    if (tree->n_mapped == 0) {
+        tree->n_mapped = 1; /* the root is nobody's child */
+    }
+    for (; tree->n_mapped < tree->n_nodes; tree->n_mapped++) {
+        const struct hearth_tree_node *node = &tree->nodes[tree->n_mapped];
+        bool inserted;
+        if (hearth_idmap_intern(&tree->child_ids, child_key(tree, node->parent, node->name),
+                                (uint32_t)tree->n_mapped, &inserted) == HEARTH_IDMAP_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t hearth_stacktree_find(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+{
+    if (tree->n_mapped < tree->n_nodes && !map_children(tree)) {
+        return HEARTH_NO_NODE;
+    }
+    return hearth_idmap_find(&tree->child_ids, child_key(tree, parent, name));
+}
+
+uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+{
+    if (!ensure_root(tree) || (tree->n_mapped < tree->n_nodes && !map_children(tree))) {
+        return HEARTH_NO_NODE;
+    }
+    HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
+    struct hearth_hash128 key = child_key(tree, parent, name);
     if (HEARTH_UNLIKELY(tree->n_nodes == tree->cap_nodes)) {
         uint32_t node = hearth_idmap_find(&tree->child_ids, key);
         if (node != HEARTH_IDMAP_NONE) {
@@ -133,13 +195,8 @@ uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, 
     if (node == HEARTH_IDMAP_NONE || !inserted) {
         return node;
     }
-    tree->nodes[fresh] = (struct hearth_tree_node){.parent = parent,
-                                                   .first_child = HEARTH_NO_NODE,
-                                                   .next_sibling = tree->nodes[parent].first_child,
-                                                   .name = name};
-    tree->nodes[parent].first_child = fresh;
-    tree->n_nodes++;
-    return fresh;
+    tree->n_mapped++;
+    return hearth_stacktree_append(tree, parent, name); /* there is room: it is `fresh` */
 }
 
 enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err)

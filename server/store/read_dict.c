@@ -9,10 +9,15 @@
  * read-write lock per dictionary would let two queries wait for each other for ever). What is
  * loading is waited for, but a load waits for nobody.
  *
+ * The copies of a service share a name tree (decision 0012), which only grows, also while others
+ * read it. It counts against the limit once, as long as a copy is in it. When much of it is dead
+ * (name_tree.h), copies that are made from then on begin a new one.
+ *
  * Held copies count against the limit but stay; the rest goes, least recently released first.
  *
  * Locks: cache.lock guards everything but the contents of a dictionary; those belong to the loader
- * until it is published.
+ * until it is published. A copy is freed without cache.lock: its tree may be in use by a loader
+ * for milliseconds.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -28,8 +33,18 @@
 
 struct entry;
 
+/* A name tree with at least one copy in it. */
+struct grove {
+    int32_t service_id;
+    struct hearth_name_tree *tree; /* a reference is held by each copy's dictionary */
+    unsigned n_copies;
+    size_t n_bytes; /* as accounted */
+    struct grove *bucket_next;
+};
+
 struct copy {
     struct hearth_dict *dict;
+    struct grove *grove;
     struct entry *entry; /* whose current copy this is; NULL: it was replaced */
     unsigned refs;
     bool usable;                     /* it has a tree */
@@ -54,7 +69,9 @@ struct hearth_read_cache {
     size_t n_bytes;
     struct copy *oldest, *newest;
     struct entry *entries[N_BUCKETS];
-    struct copy *copies[N_BUCKETS]; /* by address of the dictionary */
+    struct copy *copies[N_BUCKETS];  /* by address of the dictionary */
+    struct grove *groves[N_BUCKETS]; /* by service; the one to join is the first of its service */
+    struct copy *dead;               /* to be freed without the lock (bucket_next) */
 };
 
 enum hearth_status hearth_read_cache_new(struct hearth_store *store,
@@ -127,25 +144,93 @@ static void drop_entry_if_idle(struct hearth_read_cache *cache, struct entry *en
     hearth_mem_free(entry);
 }
 
-static struct copy *copy_new(void)
+static void account(struct hearth_read_cache *cache, size_t before, size_t after)
+{
+    cache->n_bytes = cache->n_bytes - before + after;
+    hearth_metric_set(HEARTH_M_CACHE_BYTES, (int64_t)cache->n_bytes);
+}
+
+/* ---- groves: the trees of the services ---- */
+
+static struct grove **grove_bucket(struct hearth_read_cache *cache, int32_t service_id)
+{
+    return &cache->groves[hearth_hash_mix((uint64_t)(uint32_t)service_id, 1) % N_BUCKETS];
+}
+
+/* One more copy of the service: where it belongs. NULL when memory was refused. */
+static struct grove *
+join_grove(struct hearth_read_cache *cache, int32_t service_id, struct hearth_dict *dict)
+{
+    struct grove **bucket = grove_bucket(cache, service_id);
+    struct grove *grove = *bucket;
+    while (grove != NULL && grove->service_id != service_id) {
+        grove = grove->bucket_next;
+    }
+    if (grove == NULL || hearth_name_tree_is_stale(grove->tree)) {
+        grove = hearth_mem_zalloc(sizeof *grove);
+        struct hearth_name_tree *tree = hearth_name_tree_new();
+        if (grove == NULL || tree == NULL) {
+            hearth_mem_free(grove);
+            hearth_name_tree_unref(tree);
+            return NULL;
+        }
+        *grove = (struct grove){.service_id = service_id, .tree = tree, .bucket_next = *bucket};
+        *bucket = grove;
+        hearth_dict_use_tree(dict, tree);
+        hearth_name_tree_unref(tree);
+    } else {
+        hearth_dict_use_tree(dict, grove->tree);
+    }
+    grove->n_copies++;
+    return grove;
+}
+
+/* Its size is looked at anew. */
+static void weigh_grove(struct hearth_read_cache *cache, struct grove *grove)
+{
+    size_t n_bytes = sizeof *grove + hearth_name_tree_bytes(grove->tree);
+    account(cache, grove->n_bytes, n_bytes);
+    grove->n_bytes = n_bytes;
+}
+
+static void leave_grove(struct hearth_read_cache *cache, struct grove *grove)
+{
+    if (--grove->n_copies > 0) {
+        weigh_grove(cache, grove); /* a load that failed has added to it, too */
+        return;
+    }
+    struct grove **at = grove_bucket(cache, grove->service_id);
+    while (*at != grove) {
+        at = &(*at)->bucket_next;
+    }
+    *at = grove->bucket_next;
+    account(cache, grove->n_bytes, 0);
+    hearth_mem_free(grove);
+}
+
+/* ---- copies ---- */
+
+static struct copy *copy_new(struct hearth_read_cache *cache, int32_t service_id)
 {
     struct copy *copy = hearth_mem_zalloc(sizeof *copy);
     struct hearth_dict *dict = hearth_dict_new();
-    if (copy == NULL || dict == NULL) {
+    struct grove *grove = copy == NULL || dict == NULL ? NULL : join_grove(cache, service_id, dict);
+    if (grove == NULL) {
         hearth_mem_free(copy);
         hearth_dict_free(dict);
         return NULL;
     }
-    *copy = (struct copy){.dict = dict, .last_stack = -1, .last_string = -1};
+    *copy = (struct copy){.dict = dict, .grove = grove, .last_stack = -1, .last_string = -1};
     return copy;
 }
 
-static void copy_free(struct copy *copy)
+/* A copy that nobody finds or holds: its end, once the lock is left. */
+static void bury(struct hearth_read_cache *cache, struct copy *copy)
 {
-    if (copy != NULL) {
-        hearth_dict_free(copy->dict);
-        hearth_mem_free(copy);
-    }
+    leave_grove(cache, copy->grove);
+    copy->grove = NULL;
+    copy->bucket_next = cache->dead;
+    cache->dead = copy;
 }
 
 static void lru_remove(struct hearth_read_cache *cache, struct copy *copy)
@@ -162,12 +247,6 @@ static void lru_append(struct hearth_read_cache *cache, struct copy *copy)
     cache->newest = copy;
 }
 
-static void account(struct hearth_read_cache *cache, size_t before, size_t after)
-{
-    cache->n_bytes = cache->n_bytes - before + after;
-    hearth_metric_set(HEARTH_M_CACHE_BYTES, (int64_t)cache->n_bytes);
-}
-
 /* Make a loaded copy known, and the one to use from now on. Its size is looked at anew. */
 static void publish(struct hearth_read_cache *cache, struct entry *entry, struct copy *copy)
 {
@@ -177,6 +256,7 @@ static void publish(struct hearth_read_cache *cache, struct entry *entry, struct
     size_t n_bytes = sizeof *copy + hearth_dict_bytes(copy->dict);
     account(cache, 0, n_bytes);
     copy->n_bytes = n_bytes;
+    weigh_grove(cache, copy->grove);
     copy->entry = entry;
     entry->current = copy;
 }
@@ -196,20 +276,22 @@ static void withdraw(struct hearth_read_cache *cache, struct copy *copy)
     }
 }
 
-/* Take out what nobody holds until the limit holds; a list to be freed without the lock
- * (bucket_next). */
+/*
+ * Take out what nobody holds until the limit holds; everything that is dead, to be freed without
+ * the lock.
+ */
 static struct copy *evict(struct hearth_read_cache *cache)
 {
-    struct copy *dead = NULL;
     while (cache->n_bytes > cache->store->options.read_dict_bytes && cache->oldest != NULL) {
         struct copy *copy = cache->oldest;
         struct entry *entry = copy->entry;
         lru_remove(cache, copy);
         withdraw(cache, copy);
         drop_entry_if_idle(cache, entry);
-        copy->bucket_next = dead;
-        dead = copy;
+        bury(cache, copy);
     }
+    struct copy *dead = cache->dead;
+    cache->dead = NULL;
     return dead;
 }
 
@@ -217,7 +299,8 @@ static void free_list(struct copy *dead)
 {
     while (dead != NULL) {
         struct copy *next = dead->bucket_next;
-        copy_free(dead);
+        hearth_dict_free(dead->dict);
+        hearth_mem_free(dead);
         dead = next;
     }
 }
@@ -235,9 +318,10 @@ void hearth_read_cache_free(struct hearth_read_cache *cache)
             lru_remove(cache, copy);
             withdraw(cache, copy);
             drop_entry_if_idle(cache, entry);
-            copy_free(copy);
+            bury(cache, copy);
         }
     }
+    free_list(cache->dead);
     (void)pthread_cond_destroy(&cache->loaded);
     (void)pthread_mutex_destroy(&cache->lock);
     hearth_mem_free(cache);
@@ -356,7 +440,7 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache,
         lru_remove(cache, copy);
         withdraw(cache, copy);
     } else {
-        copy = copy_new();
+        copy = copy_new(cache, entry->service_id);
     }
     if (copy == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
@@ -371,13 +455,13 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache,
 
     struct copy *old = entry->current; /* held by others, or released meanwhile */
     if (!copy->usable || (old != NULL && copy->dict->n_tree_stacks <= old->dict->n_tree_stacks)) {
-        copy_free(copy); /* it failed, or found nothing new */
+        bury(cache, copy); /* it failed, or found nothing new */
         return status;
     }
     if (old != NULL && old->refs == 0) {
         lru_remove(cache, old);
         withdraw(cache, old);
-        copy_free(old);
+        bury(cache, old);
     } else if (old != NULL) {
         old->entry = NULL; /* freed by its last holder */
     }
@@ -473,7 +557,6 @@ void hearth_store_read_dict_release(struct hearth_store *store, const struct hea
     if (dict == NULL) {
         return;
     }
-    struct copy *dead = NULL;
     (void)pthread_mutex_lock(&cache->lock);
     struct copy *copy = *copy_bucket(cache, dict);
     while (copy != NULL && copy->dict != dict) {
@@ -482,12 +565,11 @@ void hearth_store_read_dict_release(struct hearth_store *store, const struct hea
     HEARTH_ASSERT(copy != NULL && copy->refs > 0);
     if (--copy->refs == 0 && copy->entry == NULL) {
         withdraw(cache, copy);
-        copy->bucket_next = NULL;
-        dead = copy;
+        bury(cache, copy);
     } else if (copy->refs == 0) {
         lru_append(cache, copy);
-        dead = evict(cache);
     }
+    struct copy *dead = evict(cache);
     (void)pthread_mutex_unlock(&cache->lock);
     free_list(dead);
 }

@@ -182,8 +182,8 @@ static void bench_cold(void)
         start = hearth_clock_mono_ns();
         check(hearth_dict_build_tree(dict, &err), &err);
         tree_ns = least(tree_ns, hearth_clock_mono_ns() - start);
-        n_nodes = dict->n_nodes;
-        n_bytes = hearth_dict_bytes(dict);
+        n_nodes = hearth_name_tree_size(dict->tree);
+        n_bytes = hearth_dict_bytes(dict) + hearth_name_tree_bytes(dict->tree);
         hearth_dict_free(dict);
     }
     report("apply, whole dictionary", apply_ns, 1);

@@ -45,12 +45,14 @@ static void walk(const struct hearth_dict *dict)
         for (uint32_t i = dict->stack_first[s]; i < dict->stack_first[s + 1]; i++) {
             require(dict->stack_locs[i] < dict->n_locations);
         }
-        require(dict->stack_node[s] < dict->n_nodes);
+        require(dict->stack_node[s] < hearth_name_tree_size(dict->tree));
     }
-    for (uint32_t node = 1; node < dict->n_nodes; node++) {
-        require(dict->node_parent[node] < node);
-        require(dict->node_name[node] < dict->n_strings);
+    for (uint32_t i = 1; i < hearth_name_tree_size(dict->tree); i++) {
+        struct hearth_name_node node = hearth_name_tree_node(dict->tree, i);
+        require(node.parent < i);
+        require(node.name < hearth_name_tree_n_names(dict->tree));
     }
+    require(hearth_name_tree_n_dead(dict->tree) == 0);
     require(dict->n_tree_stacks == dict->n_stacks);
 }
 

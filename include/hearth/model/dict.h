@@ -25,6 +25,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/hash.h"
+#include "hearth/model/name_tree.h"
 #include "hearth/model/profile.h"
 
 /*
@@ -99,9 +100,7 @@ uint32_t hearth_dict_writer_stacks(const struct hearth_dict_writer *writer);
 /* ---- reader ---- */
 
 /*
- * The arrays as the chunks gave them, with checked indices. The names that the tree makes up for
- * locations without lines stand in `strings` too, among those of the chunks in order of arrival;
- * all string indices in this struct are positions in `strings`. A line's function may be
+ * The arrays as the chunks gave them, with checked indices. A line's function may be
  * HEARTH_NO_INDEX (its frame's name is empty).
  */
 struct hearth_dict {
@@ -114,15 +113,14 @@ struct hearth_dict {
     uint32_t *stack_locs;
     uint32_t n_strings, n_mappings, n_functions, n_lines, n_locations, n_stacks;
     /*
-     * The name tree (hearth_dict_build_tree): node 0 is the root, its own parent, with the empty
-     * name; node_parent[i] < i for the others; a node is a function name below its parent; every
-     * line of a location is a node (inlined calls are frames of their own); a location without
-     * lines is named by its address, "0x4f0 [libc.so.6]". stack_node[s] is the leaf node of stack
-     * s.
+     * What hearth_dict_build_tree made: stack_node[s] is the leaf node of stack s, s <
+     * n_tree_stacks, in `tree`. Every line of a location is a node (inlined calls are frames of
+     * their own); a location without lines is named by its address, "0x4f0 [libc.so.6]".
      */
-    uint32_t *node_parent, *node_name /* string index */, *stack_node;
-    uint32_t n_nodes, n_tree_stacks;
-    struct hearth_dict_impl *impl; /* capacities, owned memory, child map */
+    struct hearth_name_tree *tree; /* a reference; NULL before */
+    uint32_t *stack_node;
+    uint32_t n_tree_stacks;
+    struct hearth_dict_impl *impl; /* capacities, owned memory */
 };
 
 struct hearth_dict *hearth_dict_new(void);
@@ -135,12 +133,16 @@ void hearth_dict_free(struct hearth_dict *dict);
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err);
+/* Share this tree with other dictionaries; before the first _build_tree, once. */
+void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tree);
 /*
- * Extend the name tree to all stacks applied so far. NO_MEMORY leaves it as far as it came; call
- * again.
+ * Find or make the nodes of all stacks applied so far, in the shared tree or else in one of its
+ * own. The texts of the strings are the tree's from then on. Other dictionaries may do the same in
+ * the same tree at the same time. NO_MEMORY leaves it as far as it came; call again.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err);
+/* Without the tree. */
 size_t hearth_dict_bytes(const struct hearth_dict *dict);
 
 #endif

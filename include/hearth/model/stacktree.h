@@ -38,8 +38,9 @@ struct hearth_stacktree {
     struct hearth_str *names; /* names[0] is "" (the root's) */
     size_t n_names, cap_names;
     struct hearth_idmap name_ids;  /* hash of text -> name index */
-    struct hearth_idmap child_ids; /* (parent, name) -> node */
-    struct hearth_arena *arena;    /* texts of names, copied */
+    struct hearth_idmap child_ids; /* (parent, name) -> node, of nodes [1, n_mapped) */
+    size_t n_mapped;
+    struct hearth_arena *arena; /* texts of names, copied */
     uint64_t seed;
 };
 
@@ -55,6 +56,15 @@ uint32_t hearth_stacktree_root(struct hearth_stacktree *tree);
 uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str text);
 /* The child of `parent` with that name, made when absent. HEARTH_NO_NODE: memory was refused. */
 uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
+/* Its number when there is one, else HEARTH_NO_NODE; also when memory was refused. */
+uint32_t hearth_stacktree_find(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
+/*
+ * Make a child that is known to be absent, after _reserve: no table is asked. HEARTH_NO_NODE:
+ * memory was refused.
+ */
+uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent, uint32_t name);
+/* Room for n_more nodes. false: memory was refused. */
+HEARTH_MUST_CHECK bool hearth_stacktree_reserve(struct hearth_stacktree *tree, size_t n_more);
 /*
  * Add the stacks of a decoded profile, with the values of sample type type_idx as self; every line
  * of a location is a frame, a location without lines is named as in frame_name.h, a

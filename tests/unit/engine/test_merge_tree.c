@@ -23,6 +23,7 @@ struct book {
 
 struct world {
     struct hearth_arena arena;
+    struct hearth_name_tree *names; /* that the dictionaries share; NULL: each has its own */
     struct hearth_stacktree tree;
     struct hearth_err err;
 };
@@ -39,6 +40,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct world *w = *state;
+    hearth_name_tree_unref(w->names);
     hearth_stacktree_release(&w->tree);
     hearth_arena_release(&w->arena);
     test_free(w);
@@ -111,6 +113,9 @@ bind(struct world *w, const char *const *texts, const int64_t *values, uint32_t 
     struct hearth_dict_mark upto;
     struct hearth_buf chunk;
     assert_true(book.dict != NULL && writer != NULL);
+    if (w->names != NULL) {
+        hearth_dict_use_tree(book.dict, w->names);
+    }
     book.ids = hearth_arena_array(&w->arena, n, sizeof book.ids[0]);
     assert_int_equal(hearth_stack_keys_make(&profile, &w->arena, &keys, &w->err), HEARTH_OK);
     assert_int_equal(hearth_dict_writer_resolve(writer, &profile, &keys, book.ids, &w->err),
@@ -131,15 +136,33 @@ bind(struct world *w, const char *const *texts, const int64_t *values, uint32_t 
     return book;
 }
 
+/* Sums of books, within a call site, to the tree. */
+static enum hearth_status add_within(struct world *w,
+                                     const struct book *const *books,
+                                     size_t n_books,
+                                     const struct hearth_str *call_site,
+                                     size_t n_call_site)
+{
+    struct hearth_merge_spec spec = {.call_site = call_site, .n_call_site = n_call_site};
+    struct hearth_tree_merge merge;
+    enum hearth_status status = HEARTH_OK;
+    hearth_tree_merge_init(&merge, &w->arena);
+    for (size_t i = 0; status == HEARTH_OK && i < n_books; i++) {
+        status = hearth_tree_merge_add(&merge, books[i]->dict, &books[i]->sums, &w->err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err);
+    }
+    hearth_tree_merge_release(&merge);
+    return status;
+}
+
 static enum hearth_status add(struct world *w,
                               const struct book *book,
                               const struct hearth_str *call_site,
-                              size_t n_call_site,
-                              uint32_t **ret_node_of)
+                              size_t n_call_site)
 {
-    struct hearth_merge_spec spec = {.call_site = call_site, .n_call_site = n_call_site};
-    return hearth_tree_add_dict(&w->tree, book->dict, &book->sums, &spec, &w->arena, ret_node_of,
-                                &w->err);
+    return add_within(w, &book, 1, call_site, n_call_site);
 }
 
 static void print_node(const struct hearth_stacktree *tree, uint32_t node, struct hearth_buf *out)
@@ -178,24 +201,52 @@ static void stacks_of_one_dictionary_become_a_tree(void **state)
     struct world *w = *state;
     static const char *const texts[] = {"main;handle;query", "main;handle", "main;fib;fib;fib"};
     struct book book = bind(w, texts, (const int64_t[]){30, 10, 5}, 3);
-    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
     assert_tree(w, "=0/45(main=0/45(fib=0/5(fib=0/5(fib=5/5)) handle=10/40(query=30/30)))");
     hearth_dict_free(book.dict);
 }
 
+static const char *const g_first[] = {"main;handle", "start"};
+static const char *const g_second[] = {"gc", "main;handle;query", "main"};
+
 static void dictionaries_are_unified_by_name(void **state)
 {
     struct world *w = *state;
-    static const char *const first[] = {"main;handle", "start"};
-    static const char *const second[] = {"gc", "main;handle;query", "main"};
-    struct book a = bind(w, first, (const int64_t[]){1, 2}, 2);
-    struct book b = bind(w, second, (const int64_t[]){4, 8, 16}, 3);
-    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OK);
-    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OK);
-    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OK);
+    struct book a = bind(w, g_first, (const int64_t[]){1, 2}, 2);
+    struct book b = bind(w, g_second, (const int64_t[]){4, 8, 16}, 3);
+    const struct book *books[] = {&a, &b, &a};
+    assert_int_equal(add_within(w, books, 3, NULL, 0), HEARTH_OK);
     assert_tree(w, "=0/34(gc=4/4 start=4/4 main=16/26(handle=2/10(query=8/8)))");
     hearth_dict_free(a.dict);
     hearth_dict_free(b.dict);
+}
+
+static void dictionaries_of_one_tree_are_added_node_by_node(void **state)
+{
+    struct world *w = *state;
+    w->names = hearth_name_tree_new();
+    struct book a = bind(w, g_first, (const int64_t[]){1, 2}, 2);
+    const struct book *first[] = {&a};
+    struct hearth_tree_merge merge;
+    hearth_tree_merge_init(&merge, &w->arena);
+    assert_int_equal(hearth_tree_merge_add(&merge, a.dict, &a.sums, &w->err), HEARTH_OK);
+    /* The tree grows while the merge is under way. */
+    struct book b = bind(w, g_second, (const int64_t[]){4, 8, 16}, 3);
+    assert_ptr_equal(a.dict->tree, b.dict->tree);
+    assert_int_equal(hearth_tree_merge_add(&merge, b.dict, &b.sums, &w->err), HEARTH_OK);
+    assert_int_equal(hearth_tree_merge_add(&merge, a.dict, &a.sums, &w->err), HEARTH_OK);
+    assert_int_equal(merge.n_parts, 1);
+    hearth_dict_free(b.dict); /* the merge needs no dictionary any more */
+    struct hearth_merge_spec spec = {0};
+    assert_int_equal(hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err), HEARTH_OK);
+    hearth_tree_merge_release(&merge);
+    assert_tree(w, "=0/34(gc=4/4 start=4/4 main=16/26(handle=2/10(query=8/8)))");
+    /* What others have in the tree does not show. */
+    hearth_stacktree_release(&w->tree);
+    hearth_stacktree_init(&w->tree, &w->arena);
+    assert_int_equal(add_within(w, first, 1, NULL, 0), HEARTH_OK);
+    assert_tree(w, "=0/3(start=2/2 main=0/1(handle=1/1))");
+    hearth_dict_free(a.dict);
 }
 
 static void nodes_without_any_value_are_left_out(void **state)
@@ -203,19 +254,9 @@ static void nodes_without_any_value_are_left_out(void **state)
     struct world *w = *state;
     static const char *const texts[] = {"main;quiet;deeper", "main;loud"};
     struct book book = bind(w, texts, (const int64_t[]){0, 7}, 2);
-    uint32_t *node_of;
-    assert_int_equal(add(w, &book, NULL, 0, &node_of), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
     assert_tree(w, "=0/7(main=0/7(loud=7/7))");
-    unsigned n_absent = 0;
-    for (uint32_t i = 0; i < book.dict->n_nodes; i++) {
-        struct hearth_str name = book.dict->strings[book.dict->node_name[i]];
-        if (node_of[i] == HEARTH_NO_NODE) {
-            n_absent++;
-        } else {
-            assert_true(hearth_str_eq(w->tree.names[w->tree.nodes[node_of[i]].name], name));
-        }
-    }
-    assert_int_equal(n_absent, 2);
+    assert_int_equal(w->tree.n_nodes, 3);
     hearth_dict_free(book.dict);
 }
 
@@ -225,7 +266,7 @@ static void stack_ids_beyond_the_bound_are_not_read(void **state)
     static const char *const texts[] = {"a", "b", "c"};
     struct book book = bind(w, texts, (const int64_t[]){1, 2, 4}, 3);
     book.sums.bound = 2;
-    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
     assert_tree(w, "=0/3(b=2/2 a=1/1)");
     hearth_dict_free(book.dict);
 }
@@ -235,7 +276,7 @@ static void inlined_lines_are_frames_and_addresses_have_names(void **state)
     struct world *w = *state;
     static const char *const texts[] = {"main;inner+outer", "main;0x1f00"};
     struct book book = bind(w, texts, (const int64_t[]){1, 2}, 2);
-    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
     assert_tree(w, "=0/3(main=0/3(0x1f00 [libc.so.6]=2/2 outer=0/1(inner=1/1)))");
     hearth_dict_free(book.dict);
 }
@@ -245,8 +286,8 @@ static void stacks_without_frames_are_the_roots_own(void **state)
     struct world *w = *state;
     static const char *const texts[] = {"", "main"};
     struct book book = bind(w, texts, (const int64_t[]){3, 4}, 2);
-    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
-    assert_int_equal(add(w, &book, NULL, 0, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
     assert_tree(w, "=6/14(main=8/8)");
     hearth_dict_free(book.dict);
 }
@@ -265,7 +306,7 @@ assert_inside(struct world *w, const struct hearth_str *call_site, size_t n, con
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
     hearth_stacktree_release(&w->tree);
     hearth_stacktree_init(&w->tree, &w->arena);
-    assert_int_equal(add(w, &book, call_site, n, NULL), HEARTH_OK);
+    assert_int_equal(add(w, &book, call_site, n), HEARTH_OK);
     assert_tree(w, expected);
     hearth_dict_free(book.dict);
 }
@@ -302,8 +343,9 @@ static void without_a_call_site_everything_is_inside(void **state)
     struct world *w = *state;
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
     bool unset = true, *inside = &unset;
-    assert_int_equal(hearth_call_site_nodes(book.dict, NULL, 0, &w->arena, &inside, &w->err),
-                     HEARTH_OK);
+    assert_int_equal(
+        hearth_call_site_nodes(book.dict->tree, 1, NULL, 0, &w->arena, &inside, &w->err),
+        HEARTH_OK);
     assert_null(inside);
     hearth_dict_free(book.dict);
 }
@@ -314,9 +356,11 @@ static void the_root_is_outside_of_every_call_site(void **state)
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
     const struct hearth_str empty = {0};
     bool *inside;
-    assert_int_equal(hearth_call_site_nodes(book.dict, &empty, 1, &w->arena, &inside, &w->err),
-                     HEARTH_OK);
-    for (uint32_t i = 0; i < book.dict->n_nodes; i++) {
+    uint32_t n_nodes = hearth_name_tree_size(book.dict->tree);
+    assert_int_equal(
+        hearth_call_site_nodes(book.dict->tree, n_nodes, &empty, 1, &w->arena, &inside, &w->err),
+        HEARTH_OK);
+    for (uint32_t i = 0; i < n_nodes; i++) {
         assert_false(inside[i]);
     }
     hearth_dict_free(book.dict);
@@ -329,16 +373,16 @@ static void sums_beyond_64_bits_are_out_of_range(void **state)
     struct world *w = *state;
     static const char *const apart[] = {"main;a", "main;b"};
     struct book a = bind(w, apart, (const int64_t[]){INT64_MAX, 1}, 2);
-    assert_int_equal(add(w, &a, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    assert_int_equal(add(w, &a, NULL, 0), HEARTH_OUT_OF_RANGE);
     assert_string_equal(w->err.msg, "a sum of the flame graph exceeds 64 bits");
     static const char *const one[] = {"main;a"};
     struct book b = bind(w, one, (const int64_t[]){INT64_MAX}, 1);
-    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OK);
-    assert_int_equal(add(w, &b, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    assert_int_equal(add(w, &b, NULL, 0), HEARTH_OK);
+    assert_int_equal(add(w, &b, NULL, 0), HEARTH_OUT_OF_RANGE);
     static const char *const none[] = {""};
     struct book c = bind(w, none, (const int64_t[]){INT64_MAX}, 1);
-    assert_int_equal(add(w, &c, NULL, 0, NULL), HEARTH_OK);
-    assert_int_equal(add(w, &c, NULL, 0, NULL), HEARTH_OUT_OF_RANGE);
+    assert_int_equal(add(w, &c, NULL, 0), HEARTH_OK);
+    assert_int_equal(add(w, &c, NULL, 0), HEARTH_OUT_OF_RANGE);
     hearth_dict_free(a.dict);
     hearth_dict_free(b.dict);
     hearth_dict_free(c.dict);
@@ -355,9 +399,14 @@ static void a_refused_arena_is_no_memory(void **state)
     enum hearth_status status = HEARTH_NO_MEMORY;
     unsigned n_refused = 0;
     while (status != HEARTH_OK) { /* refused at every allocation in turn */
+        struct hearth_tree_merge merge;
         hearth_arena_init(&small, limit);
-        status =
-            hearth_tree_add_dict(&w->tree, book.dict, &book.sums, &spec, &small, NULL, &w->err);
+        hearth_tree_merge_init(&merge, &small);
+        status = hearth_tree_merge_add(&merge, book.dict, &book.sums, &w->err);
+        if (status == HEARTH_OK) {
+            status = hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err);
+        }
+        hearth_tree_merge_release(&merge);
         hearth_arena_release(&small);
         assert_true(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
         n_refused += status == HEARTH_NO_MEMORY ? 1 : 0;
@@ -374,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(stacks_of_one_dictionary_become_a_tree),
         world_test(dictionaries_are_unified_by_name),
+        world_test(dictionaries_of_one_tree_are_added_node_by_node),
         world_test(nodes_without_any_value_are_left_out),
         world_test(stack_ids_beyond_the_bound_are_not_read),
         world_test(inlined_lines_are_frames_and_addresses_have_names),

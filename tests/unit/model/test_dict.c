@@ -134,6 +134,16 @@ frame_name(const struct hearth_profile *p, const struct hearth_location *locatio
     return function == HEARTH_NO_INDEX ? HEARTH_STR("") : p->strings[p->functions[function].name];
 }
 
+static uint32_t parent_of(const struct hearth_dict *dict, uint32_t node)
+{
+    return hearth_name_tree_node(dict->tree, node).parent;
+}
+
+static struct hearth_str name_of(const struct hearth_dict *dict, uint32_t node)
+{
+    return hearth_name_tree_name(dict->tree, hearth_name_tree_node(dict->tree, node).name);
+}
+
 /* The path from the leaf node up to the root names the frames of sample s, leaf first. */
 static void assert_same_path(const struct hearth_dict *dict,
                              uint32_t id,
@@ -144,9 +154,9 @@ static void assert_same_path(const struct hearth_dict *dict,
     for (uint32_t i = p->stack_first[s]; i < p->stack_first[s + 1]; i++) {
         const struct hearth_location *location = &p->locations[p->stack_locs[i]];
         for (uint32_t line = 0; line < location->n_lines; line++) {
-            assert_str(dict->strings[dict->node_name[node]], frame_name(p, location, line));
-            assert_true(dict->node_parent[node] < node);
-            node = dict->node_parent[node];
+            assert_str(name_of(dict, node), frame_name(p, location, line));
+            assert_true(parent_of(dict, node) < node);
+            node = parent_of(dict, node);
         }
     }
     assert_int_equal(node, 0);
@@ -215,20 +225,21 @@ static void the_name_tree_has_one_node_for_each_path(void **state)
     (void)resolve(writer, &p, &arena);
     ship(writer, dict);
     build_tree(dict);
-    assert_true(dict->n_nodes > 200);
-    bool *used = synth_array(&arena, dict->n_nodes, sizeof *used);
-    for (uint32_t a = 1; a < dict->n_nodes; a++) {
-        for (uint32_t b = a + 1; b < dict->n_nodes; b++) {
-            assert_false(dict->node_parent[a] == dict->node_parent[b] &&
-                         dict->node_name[a] == dict->node_name[b]);
+    uint32_t n_nodes = hearth_name_tree_size(dict->tree);
+    assert_true(n_nodes > 200);
+    bool *used = synth_array(&arena, n_nodes, sizeof *used);
+    for (uint32_t a = 1; a < n_nodes; a++) {
+        for (uint32_t b = a + 1; b < n_nodes; b++) {
+            assert_false(parent_of(dict, a) == parent_of(dict, b) &&
+                         hearth_str_eq(name_of(dict, a), name_of(dict, b)));
         }
     }
     for (uint32_t s = 0; s < dict->n_stacks; s++) {
-        for (uint32_t node = dict->stack_node[s]; node != 0; node = dict->node_parent[node]) {
+        for (uint32_t node = dict->stack_node[s]; node != 0; node = parent_of(dict, node)) {
             used[node] = true;
         }
     }
-    for (uint32_t node = 1; node < dict->n_nodes; node++) {
+    for (uint32_t node = 1; node < n_nodes; node++) {
         assert_true(used[node]);
     }
     hearth_dict_writer_free(writer);
@@ -306,8 +317,8 @@ static void assert_names(const struct hearth_dict *dict, uint32_t stack, const c
 {
     char got[256] = "";
     size_t n = 0;
-    for (uint32_t node = dict->stack_node[stack]; node != 0; node = dict->node_parent[node]) {
-        struct hearth_str name = dict->strings[dict->node_name[node]];
+    for (uint32_t node = dict->stack_node[stack]; node != 0; node = parent_of(dict, node)) {
+        struct hearth_str name = name_of(dict, node);
         n += (size_t)snprintf(got + n, sizeof got - n, "%s" HEARTH_STR_FMT, n > 0 ? ";" : "",
                               HEARTH_STR_ARG(name));
     }
@@ -332,15 +343,16 @@ static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
     build_tree(dict);
     assert_names(dict, 0, "0x4f0 [libc.so.6];inlined;work;main");
     assert_names(dict, 1, "0xffffffffffffffff;0x0;main");
-    assert_int_equal(dict->strings[dict->node_name[dict->stack_node[2]]].n, 0);
-    assert_int_equal(dict->node_parent[dict->stack_node[2]], 0);
+    assert_int_equal(name_of(dict, dict->stack_node[2]).n, 0);
+    assert_int_equal(parent_of(dict, dict->stack_node[2]), 0);
     assert_int_equal(dict->stack_node[3], 0);
     /* main of other.c and main at another line are the same frame name: one node. */
     assert_names(dict, 4, "0x4f0 [libc.so.6];main");
-    assert_int_equal(dict->node_parent[dict->stack_node[4]],
-                     dict->node_parent[dict->node_parent[dict->node_parent[dict->stack_node[0]]]]);
+    assert_int_equal(parent_of(dict, dict->stack_node[4]),
+                     parent_of(dict, parent_of(dict, parent_of(dict, dict->stack_node[0]))));
     /* 4 function names of which `main` once, and the made-up names once each. */
-    assert_int_equal(dict->node_name[dict->stack_node[4]], dict->node_name[dict->stack_node[0]]);
+    assert_int_equal(hearth_name_tree_node(dict->tree, dict->stack_node[4]).name,
+                     hearth_name_tree_node(dict->tree, dict->stack_node[0]).name);
     hearth_dict_writer_free(writer);
     hearth_dict_free(dict);
     hearth_arena_release(&arena);
@@ -778,7 +790,7 @@ static void assert_unchanged(const struct hearth_dict *dict, const struct hearth
     assert_int_equal(dict->n_lines, before->n_lines);
     assert_int_equal(dict->n_locations, before->n_locations);
     assert_int_equal(dict->n_stacks, before->n_stacks);
-    assert_int_equal(dict->n_nodes, before->n_nodes);
+    assert_int_equal(dict->n_tree_stacks, before->n_tree_stacks);
 }
 
 static void apply_exact(struct hearth_dict *dict, const char *bytes, size_t n, bool must_fail)

@@ -141,6 +141,16 @@ acquire(struct hearth_store *store, int32_t service_id, uint32_t min_stacks)
     return dict;
 }
 
+static uint32_t parent_of(const struct hearth_dict *dict, uint32_t node)
+{
+    return hearth_name_tree_node(dict->tree, node).parent;
+}
+
+static struct hearth_str name_of(const struct hearth_dict *dict, uint32_t node)
+{
+    return hearth_name_tree_name(dict->tree, hearth_name_tree_node(dict->tree, node).name);
+}
+
 /* The same names from the leaf to the root for every stack of `b`. */
 static bool same_stacks(const struct hearth_dict *a, const struct hearth_dict *b)
 {
@@ -150,11 +160,11 @@ static bool same_stacks(const struct hearth_dict *a, const struct hearth_dict *b
     for (uint32_t s = 0; s < b->n_tree_stacks; s++) {
         uint32_t x = a->stack_node[s], y = b->stack_node[s];
         while (x != 0 && y != 0) {
-            if (!hearth_str_eq(a->strings[a->node_name[x]], b->strings[b->node_name[y]])) {
+            if (!hearth_str_eq(name_of(a, x), name_of(b, y))) {
                 return false;
             }
-            x = a->node_parent[x];
-            y = b->node_parent[y];
+            x = parent_of(a, x);
+            y = parent_of(b, y);
         }
         if (x != y) {
             return false;
@@ -272,9 +282,9 @@ struct reader {
 static bool is_whole(const struct hearth_dict *dict)
 {
     for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
-        for (uint32_t i = dict->stack_node[s]; i != 0; i = dict->node_parent[i]) {
-            if (i >= dict->n_nodes || dict->node_parent[i] >= i ||
-                dict->node_name[i] >= dict->n_strings || dict->strings[dict->node_name[i]].n == 0) {
+        for (uint32_t i = dict->stack_node[s]; i != 0; i = parent_of(dict, i)) {
+            if (i >= hearth_name_tree_size(dict->tree) || parent_of(dict, i) >= i ||
+                name_of(dict, i).n == 0) {
                 return false;
             }
         }
