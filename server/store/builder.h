@@ -25,10 +25,14 @@
 
 struct hearth_builder {
     struct hearth_store *store;
-    struct hearth_pg pg; /* its own connection; its cancel is set when the store closes */
-    int64_t token;       /* of the lease; 0: not held */
+    struct hearth_pg pg;     /* its own connection; its cancel is set when the store closes */
+    int64_t token;           /* of the lease; 0: not held */
+    int64_t renewed_mono_ns; /* when the lease was */
     struct hearth_inflater *inflater;
     struct hearth_packer *packer;
+    struct hearth_close *close; /* roll_close.c: the barrier it waits at */
+    int64_t next_fold_mono_ns;  /* roll_fold.c: when the next pass over all services begins */
+    int32_t fold_after;         /* and the last service that this one has done */
 };
 
 /* OK, with *ret_more when it should be called again soon. Leaves no transaction open, failing or not. */
