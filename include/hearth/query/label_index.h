@@ -97,6 +97,24 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
                                              size_t *ret_n,
                                              struct hearth_err *err);
 
+/*
+ * Which (service, shape, column) a selection covers completely: every series of that service and
+ * shape that is active in [from_ns, to_ns] is among the hits. hits: as _select gave them for the
+ * same range, under the same lock. Answers have series_id = -shape_id, ordered by (service_id,
+ * series_id, column). In arena. Costs a look at each group of the index, and at a service's series
+ * until one more is found than was selected.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_covered(const struct hearth_label_index *index,
+                                              const struct hearth_series_hit *hits,
+                                              size_t n_hits,
+                                              int64_t from_ns,
+                                              int64_t to_ns,
+                                              struct hearth_arena *arena,
+                                              struct hearth_series_hit **ret_covered,
+                                              size_t *ret_n,
+                                              struct hearth_err *err);
+
 /* All labels of a hit, sorted; texts borrow from the index. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_labels(const struct hearth_label_index *index,

@@ -414,7 +414,45 @@ check_sets(struct world *w, struct answers *want, const struct hearth_str *names
     }
 }
 
-static size_t check_random_question(struct world *w)
+/* Covered is what has every active series of the service and shape among the hits. */
+static size_t check_covered(struct world *w, const struct answers *want)
+{
+    struct hearth_series_hit *covered;
+    struct hearth_err err;
+    size_t n, n_want = 0;
+    assert_int_equal(hearth_label_index_covered(w->index, want->hits, want->n_hits, w->from_ns,
+                                                w->to_ns, &w->arena, &covered, &n, &err),
+                     HEARTH_OK);
+    for (int32_t service = 1; service <= 9; service++) {
+        for (int32_t shape = N_SHAPES; shape >= 1; shape--) {
+            for (uint16_t c = 0; c < g_shape_n[shape - 1]; c++) {
+                size_t n_hits = 0, n_active = 0;
+                for (size_t i = 0; i < MAX_SERIES; i++) {
+                    n_active += w->series[i].exists && is_active(w, i) &&
+                                9 - (int32_t)w->series[i].service == service &&
+                                (int32_t)w->series[i].shape + 1 == shape;
+                }
+                for (size_t i = 0; i < want->n_hits; i++) {
+                    n_hits += want->hits[i].service_id == service &&
+                              want->hits[i].shape_id == shape && want->hits[i].column == c;
+                }
+                if (n_hits == 0 || n_hits < n_active) {
+                    continue;
+                }
+                assert_true(n_want < n);
+                assert_int_equal(covered[n_want].service_id, service);
+                assert_int_equal(covered[n_want].series_id, -shape);
+                assert_int_equal(covered[n_want].shape_id, shape);
+                assert_int_equal(covered[n_want].column, c);
+                assert_int_equal(covered[n_want++].n_types, g_shape_n[shape - 1]);
+            }
+        }
+    }
+    assert_int_equal(n, n_want);
+    return n;
+}
+
+static size_t check_random_question(struct world *w, size_t *n_covered)
 {
     struct hearth_str names[4], *texts;
     struct hearth_err err;
@@ -425,6 +463,7 @@ static size_t check_random_question(struct world *w)
     }
     struct answers want = ask_model(w, names, n_names);
     check_hits(w, &want);
+    *n_covered += check_covered(w, &want);
     assert_int_equal(hearth_label_index_names(w->index, &w->selector, w->from_ns, w->to_ns,
                                               &w->arena, &texts, &n, &err),
                      HEARTH_OK);
@@ -445,7 +484,7 @@ static void answers_as_the_model_does(void **state)
     g_random = 1795132800;
     print_message("seed %llu\n", (unsigned long long)g_random);
     static struct world w;
-    size_t n_questions = 0, n_hits = 0, n_empty = 0;
+    size_t n_questions = 0, n_hits = 0, n_empty = 0, n_covered = 0;
     for (int round = 0; round < 40; round++) {
         w = (struct world){.index = new_index()};
         hearth_selector_init(&w.selector);
@@ -465,7 +504,7 @@ static void answers_as_the_model_does(void **state)
                 }
                 add_hours(&w, i);
             }
-            size_t hits = check_random_question(&w);
+            size_t hits = check_random_question(&w, &n_covered);
             n_questions++;
             n_hits += hits;
             n_empty += hits == 0;
@@ -475,8 +514,9 @@ static void answers_as_the_model_does(void **state)
         hearth_label_index_free(w.index);
         hearth_arena_release(&w.arena);
     }
-    print_message("%zu questions, %zu hits, %zu without a hit\n", n_questions, n_hits, n_empty);
-    assert_true(n_hits > n_questions && n_empty > 0);
+    print_message("%zu questions, %zu hits, %zu without a hit, %zu shapes covered\n", n_questions,
+                  n_hits, n_empty, n_covered);
+    assert_true(n_hits > n_questions && n_empty > 0 && n_covered > 100);
 }
 
 int main(void)
