@@ -1,0 +1,67 @@
+/*
+ * read_internal.h -- the statement of a read and the one who takes its rows (private to the store).
+ *
+ *   read_state.c   what stands where
+ *   read_sql.c     branches, parameters, text
+ *   read.c         rows, totals, costs
+ */
+#ifndef HEARTH_STORE_READ_INTERNAL_H
+#define HEARTH_STORE_READ_INTERNAL_H
+
+#include "hearth/store/read.h"
+
+#include "catalog.h"
+
+/* For tombstones and states, which begin with it, and for ids themselves. */
+static inline int hearth_compare_i32(const void *a, const void *b)
+{
+    int32_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* What the rows of a statement are. */
+enum read_kind {
+    READ_ROWS,
+    READ_TOTALS,
+    READ_COSTS,
+};
+
+/* One SELECT of the statement: a leg, or one value column of it. */
+struct read_branch {
+    const struct hearth_read_leg *leg;
+    uint16_t column; /* of segments and costs: any */
+};
+
+/* Fields of the answer. */
+enum {
+    FIELD_SERVICE,
+    FIELD_WHO,  /* series_id << 32 | writer_id; totals: series_id; segments: n_bytes; costs: rows;
+                   generations: the generation */
+    FIELD_TIME, /* costs: bytes */
+    FIELD_TAG,  /* n_profiles << 32 | branch; negative: a generation */
+    FIELD_IDS,  /* rows only; segments: the payload */
+    FIELD_VAL,
+    FIELD_TOTAL = FIELD_IDS, /* totals only */
+};
+
+struct read_statement {
+    enum read_kind kind;
+    struct hearth_buf sql;
+    struct hearth_pg_params params;
+    struct read_branch *branches;
+    size_t n_branches;
+    int field_val0, field_members; /* of rows; -1: not there */
+    int field_packed;              /* of totals: packed times or a segment, then packed values */
+};
+
+/* NUL-terminated text and parameters in arena. RESOURCE_EXHAUSTED: too many legs or columns. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_read_statement_make(struct read_statement *statement,
+                                              enum read_kind kind,
+                                              const struct hearth_read_plan *plan,
+                                              struct hearth_arena *arena,
+                                              struct hearth_err *err);
+
+#endif
