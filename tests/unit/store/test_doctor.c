@@ -1,0 +1,260 @@
+/* What the doctor finds in a real PostgreSQL, sound and unsound. */
+#include "hearth/store/background.h"
+
+#include "pg_cluster.h"
+#include "store_push.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct pg_cluster g_cluster;
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, true);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+struct visit {
+    struct hearth_arena arena;
+    struct hearth_check *checks;
+    size_t n;
+};
+
+static void examine(struct hearth_store *store, struct visit *visit)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&visit->arena, 0);
+    if (hearth_store_doctor(store, &visit->arena, &visit->checks, &visit->n, &err) != HEARTH_OK) {
+        fail_msg("doctor: %s", err.msg);
+    }
+    for (size_t i = 0; i < visit->n; i++) {
+        const struct hearth_check *check = &visit->checks[i];
+        assert_true(check->name.n > 0 && check->found.n > 0);
+        assert_int_equal(check->advice.n > 0, check->verdict != HEARTH_VERDICT_OK);
+    }
+}
+
+static const struct hearth_check *find(const struct visit *visit, const char *name)
+{
+    for (size_t i = 0; i < visit->n; i++) {
+        if (hearth_str_eq_c(visit->checks[i].name, name)) {
+            return &visit->checks[i];
+        }
+    }
+    fail_msg("no check is called \"%s\"", name);
+    return NULL;
+}
+
+static void expect(const struct visit *visit, const char *name, enum hearth_verdict verdict)
+{
+    const struct hearth_check *check = find(visit, name);
+    if (check->verdict != verdict) {
+        fail_msg("%s: verdict %d, not %d; found " HEARTH_STR_FMT, name, (int)check->verdict,
+                 (int)verdict, HEARTH_STR_ARG(check->found));
+    }
+}
+
+static void finds_nothing_wrong_in_a_fresh_database(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    struct visit visit;
+    examine(store, &visit);
+    for (size_t i = 0; i < visit.n; i++) {
+        if (visit.checks[i].verdict == HEARTH_VERDICT_WRONG) {
+            fail_msg(HEARTH_STR_FMT " is wrong: " HEARTH_STR_FMT,
+                     HEARTH_STR_ARG(visit.checks[i].name), HEARTH_STR_ARG(visit.checks[i].found));
+        }
+    }
+    static const char *const sound[] = {"version", "encoding", "fsync",  "jit",        "clock",
+                                        "pooler",  "role",     "schema", "partitions", "vacuum"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(sound); i++) {
+        expect(&visit, sound[i], HEARTH_VERDICT_OK);
+    }
+    expect(&visit, "shared_buffers", HEARTH_VERDICT_ADVICE); /* 64 MB in tests */
+    expect(&visit, "builder", HEARTH_VERDICT_ADVICE);        /* this store has none */
+    hearth_arena_release(&visit.arena);
+    store_close_soon(store);
+}
+
+/* A setting of the database that changes one verdict. */
+static void finds_settings_that_harm(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        enum hearth_verdict verdict;
+    } cases[] = {
+        {"jit", "on", HEARTH_VERDICT_ADVICE},
+        {"random_page_cost", "4", HEARTH_VERDICT_ADVICE},
+        {"effective_io_concurrency", "1", HEARTH_VERDICT_ADVICE},
+        {"default_transaction_isolation", "'serializable'", HEARTH_VERDICT_WRONG},
+        {"statement_timeout", "'5s'", HEARTH_VERDICT_WRONG},
+        {"statement_timeout", "'10min'", HEARTH_VERDICT_OK},
+        {"idle_in_transaction_session_timeout", "'1s'", HEARTH_VERDICT_WRONG},
+        {"idle_in_transaction_session_timeout", "'5min'", HEARTH_VERDICT_OK},
+        {"lock_timeout", "'1s'", HEARTH_VERDICT_ADVICE},
+        {"default_toast_compression", "'pglz'", HEARTH_VERDICT_ADVICE},
+    };
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    store_close_soon(store);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql, "ALTER DATABASE test_%d SET %s = %s", g_cluster.n_databases,
+                       cases[i].name, cases[i].value);
+        pg_cluster_run(url, sql);
+        store = store_open_url(url, NULL);
+        assert_true(store_wait_ready(store));
+        struct visit visit;
+        examine(store, &visit);
+        expect(&visit, cases[i].name, cases[i].verdict);
+        hearth_arena_release(&visit.arena);
+        store_close_soon(store);
+        (void)snprintf(sql, sizeof sql, "ALTER DATABASE test_%d RESET ALL", g_cluster.n_databases);
+        pg_cluster_run(url, sql);
+    }
+}
+
+static void finds_what_is_missing_in_the_tables(void **state)
+{
+    (void)state;
+    char url[256], leaf[64], sql[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    struct visit visit;
+
+    (void)snprintf(leaf, sizeof leaf, "hearth_data.profile_");
+    time_t now = time(NULL);
+    struct tm day;
+    assert_non_null(gmtime_r(&now, &day));
+    (void)strftime(leaf + strlen(leaf), sizeof leaf - strlen(leaf), "%Y%m%d", &day);
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE hearth_data.profile DETACH PARTITION %s", leaf);
+    pg_cluster_run(url, sql);
+    pg_cluster_run(url, "INSERT INTO hearth_data.migration VALUES (9999, '9999_later.sql', '')");
+    pg_cluster_run(url, "UPDATE hearth_data.writer SET seen_at = now();"
+                        "INSERT INTO hearth_data.writer (host)"
+                        " SELECT 'other' FROM generate_series(1, 20)");
+    pg_cluster_run(url, "INSERT INTO hearth_data.lease SELECT 'builder', max(writer_id), 1,"
+                        " now() + interval '1 hour' FROM hearth_data.writer");
+    examine(store, &visit);
+    expect(&visit, "partitions", HEARTH_VERDICT_ADVICE);
+    assert_non_null(strstr(find(&visit, "partitions")->found.p, leaf));
+    expect(&visit, "schema", HEARTH_VERDICT_WRONG);
+    expect(&visit, "connections", HEARTH_VERDICT_WRONG); /* 21 servers, 60 connections */
+    expect(&visit, "builder", HEARTH_VERDICT_OK);
+    assert_non_null(strstr(find(&visit, "builder")->found.p, "other"));
+    hearth_arena_release(&visit.arena);
+    store_close_soon(store);
+}
+
+static void finds_services_that_are_not_rolled_up(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    struct visit visit;
+    static const char add[] = "INSERT INTO hearth_data.series_hour SELECT 7, h, 1, 1, 1 FROM"
+                              " (SELECT (extract(epoch FROM now()) / 3600)::int - %d AS h) x"
+                              " WHERE EXISTS (SELECT FROM pg_class) ";
+    char sql[512];
+    for (int hours = 0; hours <= 3; hours += 3) {
+        /* Yesterday has no leaf when it is early: then there is nothing to be behind with. */
+        (void)snprintf(sql, sizeof sql, add, hours);
+        PGconn *conn = pg_cluster_connect(url);
+        PGresult *result = PQexec(conn, sql);
+        bool inserted = PQresultStatus(result) == PGRES_COMMAND_OK;
+        PQclear(result);
+        PQfinish(conn);
+        examine(store, &visit);
+        expect(&visit, "roll-up lag",
+               hours == 3 && inserted ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK);
+        hearth_arena_release(&visit.arena);
+    }
+    pg_cluster_run(url, "INSERT INTO hearth_data.roll_state SELECT 7, n, n, 0, 1 FROM"
+                        " (SELECT (extract(epoch FROM now()))::int8 * 1000000000 AS n) x");
+    examine(store, &visit);
+    expect(&visit, "roll-up lag", HEARTH_VERDICT_OK);
+    hearth_arena_release(&visit.arena);
+    store_close_soon(store);
+}
+
+static void finds_missing_rights(void **state)
+{
+    (void)state;
+    char url[256], plain[300];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = store_open_url(url, NULL);
+    assert_true(store_wait_ready(store));
+    store_close_soon(store);
+    /* Somebody else's tables: everything can be read and written, nothing can be made. */
+    pg_cluster_run(url, "CREATE ROLE plain LOGIN;"
+                        "GRANT USAGE ON SCHEMA hearth_data TO plain;"
+                        "GRANT ALL ON ALL TABLES IN SCHEMA hearth_data TO plain;"
+                        "REVOKE SELECT ON pg_catalog.pg_locks FROM PUBLIC");
+    (void)snprintf(plain, sizeof plain, "host=%s dbname=test_%d user=plain", g_cluster.dir,
+                   g_cluster.n_databases);
+    store = store_open_url(plain, NULL);
+    assert_true(store_wait_ready(store));
+    struct visit visit;
+    examine(store, &visit);
+    expect(&visit, "rights: create tables", HEARTH_VERDICT_WRONG);
+    expect(&visit, "rights: locks", HEARTH_VERDICT_WRONG);
+    expect(&visit, "rights: ownership", HEARTH_VERDICT_WRONG);
+    hearth_arena_release(&visit.arena);
+    store_close_soon(store);
+    pg_cluster_run(url, "GRANT SELECT ON pg_catalog.pg_locks TO PUBLIC");
+}
+
+static void says_that_a_given_replica_is_none(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.read_url = url;
+    struct hearth_store *store = store_open_url(url, &options);
+    assert_true(store_wait_ready(store));
+    struct visit visit;
+    examine(store, &visit);
+    expect(&visit, "replica", HEARTH_VERDICT_WRONG);
+    expect(&visit, "wal_level", HEARTH_VERDICT_OK);
+    hearth_arena_release(&visit.arena);
+    store_close_soon(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_nothing_wrong_in_a_fresh_database),
+        cmocka_unit_test(finds_settings_that_harm),
+        cmocka_unit_test(finds_what_is_missing_in_the_tables),
+        cmocka_unit_test(finds_services_that_are_not_rolled_up),
+        cmocka_unit_test(finds_missing_rights),
+        cmocka_unit_test(says_that_a_given_replica_is_none),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
