@@ -10,26 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The last multiple of `length` that is not above t; INT64_MIN for what lies before all of them. */
-static int64_t floor_to(int64_t t, int64_t length)
-{
-    int64_t down, rest = t % length;
-    if (__builtin_sub_overflow(t, rest < 0 ? rest + length : rest, &down)) {
-        return INT64_MIN;
-    }
-    return down;
-}
-
-/* The first that is not below t; INT64_MAX for what lies after all of them. */
-static int64_t ceil_to(int64_t t, int64_t length)
-{
-    int64_t up, rest = t % length;
-    if (__builtin_add_overflow(t, rest > 0 ? length - rest : -rest, &up)) {
-        return INT64_MAX;
-    }
-    return up;
-}
-
 /* From where on a tier still has its data. */
 static int64_t cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_ns)
 {

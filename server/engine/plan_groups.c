@@ -77,7 +77,9 @@ static bool find_services(struct planner *p)
         service->state = find_state(in->state, in->hits[i].service_id);
         int64_t built = service->state == NULL ? INT64_MIN : service->state->built_to_ns;
         int64_t compacted = service->state == NULL ? INT64_MIN : service->state->compacted_to_ns;
-        service->built_ns = max_i64(min_i64(built, p->range.to_ns), p->range.from_ns);
+        /* A block of totals may reach over the end of the range. */
+        int64_t last_ns = ceil_to(p->range.to_ns, HEARTH_NS_PER_DAY);
+        service->built_ns = max_i64(min_i64(built, last_ns), p->range.from_ns);
         service->compacted_ns = max_i64(min_i64(compacted, p->range.to_ns), p->range.from_ns);
         find_tombstones(p, service, in->hits[i].service_id);
     }

@@ -79,6 +79,26 @@ struct planner {
     bool refused; /* memory */
 };
 
+/* The last multiple of `length` that is not above t; INT64_MIN for what lies before all of them. */
+static inline int64_t floor_to(int64_t t, int64_t length)
+{
+    int64_t down, rest = t % length;
+    if (__builtin_sub_overflow(t, rest < 0 ? rest + length : rest, &down)) {
+        return INT64_MIN;
+    }
+    return down;
+}
+
+/* The first that is not below t; INT64_MAX for what lies after all of them. */
+static inline int64_t ceil_to(int64_t t, int64_t length)
+{
+    int64_t up, rest = t % length;
+    if (__builtin_add_overflow(t, rest > 0 ? length - rest : -rest, &up)) {
+        return INT64_MAX;
+    }
+    return up;
+}
+
 static inline int64_t max_i64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
