@@ -152,3 +152,38 @@ enum hearth_status cli_ask_profile(struct cli *cli,
     struct hearth_pprof_notes notes;
     return hearth_pprof_decode(*ret_wire, &limits, &cli->arena, ret_profile, &notes, &cli->err);
 }
+
+enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds)
+{
+    if (cli->step == NULL) {
+        double step = (double)(cli->to_ms - cli->from_ms) / 1000.0 / 60.0;
+        *ret_seconds = step < 1 ? 1 : (double)(int64_t)step;
+        return HEARTH_OK;
+    }
+    int64_t ns;
+    HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->step), &ns, &cli->err));
+    *ret_seconds = (double)ns / 1e9;
+    return HEARTH_OK;
+}
+
+enum cli_exit
+cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text)
+{
+    if (cli->output == CLI_TABLE) {
+        return cli_print(text);
+    }
+    hearth_buf_release(text);
+    if (cli->output != CLI_JSON) {
+        return cli_usage("this command prints table or json");
+    }
+    struct hearth_buf json;
+    hearth_buf_init(&json, 0);
+    hearth_pb_to_json(answer, &json);
+    hearth_buf_byte(&json, '\n');
+    return cli_print(&json);
+}
+
+char *cli_field(struct cli *cli, const char *text)
+{
+    return hearth_arena_strndup(&cli->arena, text, strlen(text));
+}

@@ -1,8 +1,9 @@
 /*
  * cli.h -- what the commands of `hearth` share: options, the connection, output.
  *
- * main.c parses, dispatches and turns statuses into exit codes; cmd_*.c are the commands; text.c
- * formats values; ask.c makes the calls that several commands need.
+ * main.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
+ * --help; cmd_*.c are the commands; text.c formats values; ask.c makes the calls that several
+ * commands need; sizing.c is the arithmetic of `admin sizing`.
  */
 #ifndef HEARTH_CLIENTS_CLI_H
 #define HEARTH_CLIENTS_CLI_H
@@ -13,6 +14,8 @@
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
+
+#include "sizing.h"
 
 enum cli_exit {
     CLI_OK = 0,
@@ -50,6 +53,10 @@ struct cli {
     double min_percent;
     enum cli_output output;
     bool has_limit;
+    bool explain;           /* say how the question would be answered, and no more */
+    bool all, yes, dry_run; /* admin */
+    const char *reason;
+    const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
     /* the rest */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -60,12 +67,33 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
-    cli_top, cli_flame, cli_version;
+    cli_top, cli_flame, cli_version, cli_explain_merge, cli_explain_timeline, cli_admin_status,
+    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_retention,
+    cli_admin_sizing;
+
+/* ---- main.c ---- */
+
+struct cli_command {
+    const char *name, *sub; /* sub: NULL, or the second word */
+    const char *arguments, *help;
+    cli_command_fn *run;
+    size_t max_args;
+    bool offline;            /* makes no call */
+    cli_command_fn *explain; /* with --explain; NULL: it has no plan */
+};
 
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
 enum cli_exit cli_no_data(struct cli *cli);
+
+/* ---- options.c, help.c ---- */
+
+/* Options and arguments into `cli`. */
+HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv);
+void cli_print_help(const struct cli_command *commands, size_t n);
+/* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
+void cli_print_admin_help(const char *sub);
 
 /* ---- ask.c ---- */
 
@@ -90,12 +118,30 @@ HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli,
                                               const struct ProtobufCMessageDescriptor *answer_type,
                                               void *ret_answer);
 
+/* --step, or a sixtieth of the range, at least a second. After cli_resolve_range. */
+HEARTH_MUST_CHECK enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds);
+/* --by as the repeated field of a request, cli->n_by texts; in cmd_query.c. */
+char **cli_by_names(struct cli *cli);
+/* The answer as JSON, or the table that `text` holds. Releases text. */
+enum cli_exit
+cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text);
+/* A text of the client for a field of a request: protobuf-c wants them writable. */
+char *cli_field(struct cli *cli, const char *text);
+
 /* ---- text.c ---- */
 
 /* 12.3 s, 4.56 MiB, 1,234; `unit` as in profile types. `out` holds 48 bytes. */
 void cli_value(double value, struct hearth_str unit, char out[48]);
 /* 11-20 10:36:00 local time. */
 void cli_time(int64_t ms, char out[32]);
+/* 2026-11-20 10:36:00 local time. */
+void cli_date(int64_t ms, char out[32]);
+/* 7d, 1h30m; 0: for ever. `out` holds 48 bytes. */
+void cli_duration(int64_t ms, char out[48]);
+/* 1,234,567. `out` holds 32 bytes. */
+void cli_count(int64_t n, char out[32]);
+/* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
+void cli_number(int64_t n, const char *one, const char *many, char out[64]);
 /* n of width cells as block characters, eighths of a cell at the end. */
 void cli_bar(double fraction, int width, struct hearth_buf *out);
 /* Text cut to `width` columns of UTF-8 characters, padded when pad. Control bytes become '?'. */

@@ -1,6 +1,5 @@
 /* cmd_query.c -- types, labels, values, series, timeline. */
 #include "hearth/model/labels.h"
-#include "hearth/query/timeexpr.h"
 
 #include "cli.h"
 
@@ -8,24 +7,6 @@
 #include <stdio.h>
 
 #define QUERIER "querier.v1.QuerierService/"
-
-/* The answer as JSON, or the table that `text` holds. */
-static enum cli_exit
-print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text)
-{
-    if (cli->output == CLI_TABLE) {
-        return cli_print(text);
-    }
-    hearth_buf_release(text);
-    if (cli->output != CLI_JSON) {
-        return cli_usage("this command prints table or json");
-    }
-    struct hearth_buf json;
-    hearth_buf_init(&json, 0);
-    hearth_pb_to_json(answer, &json);
-    hearth_buf_byte(&json, '\n');
-    return cli_print(&json);
-}
 
 static enum cli_exit
 print_names(struct cli *cli, const ProtobufCMessage *answer, char *const *names, size_t n)
@@ -39,7 +20,7 @@ print_names(struct cli *cli, const ProtobufCMessage *answer, char *const *names,
         cli_fit(hearth_str_c(names[i]), INT_MAX, false, &out);
         hearth_buf_byte(&out, '\n');
     }
-    return print_answer(cli, answer, &out);
+    return cli_print_answer(cli, answer, &out);
 }
 
 enum cli_exit cli_types(struct cli *cli)
@@ -65,7 +46,7 @@ enum cli_exit cli_types(struct cli *cli)
     for (size_t i = 0; i < answer->n_profile_types; i++) {
         hearth_buf_printf(&out, "%s\n", answer->profile_types[i]->id);
     }
-    return print_answer(cli, &answer->base, &out);
+    return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* The selector argument as the repeated `matchers` of a request, and the range. */
@@ -141,8 +122,7 @@ static void print_labels(Types__V1__LabelPair *const *labels, size_t n, struct h
     hearth_buf_byte(out, '}');
 }
 
-/* --by as the repeated field of a request. */
-static char **by_names(struct cli *cli)
+char **cli_by_names(struct cli *cli)
 {
     char **names = hearth_arena_array(&cli->arena, cli->n_by, sizeof names[0]);
     for (size_t i = 0; names != NULL && i < cli->n_by; i++) {
@@ -160,7 +140,7 @@ enum cli_exit cli_series(struct cli *cli)
     request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
-    request.label_names = by_names(cli);
+    request.label_names = cli_by_names(cli);
     request.n_label_names = cli->n_by;
     if (status == HEARTH_OK) {
         status = cli_call(cli, QUERIER "Series", &request,
@@ -178,7 +158,7 @@ enum cli_exit cli_series(struct cli *cli)
         print_labels(answer->labels_set[i]->labels, answer->labels_set[i]->n_labels, &out);
         hearth_buf_byte(&out, '\n');
     }
-    return print_answer(cli, &answer->base, &out);
+    return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* ---- timeline ---- */
@@ -244,20 +224,6 @@ static void print_courses(const Querier__V1__SelectSeriesResponse *answer,
     }
 }
 
-/* --step, or a sixtieth of the range, at least a second. */
-static enum hearth_status timeline_step(struct cli *cli, double *ret_seconds)
-{
-    if (cli->step == NULL) {
-        double step = (double)(cli->to_ms - cli->from_ms) / 1000.0 / 60.0;
-        *ret_seconds = step < 1 ? 1 : (double)(int64_t)step;
-        return HEARTH_OK;
-    }
-    int64_t ns;
-    HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->step), &ns, &cli->err));
-    *ret_seconds = (double)ns / 1e9;
-    return HEARTH_OK;
-}
-
 static enum hearth_status ask_timeline(struct cli *cli,
                                        Querier__V1__SelectSeriesRequest *request,
                                        Querier__V1__SelectSeriesResponse **ret_answer)
@@ -266,12 +232,12 @@ static enum hearth_status ask_timeline(struct cli *cli,
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, &type));
-    HEARTH_TRY(timeline_step(cli, &request->step));
+    HEARTH_TRY(cli_timeline_step(cli, &request->step));
     request->profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
     request->label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
     request->start = cli->from_ms;
     request->end = cli->to_ms;
-    request->group_by = by_names(cli);
+    request->group_by = cli_by_names(cli);
     request->n_group_by = cli->n_by;
     if (cli->has_limit) {
         request->limit_presence_case = QUERIER__V1__SELECT_SERIES_REQUEST__LIMIT_PRESENCE_LIMIT;
@@ -305,5 +271,5 @@ enum cli_exit cli_timeline(struct cli *cli)
     } else {
         print_courses(answer, &request, type.sample_unit, &out);
     }
-    return print_answer(cli, &answer->base, &out);
+    return cli_print_answer(cli, &answer->base, &out);
 }

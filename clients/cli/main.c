@@ -1,80 +1,50 @@
 /*
- * main.c -- hearth: commands and options out of two tables, exit codes out of statuses.
+ * main.c -- hearth: commands out of a table, exit codes out of statuses.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
 #include "cli.h"
 
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-struct command {
-    const char *name, *sub; /* sub: NULL, or the second word */
-    const char *arguments, *help;
-    cli_command_fn *run;
-    size_t max_args;
-    bool offline; /* makes no call */
-};
-
-static const struct command g_commands[] = {
+static const struct cli_command g_commands[] = {
     {"upload", NULL, "FILE...", "push pprof, perf script or collapsed files", cli_upload,
-     CLI_MAX_ARGS, false},
-    {"query", "types", "", "profile types", cli_types, 0, false},
-    {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false},
-    {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, 2, false},
+     CLI_MAX_ARGS, false, NULL},
+    {"query", "types", "", "profile types", cli_types, 0, false, NULL},
+    {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false, NULL},
+    {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, 2, false, NULL},
     {"query", "series", "[SELECTOR]", "label sets; --by restricts them to labels", cli_series, 1,
-     false},
+     false, NULL},
     {"query", "timeline", "[SELECTOR]", "totals over time; --by groups, --step", cli_timeline, 1,
-     false},
+     false, cli_explain_timeline},
     {"query", "profile", "[SELECTOR]", "merged profile: -o pprof=FILE, collapsed, json",
-     cli_profile, 1, false},
-    {"query", "top", "[SELECTOR]", "functions by self, exact", cli_top, 1, false},
-    {"flame", NULL, "[SELECTOR]", "flame graph as text", cli_flame, 1, false},
-    {"version", NULL, "", "print the version", cli_version, 0, true},
+     cli_profile, 1, false, cli_explain_merge},
+    {"query", "top", "[SELECTOR]", "functions by self, exact", cli_top, 1, false,
+     cli_explain_merge},
+    {"query", "flamegraph", "[SELECTOR]", "the same as flame", cli_flame, 1, false,
+     cli_explain_merge},
+    {"flame", NULL, "[SELECTOR]", "flame graph as text", cli_flame, 1, false, cli_explain_merge},
+    {"admin", "status", "", "roll-ups, late profiles, sizes of tables", cli_admin_status, 0, false,
+     NULL},
+    {"admin", "doctor", "", "check the database; exit code 1: something is wrong", cli_admin_doctor,
+     0, false, NULL},
+    {"admin", "rebuild", "[SERVICE]", "build roll-ups again from the profiles", cli_admin_rebuild,
+     1, false, NULL},
+    {"admin", "erase", "SELECTOR", "delete profiles for good", cli_admin_erase, 1, false, NULL},
+    {"admin", "erasures", "", "what was deleted, by whom, and whether it is gone",
+     cli_admin_erasures, 0, false, NULL},
+    {"admin", "retention", "[show|set|reset]", "how long profiles and roll-ups are kept",
+     cli_admin_retention, 3, false, NULL},
+    {"admin", "sizing", "", "calculator: processors, disk and memory", cli_admin_sizing, 0, true,
+     NULL},
+    {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
-
-static const char g_options_help[] =
-    "Options\n"
-    "  --url URL          server [$HEARTH_URL, http://127.0.0.1:4040]\n"
-    "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
-    "  --since 1h         range ends now [1h]\n"
-    "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
-    "  --type ID          profile type [the only one, or process_cpu's cpu]\n"
-    "  --by LABEL         series, timeline: labels to group by (repeat, or separate with commas)\n"
-    "  --step 15s         timeline: distance of points [range / 60]\n"
-    "  --limit N          rows or series to print\n"
-    "  --max-nodes N      flame, profile: nodes asked for\n"
-    "  --min-percent P    flame: leave out what is smaller [0.5]\n"
-    "  --label K=V        upload: labels (repeat); service_name and __name__ are guessed when "
-    "absent\n"
-    "  --name NAME        upload: __name__ [guessed from the sample types]\n"
-    "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
-    "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
-    "\n"
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
-    "\n"
-    "Examples\n"
-    "  hearth upload cpu.pb.gz --label service_name=api --label region=eu\n"
-    "  hearth query top '{service_name=\"api\"}' --since 30m --limit 20\n"
-    "  hearth query profile '{service_name=\"api\"}' -o pprof=api.pb.gz\n";
-
-static void print_help(void)
-{
-    (void)printf("hearth -- client of the Hearth continuous-profiling server\n\n"
-                 "usage: hearth COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands\n");
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        const struct command *c = &g_commands[i];
-        char left[64];
-        (void)snprintf(left, sizeof left, "%s%s%s %s", c->name, c->sub == NULL ? "" : " ",
-                       c->sub == NULL ? "" : c->sub, c->arguments);
-        (void)printf("  %-32s %s\n", left, c->help);
-    }
-    (void)printf("\n%s", g_options_help);
-}
 
 enum cli_exit cli_usage(const char *message)
 {
@@ -116,136 +86,13 @@ enum cli_exit cli_version(struct cli *cli)
     return CLI_OK;
 }
 
-/* ---- options ---- */
-
-static bool parse_output(struct cli *cli, const char *value)
-{
-    if (strcmp(value, "table") == 0) {
-        cli->output = CLI_TABLE;
-    } else if (strcmp(value, "json") == 0) {
-        cli->output = CLI_JSON;
-    } else if (strcmp(value, "collapsed") == 0) {
-        cli->output = CLI_COLLAPSED;
-    } else if (strncmp(value, "pprof=", 6) == 0 && value[6] != '\0') {
-        cli->output = CLI_PPROF;
-        cli->output_file = value + 6;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool parse_count(const char *value, int64_t *ret)
-{
-    return hearth_str_to_i64(hearth_str_c(value), ret) && *ret > 0;
-}
-
-/* Labels after --by, separated by commas. */
-static bool parse_by(struct cli *cli, const char *value)
-{
-    struct hearth_str all = hearth_str_c(value);
-    for (size_t from = 0; from <= all.n;) {
-        size_t to = hearth_str_find(all, ',', from);
-        if (to > from) {
-            if (cli->n_by == CLI_MAX_LABELS) {
-                return false;
-            }
-            cli->by[cli->n_by++] = hearth_arena_strndup(&cli->arena, value + from, to - from);
-        }
-        from = to + 1;
-    }
-    return true;
-}
-
-/* One option with its value; false when the value is wrong. *ret_known false: no such option. */
-static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
-{
-    const struct {
-        const char *flag;
-        const char **to;
-    } texts[] = {
-        {"--url", &cli->url},   {"--tenant", &cli->tenant},  {"--type", &cli->type},
-        {"--from", &cli->from}, {"--to", &cli->to},          {"--since", &cli->since},
-        {"--step", &cli->step}, {"--time", &cli->time_mode}, {"--name", &cli->name},
-    };
-    *ret_known = true;
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
-        if (strcmp(flag, texts[i].flag) == 0) {
-            *texts[i].to = value;
-            return true;
-        }
-    }
-    if (strcmp(flag, "--by") == 0) {
-        return parse_by(cli, value);
-    }
-    if (strcmp(flag, "--label") == 0) {
-        if (cli->n_labels == CLI_MAX_LABELS || strchr(value, '=') == NULL || value[0] == '=') {
-            return false;
-        }
-        cli->labels[cli->n_labels++] = value;
-        return true;
-    }
-    if (strcmp(flag, "--limit") == 0) {
-        cli->has_limit = true;
-        return parse_count(value, &cli->limit);
-    }
-    if (strcmp(flag, "--max-nodes") == 0) {
-        return parse_count(value, &cli->max_nodes);
-    }
-    if (strcmp(flag, "--min-percent") == 0) {
-        return hearth_str_to_double(hearth_str_c(value), &cli->min_percent) &&
-               cli->min_percent >= 0 && cli->min_percent <= 100;
-    }
-    if (strcmp(flag, "-o") == 0 || strcmp(flag, "--output") == 0) {
-        return parse_output(cli, value);
-    }
-    *ret_known = false;
-    return false;
-}
-
-static enum cli_exit parse_arguments(struct cli *cli, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
-        if (arg[0] != '-' || arg[1] == '\0') {
-            if (cli->n_args == CLI_MAX_ARGS) {
-                return cli_usage("too many arguments");
-            }
-            cli->args[cli->n_args++] = arg;
-            continue;
-        }
-        const char *eq = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-        const char *flag =
-            eq == NULL ? arg : hearth_arena_strndup(&cli->arena, arg, (size_t)(eq - arg));
-        const char *value = eq != NULL ? eq + 1 : i + 1 < argc ? argv[i + 1] : "";
-        bool known = true;
-        bool ok = flag != NULL && set_option(cli, flag, value, &known);
-        char message[256];
-        if (known && eq == NULL && i + 1 == argc) {
-            (void)snprintf(message, sizeof message, "%.60s needs a value", flag);
-            return cli_usage(message);
-        }
-        if (!ok && known) {
-            (void)snprintf(message, sizeof message, "\"%.100s\" is not a value for %.60s", value,
-                           flag);
-            return cli_usage(message);
-        }
-        if (!ok) {
-            (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
-            return cli_usage(message);
-        }
-        i += eq == NULL ? 1 : 0;
-    }
-    return CLI_OK;
-}
-
 /* ---- run ---- */
 
 /* The command that the first words name; they are taken off the arguments. */
-static const struct command *find_command(struct cli *cli)
+static const struct cli_command *find_command(struct cli *cli)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        const struct command *c = &g_commands[i];
+        const struct cli_command *c = &g_commands[i];
         size_t words = c->sub == NULL ? 1 : 2;
         if (cli->n_args >= words && strcmp(cli->args[0], c->name) == 0 &&
             (c->sub == NULL || strcmp(cli->args[1], c->sub) == 0)) {
@@ -269,7 +116,17 @@ static void look_at_terminal(struct cli *cli)
     }
 }
 
-static enum cli_exit run(struct cli *cli, const struct command *command)
+static void print_note(void *context, struct hearth_str text)
+{
+    struct hearth_buf line;
+    (void)context;
+    hearth_buf_init(&line, 0);
+    cli_fit(text, INT_MAX, false, &line);
+    (void)fprintf(stderr, "note: %.*s\n", (int)line.n, line.n > 0 ? line.p : "");
+    hearth_buf_release(&line);
+}
+
+static enum cli_exit run(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
     hearth_client_options_init(&options);
@@ -277,6 +134,7 @@ static enum cli_exit run(struct cli *cli, const struct command *command)
         options.url = cli->url;
     }
     options.tenant = cli->tenant;
+    options.note = print_note;
     if (!command->offline) {
         enum hearth_status status = hearth_client_new(&options, &cli->client, &cli->err);
         if (status != HEARTH_OK) {
@@ -284,7 +142,7 @@ static enum cli_exit run(struct cli *cli, const struct command *command)
             return CLI_USAGE;
         }
     }
-    enum cli_exit code = command->run(cli);
+    enum cli_exit code = cli->explain ? command->explain(cli) : command->run(cli);
     hearth_client_free(cli->client);
     return code;
 }
@@ -301,7 +159,11 @@ int main(int argc, char **argv)
     (void)setlocale(LC_TIME, "");
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help();
+            if (argc > 2 && strcmp(argv[1], "admin") == 0) {
+                cli_print_admin_help(argv[2]);
+            } else {
+                cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
+            }
             return CLI_OK;
         }
     }
@@ -315,15 +177,21 @@ int main(int argc, char **argv)
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);
-    enum cli_exit code = parse_arguments(cli, argc, argv);
+    enum cli_exit code = cli_parse(cli, argc, argv);
     if (code == CLI_OK) {
-        const struct command *command = find_command(cli);
+        const struct cli_command *command = find_command(cli);
         if (command != NULL && cli->n_args > command->max_args) {
             code = cli_usage("too many arguments; a selector is one argument: put it in quotes");
+        } else if (command != NULL && cli->explain && command->explain == NULL) {
+            code = cli_usage("--explain is for flame, query flamegraph, timeline, profile and top: "
+                             "the others read no profiles");
         } else if (command != NULL) {
             code = run(cli, command);
+        } else if (cli->n_args == 1 && strcmp(cli->args[0], "admin") == 0) {
+            cli_print_admin_help(NULL);
+            code = CLI_USAGE;
         } else if (cli->n_args == 0) {
-            print_help();
+            cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
             code = CLI_USAGE;
         } else {
             code = cli_usage("there is no such command");

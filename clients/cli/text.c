@@ -1,4 +1,7 @@
 /* text.c -- values, times and bars for people. */
+#include "hearth/base/clock.h"
+#include "hearth/query/timeexpr.h"
+
 #include "cli.h"
 
 #include <math.h>
@@ -42,6 +45,48 @@ void cli_time(int64_t ms, char out[32])
     if (localtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%m-%d %H:%M:%S", &tm) == 0) {
         (void)snprintf(out, 32, "%lld", (long long)ms);
     }
+}
+
+void cli_date(int64_t ms, char out[32])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    if (localtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0) {
+        (void)snprintf(out, 32, "%lld", (long long)ms);
+    }
+}
+
+void cli_duration(int64_t ms, char out[48])
+{
+    const int64_t day = HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS;
+    if (ms == 0) {
+        (void)snprintf(out, 48, "for ever");
+    } else if (ms % day == 0) {
+        (void)snprintf(out, 48, "%lldd", (long long)(ms / day));
+    } else {
+        hearth_duration_format(ms * HEARTH_NS_PER_MS, out);
+    }
+}
+
+void cli_count(int64_t n, char out[32])
+{
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
+    for (int i = 0; i < length; i++) {
+        bool first = i == 0 || digits[i - 1] == '-';
+        if (!first && (length - i) % 3 == 0) {
+            out[at++] = ',';
+        }
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+}
+
+void cli_number(int64_t n, const char *one, const char *many, char out[64])
+{
+    char text[32];
+    cli_count(n, text);
+    (void)snprintf(out, 64, "%s %s", text, n == 1 ? one : many);
 }
 
 void cli_bar(double fraction, int width, struct hearth_buf *out)

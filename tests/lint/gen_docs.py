@@ -116,10 +116,14 @@ def missing_words(root):
     for flag in re.findall(r'X\(\w+, limits\.\w+, "([\w-]+)"', table):
         yield "docs/reference/limits.md", flag
     cli = (root / "clients/cli/main.c").read_text()
+    options = (root / "clients/cli/options.c").read_text()
     for name, sub in re.findall(r'^    \{"(\w+)", (?:"(\w+)"|NULL), ', cli, re.M):
         yield "docs/reference/cli.md", f"{name} {sub}".strip()
-    for flag in set(re.findall(r'^    "  (?:-\w, )?(--[a-z-]+)', cli, re.M)):
+    for flag in sorted(set(re.findall(r'"(--[a-z-]+)"', options))):
         yield "docs/reference/cli.md", flag
+    sizing = (root / "clients/cli/sizing.def").read_text()
+    for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
+        yield "docs/reference/cli.md", f"`--{flag}"
     for service, method in re.findall(r'X\(\w+, "([\w.]+)", "(\w+)"', (root / "server/front/methods.def").read_text()):
         yield "docs/api.md", service
         yield "docs/api.md", method

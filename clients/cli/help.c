@@ -1,0 +1,129 @@
+/* help.c -- the texts of --help. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static const char g_options_help[] =
+    "Options\n"
+    "  --url URL          server [$HEARTH_URL, http://127.0.0.1:4040]\n"
+    "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
+    "  --since 1h         range ends now [1h]\n"
+    "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
+    "  --type ID          profile type [the only one, or process_cpu's cpu]\n"
+    "  --by LABEL         series, timeline: labels to group by (repeat, or separate with commas)\n"
+    "  --step 15s         timeline: distance of points [range / 60]\n"
+    "  --limit N          rows or series to print\n"
+    "  --max-nodes N      flame, profile: nodes asked for\n"
+    "  --min-percent P    flame: leave out what is smaller [0.5]\n"
+    "  --label K=V        upload: labels (repeat); service_name and __name__ are guessed when "
+    "absent\n"
+    "  --name NAME        upload: __name__ [guessed from the sample types]\n"
+    "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
+    "  --explain          flame, query timeline, profile, top: show what would be read, and stop;\n"
+    "                     --explain=json for scripts\n"
+    "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
+    "  --all, --dry-run, --yes, --reason TEXT, and the inputs of sizing: hearth admin --help\n"
+    "\n"
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
+    "\n"
+    "Examples\n"
+    "  hearth upload cpu.pb.gz --label service_name=api --label region=eu\n"
+    "  hearth query top '{service_name=\"api\"}' --since 30m --limit 20\n"
+    "  hearth query profile '{service_name=\"api\"}' -o pprof=api.pb.gz\n"
+    "  hearth flame '{service_name=\"api\"}' --since 7d --explain\n"
+    "  hearth admin doctor\n";
+
+void cli_print_help(const struct cli_command *commands, size_t n)
+{
+    (void)printf("hearth -- client of the Hearth continuous-profiling server\n\n"
+                 "usage: hearth COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct cli_command *c = &commands[i];
+        char left[64];
+        (void)snprintf(left, sizeof left, "%s%s%s %s", c->name, c->sub == NULL ? "" : " ",
+                       c->sub == NULL ? "" : c->sub, c->arguments);
+        (void)printf("  %-32s %s\n", left, c->help);
+    }
+    (void)printf("\n%s", g_options_help);
+}
+
+/* ---- hearth admin ---- */
+
+static const struct {
+    const char *sub, *text;
+} g_admin[] = {
+    {"status", "hearth admin status [-o json]\n"
+               "  Who builds roll-ups, how far behind it is, profiles that came late, deletions "
+               "that are not\n"
+               "  done, the oldest profile, and the size of each table.\n"
+               "    hearth admin status\n"
+               "    hearth admin status -o json | jq -r .lagMs\n"},
+    {"doctor",
+     "hearth admin doctor [-o json]\n"
+     "  Looks at the database as it is now: rights, settings, disk, background work. Each check "
+     "is\n"
+     "  ok, advice (works, would be better otherwise) or wrong. Exit code 1 when one is wrong.\n"
+     "    hearth admin doctor\n"
+     "    hearth admin doctor || page-somebody\n"},
+    {"rebuild",
+     "hearth admin rebuild SERVICE|--all --since 2d|--from T\n"
+     "  Throws the roll-ups away from the day of that time on and builds them again from the\n"
+     "  profiles. Questions read the profiles meanwhile, with the same answers, more slowly.\n"
+     "    hearth admin rebuild api --since 2d\n"
+     "    hearth admin rebuild --all --from 2026-11-18\n"},
+    {"erase",
+     "hearth admin erase SELECTOR --since 1h|--from T [--to T]|--all [--dry-run] [--yes]\n"
+     "  Deletes the profiles of the matching series in the range (--all: of all times). They are\n"
+     "  hidden at once, for everybody, and removed from the disk within minutes. There is no way\n"
+     "  back. It counts the series first and, on a terminal, asks for that number.\n"
+     "    --dry-run      count, and delete nothing\n"
+     "    --yes          do not ask (scripts)\n"
+     "    --reason TEXT  for the log, beside your name and address\n"
+     "    hearth admin erase '{service_name=\"api\", token=~\".+\"}' --all --dry-run\n"
+     "    hearth admin erase '{service_name=\"old\"}' --all --yes --reason 'ticket 4711'\n"},
+    {"erasures",
+     "hearth admin erasures [-o json]\n"
+     "  The latest 1,000 deletions: what, by whom, and whether the bytes are gone.\n"
+     "    hearth admin erasures\n"
+     "    hearth admin erasures -o json | jq '.erasures[] | select(.doneAtMs == null)'\n"},
+    {"retention",
+     "hearth admin retention [show] | set NAME DURATION | reset NAME\n"
+     "  How long the tenant's data are kept. NAME is raw (profiles), 10m, 1h or 1d (roll-ups).\n"
+     "  DURATION is 7d, 36h, .., or forever. reset: as the server's own option says.\n"
+     "    hearth admin retention\n"
+     "    hearth admin retention set raw 14d\n"
+     "    hearth admin retention reset raw\n"},
+};
+
+static void print_sizing_help(void)
+{
+    (void)printf(
+        "hearth admin sizing [OPTIONS] [-o json]\n"
+        "  How many processors, how much disk and memory a fleet needs. Asks no server.\n");
+    for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
+        const struct sizing_field *f = &sizing_fields[i];
+        (void)printf("    %-15s %s [%s]\n", f->flag, f->text, f->text_default);
+    }
+    (void)printf("    hearth admin sizing --processes 5000 --interval 10s\n"
+                 "    hearth admin sizing --processes 200 --retain-raw 30d -o json\n");
+}
+
+void cli_print_admin_help(const char *sub)
+{
+    bool one = sub != NULL && strcmp(sub, "sizing") == 0;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_admin); i++) {
+        one = one || (sub != NULL && strcmp(sub, g_admin[i].sub) == 0);
+    }
+    if (!one) {
+        (void)printf("hearth admin -- watch and direct what a server does in the background\n\n");
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_admin); i++) {
+        if (!one || strcmp(sub, g_admin[i].sub) == 0) {
+            (void)printf("%s%s", g_admin[i].text, one ? "" : "\n");
+        }
+    }
+    if (!one || strcmp(sub, "sizing") == 0) {
+        print_sizing_help();
+    }
+    (void)printf("\n--url, --tenant, times and exit codes: hearth --help\n");
+}

@@ -1,0 +1,174 @@
+/* options.c -- options and arguments out of the command line. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static bool parse_output(struct cli *cli, const char *value)
+{
+    if (strcmp(value, "table") == 0) {
+        cli->output = CLI_TABLE;
+    } else if (strcmp(value, "json") == 0) {
+        cli->output = CLI_JSON;
+    } else if (strcmp(value, "collapsed") == 0) {
+        cli->output = CLI_COLLAPSED;
+    } else if (strncmp(value, "pprof=", 6) == 0 && value[6] != '\0') {
+        cli->output = CLI_PPROF;
+        cli->output_file = value + 6;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool parse_count(const char *value, int64_t *ret)
+{
+    return hearth_str_to_i64(hearth_str_c(value), ret) && *ret > 0;
+}
+
+/* Labels after --by, separated by commas. */
+static bool parse_by(struct cli *cli, const char *value)
+{
+    struct hearth_str all = hearth_str_c(value);
+    for (size_t from = 0; from <= all.n;) {
+        size_t to = hearth_str_find(all, ',', from);
+        if (to > from) {
+            if (cli->n_by == CLI_MAX_LABELS) {
+                return false;
+            }
+            cli->by[cli->n_by++] = hearth_arena_strndup(&cli->arena, value + from, to - from);
+        }
+        from = to + 1;
+    }
+    return true;
+}
+
+/* One option with its value; false when the value is wrong. *ret_known false: no such option. */
+static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+{
+    const struct {
+        const char *flag;
+        const char **to;
+    } texts[] = {
+        {"--url", &cli->url},       {"--tenant", &cli->tenant},  {"--type", &cli->type},
+        {"--from", &cli->from},     {"--to", &cli->to},          {"--since", &cli->since},
+        {"--step", &cli->step},     {"--time", &cli->time_mode}, {"--name", &cli->name},
+        {"--reason", &cli->reason},
+    };
+    *ret_known = true;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        if (strcmp(flag, texts[i].flag) == 0) {
+            *texts[i].to = value;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
+        if (strcmp(flag, sizing_fields[i].flag) == 0) {
+            cli->sizing[i] = value;
+            return true;
+        }
+    }
+    if (strcmp(flag, "--by") == 0) {
+        return parse_by(cli, value);
+    }
+    if (strcmp(flag, "--label") == 0) {
+        if (cli->n_labels == CLI_MAX_LABELS || strchr(value, '=') == NULL || value[0] == '=') {
+            return false;
+        }
+        cli->labels[cli->n_labels++] = value;
+        return true;
+    }
+    if (strcmp(flag, "--limit") == 0) {
+        cli->has_limit = true;
+        return parse_count(value, &cli->limit);
+    }
+    if (strcmp(flag, "--max-nodes") == 0) {
+        return parse_count(value, &cli->max_nodes);
+    }
+    if (strcmp(flag, "--min-percent") == 0) {
+        return hearth_str_to_double(hearth_str_c(value), &cli->min_percent) &&
+               cli->min_percent >= 0 && cli->min_percent <= 100;
+    }
+    if (strcmp(flag, "-o") == 0 || strcmp(flag, "--output") == 0) {
+        return parse_output(cli, value);
+    }
+    *ret_known = false;
+    return false;
+}
+
+/* The options without a value (after `=`: NULL, or not). *ret_known false: no such option. */
+static bool set_switch(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+{
+    const struct {
+        const char *flag;
+        bool *to;
+    } switches[] = {
+        {"--all", &cli->all},
+        {"--dry-run", &cli->dry_run},
+        {"--explain", &cli->explain},
+        {"--yes", &cli->yes},
+    };
+    *ret_known = false;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(switches); i++) {
+        if (strcmp(flag, switches[i].flag) == 0) {
+            *ret_known = true;
+            *switches[i].to = true;
+            if (value != NULL && switches[i].to == &cli->explain && strcmp(value, "json") == 0) {
+                cli->output = CLI_JSON;
+                return true;
+            }
+            return value == NULL;
+        }
+    }
+    return false;
+}
+
+static enum cli_exit
+parse_option(struct cli *cli, const char *arg, const char *next, bool *ret_used)
+{
+    const char *eq = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
+    const char *flag =
+        eq == NULL ? arg : hearth_arena_strndup(&cli->arena, arg, (size_t)(eq - arg));
+    const char *value = eq != NULL ? eq + 1 : next != NULL ? next : "";
+    bool known = false;
+    char message[256];
+    *ret_used = false;
+    bool ok = flag != NULL && set_switch(cli, flag, eq != NULL ? eq + 1 : NULL, &known);
+    if (flag != NULL && !known) {
+        ok = set_option(cli, flag, value, &known);
+        *ret_used = eq == NULL;
+        if (known && eq == NULL && next == NULL) {
+            (void)snprintf(message, sizeof message, "%.60s needs a value", flag);
+            return cli_usage(message);
+        }
+    }
+    if (!ok && known) {
+        (void)snprintf(message, sizeof message, "\"%.100s\" is not a value for %.60s", value, flag);
+        return cli_usage(message);
+    }
+    if (!ok) {
+        (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
+        return cli_usage(message);
+    }
+    return CLI_OK;
+}
+
+enum cli_exit cli_parse(struct cli *cli, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        if (arg[0] != '-' || arg[1] == '\0') {
+            if (cli->n_args == CLI_MAX_ARGS) {
+                return cli_usage("too many arguments");
+            }
+            cli->args[cli->n_args++] = arg;
+            continue;
+        }
+        bool used;
+        enum cli_exit code = parse_option(cli, arg, i + 1 < argc ? argv[i + 1] : NULL, &used);
+        if (code != CLI_OK) {
+            return code;
+        }
+        i += used ? 1 : 0;
+    }
+    return CLI_OK;
+}
