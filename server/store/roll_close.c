@@ -29,12 +29,6 @@
 /* Of services with more series, 10 minutes are built at a time. */
 #define SMALL_SERVICE 1000
 
-/* Times to hours and days in SQL, rounding down. */
-#define SQL_FLOOR(x, length) \
-    "((" x ") - CASE WHEN (" x ") < 0 THEN " length " - 1 ELSE 0 END) / " length
-#define SQL_HOUR(x) "(" SQL_FLOOR(x, "3600000000000") ")::int4"
-#define SQL_DAY(x)  "(" SQL_FLOOR(x, "86400000000000") ")"
-
 struct holder {
     char vxid[32]; /* backend and its transaction */
     int32_t pid;
@@ -241,10 +235,21 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
         "UPDATE hearth_data.roll_state r SET built_to = watermark, generation ="
         " generation + 1 WHERE built_to < watermark AND watermark <= %" PRId64
         " AND NOT EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
-        " r.service_id AND h.hour >= CASE WHEN " SQL_DAY("r.built_to") " < " SQL_DAY("r.watermark") " THEN (" SQL_DAY(
-            "r.built_to") " * 24)::int4 ELSE " SQL_HOUR("r.built_to") " END AND h.hour "
-                                                                      "<= " SQL_HOUR("r.watermark "
-                                                                                     "- 1") ")",
+        " r.service_id AND h.hour >= CASE WHEN " HEARTH_SQL_DAY("r.built_to") " < " HEARTH_SQL_DAY(
+            "r.watermark") " THEN (" HEARTH_SQL_DAY("r.built_to") " * 24)::int4 "
+                                                                  "ELSE " HEARTH_SQL_HOUR("r.built_"
+                                                                                          "to") " E"
+                                                                                                "ND"
+                                                                                                " A"
+                                                                                                "ND"
+                                                                                                " h"
+                                                                                                ".h"
+                                                                                                "ou"
+                                                                                                "r "
+                                                                                                "<="
+                                                                                                " " HEARTH_SQL_HOUR(
+                                                                                                    "r.watermark "
+                                                                                                    "- 1") ")",
         builder->close->safe_ns);
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = exec(builder, sql, err);
@@ -266,7 +271,7 @@ static enum hearth_status list_due(struct hearth_builder *builder,
         &builder->pg,
         "SELECT service_id, built_to, watermark, compacted_to, hour FROM (SELECT r.*, (SELECT"
         " min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id = r.service_id AND h.hour"
-        " BETWEEN " SQL_HOUR("r.built_to") " AND " SQL_HOUR(
+        " BETWEEN " HEARTH_SQL_HOUR("r.built_to") " AND " HEARTH_SQL_HOUR(
             "r.watermark - 1") ") AS hour FROM"
                                " hearth_data.roll_state r WHERE built_to < watermark) due ORDER BY"
                                " greatest(built_to, hour * 3600000000000), service_id",
