@@ -19,8 +19,9 @@ struct hearth_block_sums {
     uint32_t n_types;
     uint32_t bound; /* highest stack id seen, plus one */
     uint32_t cap;
-    int64_t **acc;   /* [n_types][cap]; ids never seen are 0 in every column */
-    int64_t *totals; /* [n_types] */
+    int64_t **acc;    /* [n_types][cap]; means something where factors[k] is -2 */
+    int64_t *factors; /* [n_types]; >= 0: column k is column 0 times this; -1: it is 0 */
+    int64_t *totals;  /* [n_types] */
     int64_t n_profiles;
     size_t limit_bytes, n_bytes; /* 0: no limit */
 };

@@ -1,0 +1,111 @@
+/*
+ * pack.c -- columns, plain or as a zstd frame, whichever is shorter.
+ *
+ * The compressor's tables are kept between calls: making them costs more than a small column does.
+ * No checksum: PostgreSQL has those for its pages, and whoever reads columns checks every byte.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/codec/compress.h"
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+enum {
+    PLAIN = 0,
+    FRAME = 1,
+};
+
+/* A frame of fewer bytes would be all header. */
+#define MIN_FRAME_INPUT 16u
+
+struct hearth_packer {
+    ZSTD_CCtx *zstd;
+};
+
+struct hearth_packer *hearth_packer_new(int level)
+{
+    struct hearth_packer *packer = hearth_mem_zalloc(sizeof *packer);
+    if (packer == NULL) {
+        return NULL;
+    }
+    packer->zstd = ZSTD_createCCtx();
+    if (packer->zstd == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, level))) {
+        hearth_packer_free(packer);
+        return NULL;
+    }
+    return packer;
+}
+
+void hearth_packer_free(struct hearth_packer *packer)
+{
+    if (packer != NULL) {
+        (void)ZSTD_freeCCtx(packer->zstd);
+        hearth_mem_free(packer);
+    }
+}
+
+enum hearth_status hearth_pack(struct hearth_packer *packer,
+                               struct hearth_str in,
+                               struct hearth_buf *out,
+                               struct hearth_err *err)
+{
+    char *to = in.n == SIZE_MAX ? NULL : hearth_buf_reserve(out, in.n + 1);
+    if (to == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to pack %zu bytes", in.n);
+    }
+    if (in.n >= MIN_FRAME_INPUT) {
+        /* Room for one byte less than plain takes: what does not fit is not worth it. */
+        size_t n = ZSTD_compress2(packer->zstd, to + 1, in.n - 1, in.p, in.n);
+        if (!ZSTD_isError(n)) {
+            to[0] = FRAME;
+            out->n += 1 + n;
+            return HEARTH_OK;
+        }
+        if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "zstd: %s", ZSTD_getErrorName(n));
+        }
+    }
+    to[0] = PLAIN;
+    if (in.n > 0) {
+        memcpy(to + 1, in.p, in.n);
+    }
+    out->n += 1 + in.n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_unpack(struct hearth_inflater *inflater,
+                                 struct hearth_str in,
+                                 size_t max_bytes,
+                                 struct hearth_buf *scratch,
+                                 struct hearth_str *ret_view,
+                                 struct hearth_err *err)
+{
+    if (in.n == 0 || (in.p[0] != PLAIN && in.p[0] != FRAME)) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "packed bytes are damaged: %zu bytes, form %d",
+                           in.n, in.n == 0 ? -1 : (unsigned char)in.p[0]);
+    }
+    struct hearth_str rest = hearth_str_n(in.p + 1, in.n - 1);
+    if (in.p[0] == PLAIN) {
+        if (rest.n > max_bytes) {
+            return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                               "packed bytes hold %zu bytes, more than %zu", rest.n, max_bytes);
+        }
+        *ret_view = rest;
+        return HEARTH_OK;
+    }
+    size_t start = scratch->n;
+    enum hearth_status status =
+        hearth_inflate(inflater, HEARTH_COMPRESSION_ZSTD, rest, max_bytes, scratch, err);
+    if (status == HEARTH_INVALID_ARGUMENT) {
+        status = HEARTH_CORRUPT;
+        if (err != NULL) {
+            err->status = status;
+        }
+        hearth_err_prefix(err, "packed bytes");
+    }
+    if (status == HEARTH_OK) {
+        *ret_view = hearth_str_n(scratch->p + start, scratch->n - start);
+    }
+    return status;
+}

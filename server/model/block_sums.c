@@ -1,0 +1,348 @@
+/*
+ * block_sums.c -- sums of every value column over the stack ids of one dictionary.
+ *
+ * A column that has been the same multiple of column 0 in everything added (cpu time = period times
+ * count) is that multiple of the sums, too, and is not summed: the factor is noted, and the ids are
+ * decoded once. When something with another factor comes, the column gets sums of its own.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/base/varint.h"
+#include "hearth/model/block.h"
+
+#define MIN_CAP 1024u
+
+enum {
+    FACTOR_ANY = -1, /* nothing but zeros so far: any factor is right */
+    FACTOR_NONE = -2,
+};
+
+enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums,
+                                          uint32_t n_types,
+                                          size_t limit_bytes,
+                                          struct hearth_err *err)
+{
+    *sums = (struct hearth_block_sums){.n_types = n_types, .limit_bytes = limit_bytes};
+    sums->acc = hearth_mem_calloc(n_types, sizeof *sums->acc);
+    sums->factors = hearth_mem_calloc(n_types, sizeof *sums->factors);
+    sums->totals = hearth_mem_calloc(n_types, sizeof *sums->totals);
+    if (n_types > 0 && (sums->acc == NULL || sums->factors == NULL || sums->totals == NULL)) {
+        hearth_block_sums_release(sums);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for sums of %u columns",
+                           (unsigned)n_types);
+    }
+    for (uint32_t k = 0; k < n_types; k++) {
+        sums->factors[k] = k == 0 ? FACTOR_NONE : FACTOR_ANY;
+    }
+    return HEARTH_OK;
+}
+
+void hearth_block_sums_release(struct hearth_block_sums *sums)
+{
+    for (uint32_t k = 0; sums->acc != NULL && k < sums->n_types; k++) {
+        hearth_mem_free(sums->acc[k]);
+    }
+    hearth_mem_free(sums->acc);
+    hearth_mem_free(sums->factors);
+    hearth_mem_free(sums->totals);
+    *sums = (struct hearth_block_sums){0};
+}
+
+void hearth_block_sums_reset(struct hearth_block_sums *sums)
+{
+    for (uint32_t k = 0; k < sums->n_types; k++) {
+        if (sums->acc[k] != NULL) {
+            memset(sums->acc[k], 0, sums->bound * sizeof sums->acc[k][0]);
+        }
+        sums->factors[k] = k == 0 ? FACTOR_NONE : FACTOR_ANY;
+        sums->totals[k] = 0;
+    }
+    sums->bound = 0;
+    sums->n_profiles = 0;
+}
+
+/* ---- memory ---- */
+
+static enum hearth_status fail_limit(const struct hearth_block_sums *sums, struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                       "sums of profiles need more than %zu bytes of memory", sums->limit_bytes);
+}
+
+/* Column k has room for `cap` sums; zeros behind the n_had it had. Not accounted for yet. */
+static enum hearth_status grow_column(struct hearth_block_sums *sums,
+                                      uint32_t k,
+                                      uint32_t n_had,
+                                      uint32_t cap,
+                                      struct hearth_err *err)
+{
+    int64_t *grown = hearth_mem_reallocarray(sums->acc[k], cap, sizeof *grown);
+    if (grown == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for sums of %u stack traces",
+                           (unsigned)cap);
+    }
+    memset(grown + n_had, 0, (size_t)(cap - n_had) * sizeof *grown);
+    sums->acc[k] = grown;
+    return HEARTH_OK;
+}
+
+/* Room for ids below `bound`: doubling, where the limit leaves room for that. */
+static enum hearth_status
+grow(struct hearth_block_sums *sums, uint32_t bound, struct hearth_err *err)
+{
+    if (bound > sums->cap) {
+        uint64_t cap = (uint64_t)sums->cap * 2;
+        cap = cap < MIN_CAP ? MIN_CAP : cap;
+        uint32_t n_own = 0;
+        for (uint32_t k = 0; k < sums->n_types; k++) {
+            n_own += k == 0 || sums->acc[k] != NULL;
+        }
+        uint64_t room = sums->limit_bytes == 0 ? UINT64_MAX : sums->limit_bytes - sums->n_bytes;
+        uint64_t column = room / sizeof(int64_t) / n_own; /* of a column, beyond what it has */
+        if (bound - sums->cap > column) {
+            return fail_limit(sums, err);
+        }
+        cap = cap - sums->cap > column ? sums->cap + column : cap;
+        cap = cap < bound ? bound : cap;
+        cap = cap > UINT32_MAX ? UINT32_MAX : cap;
+        for (uint32_t k = 0; k < sums->n_types; k++) {
+            if (k == 0 || sums->acc[k] != NULL) {
+                HEARTH_TRY(grow_column(sums, k, sums->cap, (uint32_t)cap, err));
+            }
+        }
+        sums->n_bytes += (size_t)(cap - sums->cap) * sizeof(int64_t) * n_own;
+        sums->cap = (uint32_t)cap;
+    }
+    sums->bound = bound > sums->bound ? bound : sums->bound;
+    return HEARTH_OK;
+}
+
+static enum hearth_status fail_overflow(uint32_t k, struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                       "the sum of value column %u over profiles overflows 64 bits", (unsigned)k);
+}
+
+/* Column k gets sums of its own: those of column 0 times its factor so far. */
+static enum hearth_status
+give_own_sums(struct hearth_block_sums *sums, uint32_t k, struct hearth_err *err)
+{
+    if (sums->acc[k] == NULL && sums->cap > 0) {
+        size_t n_bytes = sums->cap * sizeof(int64_t);
+        if (sums->limit_bytes != 0 && n_bytes > sums->limit_bytes - sums->n_bytes) {
+            return fail_limit(sums, err);
+        }
+        HEARTH_TRY(grow_column(sums, k, 0, sums->cap, err));
+        sums->n_bytes += n_bytes;
+    }
+    int64_t factor = sums->factors[k];
+    sums->factors[k] = FACTOR_NONE;
+    for (uint32_t i = 0; factor > 0 && i < sums->bound; i++) {
+        if (__builtin_mul_overflow(sums->acc[0][i], factor, &sums->acc[k][i])) {
+            return fail_overflow(k, err);
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- adding ---- */
+
+/* The factor of a column that is a multiple; false when it is not, or none that we keep. */
+static bool take_factor(struct hearth_str val, int64_t *ret_factor)
+{
+    uint64_t factor;
+    const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
+    if (!hearth_columns_is_multiple(val) || !hearth_varint_read(&at, end, &factor) || at != end ||
+        factor > INT64_MAX) {
+        return false;
+    }
+    *ret_factor = (int64_t)factor;
+    return true;
+}
+
+static enum hearth_status add_totals(struct hearth_block_sums *sums,
+                                     const int64_t *totals,
+                                     int64_t n_profiles,
+                                     struct hearth_err *err)
+{
+    for (uint32_t k = 0; k < sums->n_types; k++) {
+        if (totals[k] < 0) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT, "a stored total is negative");
+        }
+        if (__builtin_add_overflow(sums->totals[k], totals[k], &sums->totals[k])) {
+            return fail_overflow(k, err);
+        }
+    }
+    if (n_profiles < 0 || __builtin_add_overflow(sums->n_profiles, n_profiles, &sums->n_profiles)) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a stored number of profiles is damaged");
+    }
+    return HEARTH_OK;
+}
+
+/* Column k is, or becomes, the multiple of column 0 that the added one is: nothing to sum. */
+static bool joins_factor(struct hearth_block_sums *sums, uint32_t k, int64_t factor)
+{
+    if (sums->factors[k] == FACTOR_ANY) {
+        sums->factors[k] = factor;
+    }
+    return sums->factors[k] == factor;
+}
+
+enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
+                                         struct hearth_str ids,
+                                         const struct hearth_str *vals,
+                                         const int64_t *totals,
+                                         int64_t n_profiles,
+                                         struct hearth_err *err)
+{
+    uint32_t bound = 0;
+    if (!hearth_columns_id_bound(ids, &bound)) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample columns are damaged: the highest stack id");
+    }
+    HEARTH_TRY(add_totals(sums, totals, n_profiles, err));
+    if (sums->n_types == 0) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(grow(sums, bound, err));
+    /* Column 0 last: the others may still need its sums as they were. */
+    for (uint32_t k = sums->n_types; k-- > 0;) {
+        int64_t factor;
+        if (k > 0 && bound > 0 && take_factor(vals[k], &factor) && joins_factor(sums, k, factor)) {
+            continue;
+        }
+        if (k > 0 && bound > 0 && sums->factors[k] != FACTOR_NONE) {
+            HEARTH_TRY(give_own_sums(sums, k, err));
+        }
+        HEARTH_TRY(hearth_columns_merge(ids, vals[k], vals[0], k == 0, sums->acc[k], bound, err));
+    }
+    return HEARTH_OK;
+}
+
+/* acc[i] += other[i] * factor, values of `other` being >= 0. */
+static enum hearth_status add_column(int64_t *acc,
+                                     const int64_t *other,
+                                     uint32_t n,
+                                     int64_t factor,
+                                     uint32_t k,
+                                     struct hearth_err *err)
+{
+    bool overflow = false;
+    if (factor == 1) {
+        for (uint32_t i = 0; i < n; i++) {
+            overflow |= __builtin_add_overflow(acc[i], other[i], &acc[i]);
+        }
+    } else {
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t product;
+            overflow |= __builtin_mul_overflow(other[i], factor, &product);
+            overflow |= __builtin_add_overflow(acc[i], product, &acc[i]);
+        }
+    }
+    return overflow ? fail_overflow(k, err) : HEARTH_OK;
+}
+
+enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
+                                              const struct hearth_block_sums *other,
+                                              struct hearth_err *err)
+{
+    if (sums->n_types != other->n_types) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "sums of %u and of %u columns do not add up",
+                           (unsigned)sums->n_types, (unsigned)other->n_types);
+    }
+    HEARTH_TRY(add_totals(sums, other->totals, other->n_profiles, err));
+    if (sums->n_types == 0) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(grow(sums, other->bound, err));
+    for (uint32_t k = sums->n_types; k-- > 0;) {
+        int64_t factor = other->factors[k];
+        if (factor == FACTOR_ANY && k > 0) {
+            continue;
+        }
+        if (factor >= 0 && joins_factor(sums, k, factor)) {
+            continue;
+        }
+        if (sums->factors[k] != FACTOR_NONE) {
+            HEARTH_TRY(give_own_sums(sums, k, err));
+        }
+        const int64_t *from = factor >= 0 ? other->acc[0] : other->acc[k];
+        HEARTH_TRY(add_column(sums->acc[k], from, other->bound, factor >= 0 ? factor : 1, k, err));
+    }
+    return HEARTH_OK;
+}
+
+/* ---- encoding ---- */
+
+static uint32_t count_stacks(const struct hearth_block_sums *sums)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sums->bound; i++) {
+        int64_t any = 0;
+        for (uint32_t k = 0; k < sums->n_types; k++) {
+            any |= sums->factors[k] == FACTOR_NONE ? sums->acc[k][i] : 0;
+        }
+        n += any != 0;
+    }
+    return n;
+}
+
+static void gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sums->bound; i++) {
+        int64_t any = 0;
+        for (uint32_t k = 0; k < sums->n_types; k++) {
+            any |= sums->factors[k] == FACTOR_NONE ? sums->acc[k][i] : 0;
+        }
+        if (any != 0) {
+            ids[n++] = i;
+        }
+    }
+}
+
+static enum hearth_status gather_values(const struct hearth_block_sums *sums,
+                                        const uint32_t *ids,
+                                        uint32_t n,
+                                        int64_t *values,
+                                        struct hearth_err *err)
+{
+    size_t n_types = sums->n_types;
+    for (uint32_t k = 0; k < n_types; k++) {
+        bool own = sums->factors[k] == FACTOR_NONE;
+        const int64_t *from = own ? sums->acc[k] : sums->acc[0];
+        int64_t factor = own ? 1 : sums->factors[k];
+        factor = factor == FACTOR_ANY ? 0 : factor;
+        bool overflow = false;
+        for (size_t i = 0; i < n; i++) {
+            overflow |= __builtin_mul_overflow(from[ids[i]], factor, &values[i * n_types + k]);
+        }
+        if (overflow) {
+            return fail_overflow(k, err);
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
+                                            struct hearth_arena *arena,
+                                            struct hearth_columns *ret,
+                                            struct hearth_err *err)
+{
+    uint32_t n = count_stacks(sums);
+    size_t n_values;
+    uint32_t *ids = hearth_arena_array(arena, n, sizeof *ids);
+    int64_t *values = NULL;
+    if (!__builtin_mul_overflow((size_t)n, (size_t)sums->n_types, &n_values)) {
+        values = hearth_arena_array(arena, n_values, sizeof *values);
+    }
+    if (ids == NULL || values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    gather_ids(sums, ids);
+    HEARTH_TRY(gather_values(sums, ids, n, values, err));
+    HEARTH_TRY(hearth_columns_encode(ids, values, n, sums->n_types, arena, ret, err));
+    /* As they were stored: a block says what its profiles say. */
+    for (uint32_t k = 0; k < sums->n_types; k++) {
+        ret->totals[k] = sums->totals[k];
+    }
+    return HEARTH_OK;
+}
