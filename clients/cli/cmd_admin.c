@@ -28,10 +28,12 @@ print_state(struct cli *cli, const Hearth__V1__StatusResponse *s, struct hearth_
     cli_value((double)s->lag_ms * 1e6, HEARTH_STR("nanoseconds"), a);
     hearth_buf_printf(out, "behind      %s\n",
                       s->lag_ms == 0 ? "nothing: all that is due is built" : a);
-    cli_number(s->late_rows, "profile waits", "profiles wait", a);
-    hearth_buf_printf(out, "late        %s to be folded into roll-ups\n", a);
-    cli_number(s->tombstones, "deletion is", "deletions are", a);
-    hearth_buf_printf(out, "deletions   %s hidden and not removed yet\n", a);
+    cli_count(s->late_rows, a);
+    hearth_buf_printf(out, "late        %s%s\n", s->late_rows == 0 ? "" : a,
+                      s->late_rows == 0 ? "nothing" : " profiles wait to be folded into roll-ups");
+    cli_count(s->tombstones, a);
+    hearth_buf_printf(out, "deletions   %s%s\n", s->tombstones == 0 ? "" : a,
+                      s->tombstones == 0 ? "all done" : " hidden, not removed yet");
     if (s->oldest_profile_ms == 0) {
         hearth_buf_cstr(out, "oldest      there are no profiles\n");
     } else {

@@ -41,15 +41,16 @@ static void print_row(const char *what,
                       const char *range,
                       struct hearth_buf *out)
 {
-    char reads[32], size[48], time[48], n[32] = "";
+    char reads[32], size[48], time[48], n[32];
     cli_count(rows, reads);
     value((double)bytes, "bytes", size);
     value(ms * 1e6, "nanoseconds", time);
+    hearth_buf_printf(out, "%-34s %11s %10s %9s", what, reads, size, time);
     if (series >= 0) {
         cli_count(series, n);
+        hearth_buf_printf(out, " %9s  %s", n, range);
     }
-    hearth_buf_printf(out, "%-34s %11s %10s %9s %9s%s%s\n", what, reads, size, time, n,
-                      range[0] == '\0' ? "" : "  ", range);
+    hearth_buf_byte(out, '\n');
 }
 
 static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
@@ -75,7 +76,7 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
     cli_number(e->services, "service", "services", services);
     hearth_buf_printf(out, "%s of %s: %s, %s to %s\n\n", series, services, request->profile_type,
                       from, to);
-    hearth_buf_printf(out, "%-34s %11s %10s %9s %9s  %s\n", "from", "reads", "bytes", "about",
+    hearth_buf_printf(out, "%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
                       "series", "range");
     for (size_t i = 0; i < e->n_legs; i++) {
         print_leg(e->legs[i], out);

@@ -27,7 +27,7 @@ static void bytes_line(const char *name, const char *note, double bytes, struct 
 {
     char size[48];
     cli_value(bytes, HEARTH_STR("bytes"), size);
-    hearth_buf_printf(out, "  %-26s %10s  %s\n", name, size, note);
+    hearth_buf_printf(out, "  %-26s %10s%s%s\n", name, size, note[0] == '\0' ? "" : "  ", note);
 }
 
 static void print_sizing(const double *in, const struct sizing *s, struct hearth_buf *out)
