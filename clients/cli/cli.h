@@ -45,6 +45,7 @@ struct cli {
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
+    const char *materialize, *database_url; /* of sql */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
     const char *labels[CLI_MAX_LABELS]; /* k=v of upload */
@@ -67,9 +68,9 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
-    cli_top, cli_flame, cli_version, cli_explain_merge, cli_explain_timeline, cli_admin_status,
-    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_retention,
-    cli_admin_sizing;
+    cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
+    cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
+    cli_admin_retention, cli_admin_sizing;
 
 /* ---- main.c ---- */
 

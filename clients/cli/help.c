@@ -21,6 +21,8 @@ static const char g_options_help[] =
     "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
     "  --explain          flame, query timeline, profile, top: show what would be read, and stop;\n"
     "                     --explain=json for scripts\n"
+    "  --materialize SEL  sql: what to copy, in whole steps of --step [10m]\n"
+    "  --database-url URL sql: run psql on it [print its script]\n"
     "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
     "  --all, --dry-run, --yes, --reason TEXT, and the inputs of sizing: hearth admin --help\n"
     "\n"

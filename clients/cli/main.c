@@ -43,6 +43,8 @@ static const struct cli_command g_commands[] = {
      cli_admin_retention, 3, false, NULL},
     {"admin", "sizing", "", "calculator: processors, disk and memory", cli_admin_sizing, 0, true,
      NULL},
+    {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
+     false, NULL},
     {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
 

@@ -49,9 +49,17 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         const char *flag;
         const char **to;
     } texts[] = {
-        {"--url", &cli->url},       {"--tenant", &cli->tenant},  {"--type", &cli->type},
-        {"--from", &cli->from},     {"--to", &cli->to},          {"--since", &cli->since},
-        {"--step", &cli->step},     {"--time", &cli->time_mode}, {"--name", &cli->name},
+        {"--url", &cli->url},
+        {"--tenant", &cli->tenant},
+        {"--type", &cli->type},
+        {"--from", &cli->from},
+        {"--to", &cli->to},
+        {"--since", &cli->since},
+        {"--step", &cli->step},
+        {"--time", &cli->time_mode},
+        {"--name", &cli->name},
+        {"--materialize", &cli->materialize},
+        {"--database-url", &cli->database_url},
         {"--reason", &cli->reason},
     };
     *ret_known = true;

@@ -129,7 +129,7 @@ static void refuses_a_newer_history(void **state)
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
 }
 
-static void uses_a_schema_made_by_somebody_else(void **state)
+static void uses_schemas_made_by_somebody_else(void **state)
 {
     (void)state;
     char url[256], role_url[300];
@@ -144,6 +144,8 @@ static void uses_a_schema_made_by_somebody_else(void **state)
     pg_cluster_run(url, sql);
     (void)snprintf(role_url, sizeof role_url, "host=%s dbname=%s user=plain", g_cluster.dir, db);
     struct hearth_store *store = store_open_url(role_url, NULL);
+    expect_reason(store, "CREATE SCHEMA hearth AUTHORIZATION plain");
+    pg_cluster_run(url, "CREATE SCHEMA hearth AUTHORIZATION plain");
     assert_true(store_wait_ready(store));
     store_close_soon(store);
 }
@@ -217,7 +219,7 @@ int main(void)
         cmocka_unit_test(servers_that_start_together_migrate_once),
         cmocka_unit_test(refuses_an_altered_history_until_it_is_repaired),
         cmocka_unit_test(refuses_a_newer_history),
-        cmocka_unit_test(uses_a_schema_made_by_somebody_else),
+        cmocka_unit_test(uses_schemas_made_by_somebody_else),
         cmocka_unit_test(refuses_a_database_whose_commits_are_not_durable),
         cmocka_unit_test(waits_for_a_database_that_is_not_there_yet),
         cmocka_unit_test(says_so_when_a_ready_store_loses_its_database),
