@@ -25,7 +25,9 @@ struct hearth_stored_row {
     struct hearth_str attrs;       /* p is NULL: none */
 };
 
-/* Append n rows, in the order given. */
+#define HEARTH_SEGMENT_MAX_TYPES 1024u
+
+/* Append n rows, in the order given. OUT_OF_RANGE for more value columns than that; NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows,
                                                            size_t n,
                                                            struct hearth_buf *out,

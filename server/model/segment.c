@@ -1,0 +1,487 @@
+/*
+ * segment.c -- many stored profiles as columns.
+ *
+ *   byte      FORMAT
+ *   varint    n rows
+ *   numbers   series_id, writer_id, ts, duration, period, profile_no, n_samples, n_types
+ *   for each value column k, of the rows that have one:
+ *     varints   length of vals[k] of each row
+ *     varints   total[k] of each row, less what one would expect (guess_total), zigzag
+ *   varints   length of ids of each row
+ *   numbers   length of attrs of each row, plus one; 0: none
+ *   bytes     ids of all rows, vals[0] of all rows, vals[1] .., attrs of all rows
+ *
+ * Numbers are one column: a byte that says how often neighbours were subtracted from each other (0,
+ * 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap around at
+ * 64 bits, so that every column has all forms; the shortest is taken.
+ *
+ * Each row has a byte of its own at least (the length of ids), and each of its value columns has
+ * two: that is what bounds the memory a reader asks for.
+ */
+#include "hearth/model/segment.h"
+
+#include "hearth/base/varint.h"
+#include "hearth/model/columns.h"
+
+enum {
+    FORMAT = 1,
+    MAX_ORDER = 2,
+    CONSTANT = 3,
+};
+
+enum field {
+    SERIES,
+    WRITER,
+    TIME,
+    DURATION,
+    PERIOD,
+    PROFILE_NO,
+    SAMPLES,
+    TYPES,
+    N_FIELDS,
+};
+
+static int64_t get_field(const struct hearth_stored_row *row, enum field field)
+{
+    switch (field) {
+    case SERIES:
+        return row->series_id;
+    case WRITER:
+        return row->writer_id;
+    case TIME:
+        return row->ts_ns;
+    case DURATION:
+        return row->duration_ns;
+    case PERIOD:
+        return row->period;
+    case PROFILE_NO:
+        return row->profile_no;
+    case SAMPLES:
+        return row->n_samples;
+    default:
+        return row->n_types;
+    }
+}
+
+/* False when the value does not fit the field. */
+static bool set_field(struct hearth_stored_row *row, enum field field, int64_t value)
+{
+    switch (field) {
+    case SERIES:
+        row->series_id = (int32_t)value;
+        return value == row->series_id;
+    case WRITER:
+        row->writer_id = (int32_t)value;
+        return value == row->writer_id;
+    case TIME:
+        row->ts_ns = value;
+        return true;
+    case DURATION:
+        row->duration_ns = value;
+        return true;
+    case PERIOD:
+        row->period = value;
+        return true;
+    case PROFILE_NO:
+        row->profile_no = value;
+        return true;
+    case SAMPLES:
+        row->n_samples = (uint32_t)value;
+        return value == row->n_samples;
+    default:
+        row->n_types = (uint32_t)value;
+        return value == row->n_types;
+    }
+}
+
+/* What total k of a row most likely is: the sum of its values, were they all 1; or the factor that
+ * vals[k] names times total 0. */
+static uint64_t guess_total(const struct hearth_stored_row *row, uint32_t k, struct hearth_str val)
+{
+    if (k == 0) {
+        return row->n_samples;
+    }
+    uint64_t factor = 0;
+    const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
+    if (!hearth_columns_is_multiple(val) || !hearth_varint_read(&at, end, &factor)) {
+        return 0;
+    }
+    return factor * (uint64_t)row->totals[0];
+}
+
+/* ---- encode ---- */
+
+/* Subtracts neighbours `order` times on the way. */
+struct differ {
+    unsigned order;
+    uint64_t last[MAX_ORDER];
+};
+
+static int64_t next_difference(struct differ *d, int64_t value)
+{
+    uint64_t difference = (uint64_t)value;
+    for (unsigned i = 0; i < d->order; i++) {
+        uint64_t here = difference;
+        difference -= d->last[i];
+        d->last[i] = here;
+    }
+    return (int64_t)difference;
+}
+
+typedef int64_t number_fn(const struct hearth_stored_row *row, int field);
+
+static int64_t number_of_field(const struct hearth_stored_row *row, int field)
+{
+    return get_field(row, (enum field)field);
+}
+
+static int64_t number_of_attrs(const struct hearth_stored_row *row, int field)
+{
+    (void)field;
+    return row->attrs.p == NULL ? 0 : (int64_t)row->attrs.n + 1;
+}
+
+static void encode_numbers(const struct hearth_stored_row *rows,
+                           size_t n,
+                           number_fn *number,
+                           int field,
+                           struct hearth_buf *out)
+{
+    bool is_constant = true;
+    size_t sizes[MAX_ORDER + 1] = {0};
+    struct differ d[MAX_ORDER + 1] = {{.order = 0}, {.order = 1}, {.order = 2}};
+    for (size_t i = 0; i < n; i++) {
+        int64_t value = number(&rows[i], field);
+        is_constant = is_constant && value == number(&rows[0], field);
+        for (unsigned order = 0; order <= MAX_ORDER; order++) {
+            sizes[order] += hearth_varint_size(hearth_zigzag(next_difference(&d[order], value)));
+        }
+    }
+    if (is_constant && n > 0) {
+        hearth_buf_byte(out, CONSTANT);
+        hearth_buf_varint(out, hearth_zigzag(number(&rows[0], field)));
+        return;
+    }
+    unsigned best = 0;
+    for (unsigned order = 1; order <= MAX_ORDER; order++) {
+        best = sizes[order] < sizes[best] ? order : best;
+    }
+    struct differ again = {.order = best};
+    hearth_buf_byte(out, (unsigned char)best);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_varint(out, hearth_zigzag(next_difference(&again, number(&rows[i], field))));
+    }
+}
+
+static void encode_values(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
+{
+    bool more = true;
+    for (uint32_t k = 0; more; k++) {
+        more = false;
+        for (size_t i = 0; i < n; i++) {
+            if (k < rows[i].n_types) {
+                hearth_buf_varint(out, rows[i].vals[k].n);
+                more = more || k + 1 < rows[i].n_types;
+            }
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (k < rows[i].n_types) {
+                uint64_t guess = guess_total(&rows[i], k, rows[i].vals[k]);
+                uint64_t rest = (uint64_t)rows[i].totals[k] - guess;
+                hearth_buf_varint(out, hearth_zigzag((int64_t)rest));
+            }
+        }
+    }
+}
+
+static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_str(out, rows[i].ids);
+    }
+    bool more = true;
+    for (uint32_t k = 0; more; k++) {
+        more = false;
+        for (size_t i = 0; i < n; i++) {
+            if (k < rows[i].n_types) {
+                hearth_buf_str(out, rows[i].vals[k]);
+                more = more || k + 1 < rows[i].n_types;
+            }
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_str(out, rows[i].attrs);
+    }
+}
+
+enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows,
+                                         size_t n,
+                                         struct hearth_buf *out,
+                                         struct hearth_err *err)
+{
+    size_t start = out->n;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].n_types > HEARTH_SEGMENT_MAX_TYPES) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                               "a profile has %u value columns, more than %u",
+                               (unsigned)rows[i].n_types, HEARTH_SEGMENT_MAX_TYPES);
+        }
+    }
+    hearth_buf_byte(out, FORMAT);
+    hearth_buf_varint(out, n);
+    for (int field = 0; field < N_FIELDS; field++) {
+        encode_numbers(rows, n, number_of_field, field, out);
+    }
+    encode_values(rows, n, out);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_varint(out, rows[i].ids.n);
+    }
+    encode_numbers(rows, n, number_of_attrs, 0, out);
+    encode_bytes(rows, n, out);
+    if (hearth_buf_failed(out)) {
+        out->n = start;
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- decode ---- */
+
+struct reader {
+    const uint8_t *at, *end;
+    struct hearth_stored_row *rows;
+    size_t n;
+    struct hearth_str *vals; /* of all rows, row by row */
+    int64_t *totals;
+};
+
+static size_t n_left(const struct reader *r)
+{
+    return (size_t)(r->end - r->at);
+}
+
+static bool read_length(struct reader *r, size_t *ret)
+{
+    uint64_t length;
+    /* A length beyond what is left is damage, whatever comes in between. */
+    if (!hearth_varint_read(&r->at, r->end, &length) || length > n_left(r)) {
+        return false;
+    }
+    *ret = (size_t)length;
+    return true;
+}
+
+/* A column of numbers, one by one. */
+struct numbers {
+    unsigned form;
+    int64_t constant;
+    uint64_t sums[MAX_ORDER];
+};
+
+static bool open_numbers(struct reader *r, struct numbers *numbers)
+{
+    uint64_t word = 0;
+    if (r->at == r->end || *r->at > CONSTANT) {
+        return false;
+    }
+    *numbers = (struct numbers){.form = *r->at++};
+    if (numbers->form == CONSTANT && !hearth_varint_read(&r->at, r->end, &word)) {
+        return false;
+    }
+    numbers->constant = hearth_unzigzag(word);
+    return true;
+}
+
+static bool next_number(struct reader *r, struct numbers *numbers, int64_t *ret)
+{
+    uint64_t word;
+    if (numbers->form == CONSTANT) {
+        *ret = numbers->constant;
+        return true;
+    }
+    if (!hearth_varint_read(&r->at, r->end, &word)) {
+        return false;
+    }
+    uint64_t value = (uint64_t)hearth_unzigzag(word);
+    for (unsigned i = numbers->form; i-- > 0;) {
+        value = numbers->sums[i] += value;
+    }
+    *ret = (int64_t)value;
+    return true;
+}
+
+static bool read_field(struct reader *r, enum field field)
+{
+    struct numbers numbers;
+    bool ok = open_numbers(r, &numbers);
+    for (size_t i = 0; ok && i < r->n; i++) {
+        int64_t value;
+        ok = next_number(r, &numbers, &value) && set_field(&r->rows[i], field, value);
+    }
+    return ok;
+}
+
+/* Room for vals and totals of all rows. */
+static enum hearth_status
+make_columns(struct reader *r, struct hearth_arena *arena, bool *ret_ok, struct hearth_err *err)
+{
+    size_t n_columns = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        /* Both are at most 2^32 and 2^12: no overflow before the comparison stops it. */
+        n_columns += r->rows[i].n_types;
+        if (r->rows[i].n_types > HEARTH_SEGMENT_MAX_TYPES || n_columns > n_left(r) / 2) {
+            *ret_ok = false;
+            return HEARTH_OK;
+        }
+    }
+    r->vals = hearth_arena_array(arena, n_columns, sizeof *r->vals);
+    r->totals = hearth_arena_array(arena, n_columns, sizeof *r->totals);
+    if (r->vals == NULL || r->totals == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    size_t first = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        r->rows[i].vals = r->vals + first;
+        r->rows[i].totals = r->totals + first;
+        first += r->rows[i].n_types;
+    }
+    return HEARTH_OK;
+}
+
+/* Where column k of the row lies in vals and totals. */
+static size_t column_at(const struct reader *r, size_t row, uint32_t k)
+{
+    return (size_t)(r->rows[row].vals - r->vals) + k;
+}
+
+static bool has_column(const struct reader *r, uint32_t k)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (k < r->rows[i].n_types) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lengths of vals, and what totals differ by from what one would expect. */
+static bool read_values(struct reader *r)
+{
+    for (uint32_t k = 0; has_column(r, k); k++) {
+        for (size_t i = 0; i < r->n; i++) {
+            if (k < r->rows[i].n_types && !read_length(r, &r->vals[column_at(r, i, k)].n)) {
+                return false;
+            }
+        }
+        for (size_t i = 0; i < r->n; i++) {
+            uint64_t word;
+            if (k < r->rows[i].n_types) {
+                if (!hearth_varint_read(&r->at, r->end, &word)) {
+                    return false;
+                }
+                r->totals[column_at(r, i, k)] = hearth_unzigzag(word);
+            }
+        }
+    }
+    return true;
+}
+
+static bool read_lengths(struct reader *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (!read_length(r, &r->rows[i].ids.n)) {
+            return false;
+        }
+    }
+    struct numbers numbers;
+    bool ok = open_numbers(r, &numbers);
+    for (size_t i = 0; ok && i < r->n; i++) {
+        int64_t length;
+        ok = next_number(r, &numbers, &length) && length >= 0 &&
+             (uint64_t)length <= (uint64_t)n_left(r) + 1;
+        if (ok && length > 0) {
+            r->rows[i].attrs = hearth_str_n((const char *)r->at, (size_t)length - 1);
+        }
+    }
+    return ok;
+}
+
+/* The next s->n bytes. */
+static bool take_bytes(struct reader *r, struct hearth_str *s)
+{
+    if (s->n > n_left(r)) {
+        return false;
+    }
+    s->p = (const char *)r->at;
+    r->at += s->n;
+    return true;
+}
+
+static bool read_bytes(struct reader *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (!take_bytes(r, &r->rows[i].ids)) {
+            return false;
+        }
+    }
+    for (uint32_t k = 0; has_column(r, k); k++) {
+        for (size_t i = 0; i < r->n; i++) {
+            if (k < r->rows[i].n_types) {
+                size_t at = column_at(r, i, k);
+                if (!take_bytes(r, &r->vals[at])) {
+                    return false;
+                }
+                uint64_t rest = (uint64_t)r->totals[at];
+                r->totals[at] = (int64_t)(rest + guess_total(&r->rows[i], k, r->vals[at]));
+            }
+        }
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->rows[i].attrs.p != NULL && !take_bytes(r, &r->rows[i].attrs)) {
+            return false;
+        }
+    }
+    return r->at == r->end;
+}
+
+static enum hearth_status
+read_all(struct reader *r, struct hearth_arena *arena, bool *ret_ok, struct hearth_err *err)
+{
+    uint64_t n;
+    *ret_ok = r->at < r->end && *r->at++ == FORMAT && hearth_varint_read(&r->at, r->end, &n) &&
+              n <= n_left(r);
+    if (!*ret_ok) {
+        return HEARTH_OK;
+    }
+    r->n = (size_t)n;
+    r->rows = hearth_arena_calloc(arena, r->n, sizeof *r->rows);
+    if (r->rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (int field = 0; *ret_ok && field < N_FIELDS; field++) {
+        *ret_ok = read_field(r, (enum field)field);
+    }
+    if (*ret_ok) {
+        HEARTH_TRY(make_columns(r, arena, ret_ok, err));
+    }
+    *ret_ok = *ret_ok && read_values(r) && read_lengths(r) && read_bytes(r);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_segment_decode(struct hearth_str bytes,
+                                         struct hearth_arena *arena,
+                                         struct hearth_stored_row **ret_rows,
+                                         size_t *ret_n,
+                                         struct hearth_err *err)
+{
+    struct reader r = {.at = (const uint8_t *)bytes.p, .end = (const uint8_t *)bytes.p + bytes.n};
+    bool ok;
+    HEARTH_TRY(read_all(&r, arena, &ok, err));
+    if (!ok) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a segment of %zu bytes is damaged near byte %zu",
+                           bytes.n, (size_t)(r.at - (const uint8_t *)bytes.p));
+    }
+    *ret_rows = r.rows;
+    *ret_n = r.n;
+    return HEARTH_OK;
+}
