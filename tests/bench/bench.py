@@ -266,20 +266,26 @@ def whole_fleets(bench):
     unknown = [name for name in names if name not in sets.SCALES]
     if unknown:
         raise SystemExit("bench: no set is called %s; there are %s" % (unknown[0], ", ".join(sets.SCALES)))
-    numbers = sets.Sets(bench, names).run()
-    print(sets.report(numbers))
-    return {"sets": numbers}
+    return {"sets": sets.run(bench, names)}
+
+
+def hard_data(bench):
+    import hard
+
+    return {"hard": hard.run(bench, [name for name in bench.options.hard.split(",") if name != "all"])}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
+    parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())
     began = time.monotonic()
-    numbers = whole_fleets(bench) if bench.options.sets else classic(bench)
+    measure = whole_fleets if bench.options.sets else hard_data if bench.options.hard else classic
+    numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))
     if bench.options.json:
         with open(bench.options.json, "w") as f:

@@ -1,10 +1,10 @@
 /*
  * load.c -- push the profiles of a pool, or ask one small question, as fast as the server answers or at a rate.
  *
- * load push  HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE   gRPC Push, one profile a call
- * load http  HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE   the same over HTTP/1.1 (Connect, application/proto)
- * load call  HOST:PORT /METHOD IN_FLIGHT SECONDS          gRPC with an empty message
- * load post  HOST:PORT /PATH IN_FLIGHT SECONDS            HTTP/1.1 POST of {} as JSON
+ * load push  HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE [CALLS]  gRPC Push, one profile a call; CALLS: no more than these
+ * load http  HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE [CALLS]  the same over HTTP/1.1 (Connect, application/proto)
+ * load call  HOST:PORT /METHOD IN_FLIGHT SECONDS                 gRPC with an empty message
+ * load post  HOST:PORT /PATH IN_FLIGHT SECONDS                   HTTP/1.1 POST of {} as JSON
  *
  * RATE 0: a new call for each answer. Otherwise calls start when they are due, whether the server keeps up or
  * not (as far as IN_FLIGHT allows), and latency counts from the due time. Every push has another time and
@@ -41,6 +41,7 @@ struct job {
     bool has_pool;
     uint32_t n_pods, n_in_flight;
     double seconds, rate;
+    uint64_t n_calls;
     const char *method;
     int64_t first_time_ns, end_ns, start_ns;
     _Atomic uint64_t n_started, n_ok, n_failed;
@@ -117,7 +118,7 @@ static void make_message(uint64_t no, struct message *out)
     (void)snprintf(service_name, sizeof service_name, "bench-%02u", service);
     (void)snprintf(pod_name, sizeof pod_name, "bench-%02u-7d4f9c6b5-%05u", service, pod);
     unsigned char labels[MAX_HEAD], *to = labels;
-    to = put_label(to, "__name__", "process_cpu");
+    to = put_label(to, "__name__", pool->head->is_heap ? "memory" : "process_cpu");
     to = put_label(to, "service_name", service_name);
     to = put_label(to, "namespace", "production");
     to = put_label(to, "cluster", "eu-west-1");
@@ -150,7 +151,7 @@ static bool next_call(uint64_t *ret_no, int64_t *ret_due_ns)
     *ret_no = no;
     *ret_due_ns =
         g_job.rate > 0 ? g_job.start_ns + (int64_t)((double)no * 1e9 / g_job.rate) : mono_ns();
-    return *ret_due_ns < g_job.end_ns && mono_ns() < g_job.end_ns;
+    return no < g_job.n_calls && *ret_due_ns < g_job.end_ns && mono_ns() < g_job.end_ns;
 }
 
 static void count_answer(bool ok, int64_t due_ns, const char *why)
@@ -443,10 +444,11 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
-    bool pushes = argc == 8 && (strcmp(argv[1], "push") == 0 || strcmp(argv[1], "http") == 0);
+    bool pushes =
+        (argc == 8 || argc == 9) && (strcmp(argv[1], "push") == 0 || strcmp(argv[1], "http") == 0);
     bool asks = argc == 6 && (strcmp(argv[1], "call") == 0 || strcmp(argv[1], "post") == 0);
     if (!pushes && !asks) {
-        (void)fprintf(stderr, "load push|http HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE\n"
+        (void)fprintf(stderr, "load push|http HOST:PORT POOL PODS IN_FLIGHT SECONDS RATE [CALLS]\n"
                               "load call|post HOST:PORT /METHOD IN_FLIGHT SECONDS\n");
         return 2;
     }
@@ -462,7 +464,8 @@ int main(int argc, char **argv)
     }
     g_job.n_in_flight = (uint32_t)strtoul(argv[at++], NULL, 10);
     g_job.seconds = strtod(argv[at++], NULL);
-    g_job.rate = pushes ? strtod(argv[at], NULL) : 0;
+    g_job.rate = pushes ? strtod(argv[at++], NULL) : 0;
+    g_job.n_calls = at < argc ? strtoull(argv[at], NULL, 10) : UINT64_MAX;
     g_job.latency_ms = calloc(MAX_LATENCIES, sizeof g_job.latency_ms[0]);
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);

@@ -23,8 +23,10 @@
 enum {
     IN_FLIGHT = 8000,
     MAX_STREAMS = 256,
-    KEPT_ROWS = 4000, /* for the floor: more than a processor's own caches hold */
+    MAX_STACKS = 1 << 18, /* of a service */
+    KEPT_ROWS = 4000,     /* for the floor: more than a processor's own caches hold */
     TICK_S = 15,
+    MAX_TYPES = 4,
     PERIOD = 10000000
 };
 
@@ -45,8 +47,9 @@ struct stream {
     int64_t from_s, to_s, step_s; /* since the epoch */
     int64_t *phase_ns;            /* [n_pods] ascending */
     int32_t service_id, *series_ids;
-    int64_t hour, day;
-    struct hearth_arena day_arena;
+    int64_t hour;
+    int64_t epoch; /* a day, or an hour where each has a build of its own: the universe is of it */
+    struct hearth_arena epoch_arena;
     struct universe universe;
     int64_t step_at_s; /* where it stands: this step, this pod */
     uint32_t pod;
@@ -59,8 +62,8 @@ struct stream {
 struct row_item {
     struct hearth_push_item item;
     struct hearth_push_row row;
-    struct hearth_str vals[2];
-    int64_t totals[2];
+    struct hearth_str vals[MAX_TYPES];
+    int64_t totals[MAX_TYPES];
     char bytes[];
 };
 
@@ -158,7 +161,10 @@ static void make_alias(struct universe *u, const uint64_t *weights, struct heart
     }
 }
 
-/* All stacks of a service of the pool get ids in the dictionary of the day; how often they occur is their weight. */
+/*
+ * All stacks of a service of the pool (of one build, where there are several) get ids in the dictionary of the day; how often
+ * they occur is their weight.
+ */
 static void make_universe(struct stream *stream, int64_t ts_ns)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -166,40 +172,43 @@ static void make_universe(struct stream *stream, int64_t ts_ns)
     struct hearth_arena scratch;
     struct hearth_buf raw;
     struct universe *u = &stream->universe;
-    uint32_t most = 1 << 16;
-    hearth_arena_reset(&stream->day_arena);
+    uint32_t n_builds = g_pool.head->n_builds;
+    uint32_t build = n_builds > 1 ? (uint32_t)(stream->epoch % n_builds) : 0;
+    hearth_arena_reset(&stream->epoch_arena);
     hearth_arena_init(&scratch, 0);
     hearth_buf_init(&raw, 0);
-    *u = (struct universe){.n_sizes = g_pool.head->n_profiles};
-    u->sizes = array(&stream->day_arena, u->n_sizes, sizeof u->sizes[0]);
-    uint64_t *weights = hearth_mem_calloc(most, sizeof weights[0]);
+    *u = (struct universe){0};
+    u->sizes = array(&stream->epoch_arena, g_pool.head->n_profiles, sizeof u->sizes[0]);
+    uint64_t *weights = hearth_mem_calloc(MAX_STACKS, sizeof weights[0]);
     struct hearth_inflater *inflater = hearth_inflater_new();
     must(hearth_store_dict_acquire(g_store, stream->service_id, ts_ns, &dict, &err), &err);
-    for (uint32_t i = 0; i < u->n_sizes; i++) {
+    for (uint32_t i = build; i < g_pool.head->n_profiles; i += n_builds) {
         struct hearth_profile profile;
         struct hearth_stack_keys keys;
         decode(pool_entry(&g_pool, stream->pool_service, i), inflater, &scratch, &raw, &profile);
         uint32_t *ids = array(&scratch, profile.n_samples, sizeof ids[0]);
-        uint8_t *seen = array(&scratch, most, 1);
+        uint8_t *seen = array(&scratch, MAX_STACKS, 1);
         must(hearth_stack_keys_make(&profile, &scratch, &keys, &err), &err);
         must(hearth_store_dict_resolve(dict, &profile, &keys, ids, &err), &err);
         for (uint32_t s = 0; s < profile.n_samples; s++) {
-            if (ids[s] >= most) {
-                (void)fprintf(stderr, "load_set: more than %u stacks\n", most);
+            if (ids[s] >= MAX_STACKS) {
+                (void)fprintf(stderr, "load_set: more than %d stacks\n", MAX_STACKS);
                 exit(1);
             }
-            weights[ids[s]] += (uint64_t)profile.values[(size_t)s * profile.n_types];
+            weights[ids[s]] +=
+                g_pool.head->is_heap ? 1 : (uint64_t)profile.values[(size_t)s * profile.n_types];
             u->n = ids[s] >= u->n ? ids[s] + 1 : u->n;
-            u->sizes[i] += !seen[ids[s]];
+            u->sizes[u->n_sizes] += !seen[ids[s]];
             seen[ids[s]] = 1;
         }
+        u->n_sizes++;
         hearth_arena_reset(&scratch);
     }
     hearth_store_dict_release(g_store, dict);
-    u->keep = array(&stream->day_arena, u->n, sizeof u->keep[0]);
-    u->alias = array(&stream->day_arena, u->n, sizeof u->alias[0]);
-    u->counts = array(&stream->day_arena, u->n, sizeof u->counts[0]);
-    u->hit = array(&stream->day_arena, u->n / 64 + 1, sizeof u->hit[0]);
+    u->keep = array(&stream->epoch_arena, u->n, sizeof u->keep[0]);
+    u->alias = array(&stream->epoch_arena, u->n, sizeof u->alias[0]);
+    u->counts = array(&stream->epoch_arena, u->n, sizeof u->counts[0]);
+    u->hit = array(&stream->epoch_arena, u->n / 64 + 1, sizeof u->hit[0]);
     make_alias(u, weights, &scratch);
     hearth_mem_free(weights);
     hearth_inflater_free(inflater);
@@ -207,13 +216,29 @@ static void make_universe(struct stream *stream, int64_t ts_ns)
     hearth_arena_release(&scratch);
 }
 
+/* As make_pool.c's. */
+static void set_values(int64_t *values, uint32_t stack, uint32_t count)
+{
+    values[0] = count;
+    if (!g_pool.head->is_heap) {
+        values[1] = (int64_t)count * PERIOD;
+        return;
+    }
+    int64_t size = 16 << stack % 12;
+    values[0] = (int64_t)count * (1 + below(2000));
+    values[1] = values[0] * size;
+    values[2] = below(3) == 0 ? values[0] / 16 : 0;
+    values[3] = values[2] * size;
+}
+
 /* One profile; in `arena`. */
 static void draw(struct universe *u, struct hearth_arena *arena, struct hearth_columns *ret)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     uint32_t n = u->sizes[below(u->n_sizes)], n_hit = 0, at = 0;
+    uint32_t n_types = g_pool.head->is_heap ? 4 : 2;
     uint32_t *ids = array(arena, n, sizeof ids[0]);
-    int64_t *values = array(arena, (size_t)n * 2, sizeof values[0]);
+    int64_t *values = array(arena, (size_t)n * n_types, sizeof values[0]);
     while (n_hit < n) {
         uint64_t r = next_random();
         uint32_t i = (uint32_t)((r >> 32) * u->n >> 32);
@@ -227,13 +252,12 @@ static void draw(struct universe *u, struct hearth_arena *arena, struct hearth_c
         for (; u->hit[w] != 0; u->hit[w] &= u->hit[w] - 1) {
             uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(u->hit[w]);
             ids[at] = i;
-            values[(size_t)at * 2] = u->counts[i];
-            values[(size_t)at * 2 + 1] = (int64_t)u->counts[i] * PERIOD;
+            set_values(values + (size_t)at * n_types, i, u->counts[i]);
             u->counts[i] = 0;
             at++;
         }
     }
-    must(hearth_columns_encode(ids, values, n, 2, arena, ret, &err), &err);
+    must(hearth_columns_encode(ids, values, n, n_types, arena, ret, &err), &err);
 }
 
 /* ---- rows ---- */
@@ -261,8 +285,14 @@ static void enter_hour(struct stream *stream, int64_t ts_ns)
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_arena scratch;
     hearth_arena_init(&scratch, 0);
-    struct hearth_str types[2] = {HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds"),
-                                  HEARTH_STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds")};
+    struct hearth_str cpu[] = {HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds"),
+                               HEARTH_STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds")};
+    struct hearth_str heap[] = {HEARTH_STR("memory:alloc_objects:count:space:bytes"),
+                                HEARTH_STR("memory:alloc_space:bytes:space:bytes"),
+                                HEARTH_STR("memory:inuse_objects:count:space:bytes"),
+                                HEARTH_STR("memory:inuse_space:bytes:space:bytes")};
+    const struct hearth_str *types = g_pool.head->is_heap ? heap : cpu;
+    size_t n_types = g_pool.head->is_heap ? 4 : 2;
     struct hearth_series_key *keys = array(&scratch, stream->n_pods, sizeof keys[0]);
     struct hearth_series_ref *refs = array(&scratch, stream->n_pods, sizeof refs[0]);
     for (uint32_t i = 0; i < stream->n_pods; i++) {
@@ -272,7 +302,8 @@ static void enter_hour(struct stream *stream, int64_t ts_ns)
         labels[0] =
             (struct hearth_label){HEARTH_STR("namespace"), hearth_str_c(stream->name_space)};
         labels[1] = (struct hearth_label){HEARTH_STR("pod"), hearth_str_c(pod)};
-        keys[i] = (struct hearth_series_key){hearth_str_c(stream->service), types, 2, {labels, 2}};
+        keys[i] =
+            (struct hearth_series_key){hearth_str_c(stream->service), types, n_types, {labels, 2}};
     }
     must(hearth_store_resolve_series(g_store, HEARTH_STR("anonymous"), keys, stream->n_pods, ts_ns,
                                      refs, &err),
@@ -299,7 +330,10 @@ static void
 send_row(struct stream *stream, uint32_t pod, int64_t ts_ns, const struct hearth_columns *c)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    size_t n = c->ids.n + c->vals[0].n + c->vals[1].n;
+    size_t n = c->ids.n;
+    for (uint32_t k = 0; k < c->n_types; k++) {
+        n += c->vals[k].n;
+    }
     struct row_item *item = hearth_mem_zalloc(sizeof *item + n);
     char *to = item->bytes;
     item->row = (struct hearth_push_row){.series_id = stream->series_ids[pod],
@@ -308,7 +342,7 @@ send_row(struct stream *stream, uint32_t pod, int64_t ts_ns, const struct hearth
                                          .columns = *c};
     item->row.columns.ids.p = memcpy(to, c->ids.p, c->ids.n);
     to += c->ids.n;
-    for (int k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < c->n_types; k++) {
         item->vals[k] = (struct hearth_str){memcpy(to, c->vals[k].p, c->vals[k].n), c->vals[k].n};
         item->totals[k] = c->totals[k];
         to += c->vals[k].n;
@@ -350,8 +384,9 @@ static void advance(struct stream *stream, int64_t until_ns, struct hearth_arena
             stream->hour = ts_ns / (3600 * HEARTH_NS_PER_SEC);
             enter_hour(stream, ts_ns);
         }
-        if (ts_ns / HEARTH_NS_PER_DAY != stream->day) {
-            stream->day = ts_ns / HEARTH_NS_PER_DAY;
+        int64_t epoch_ns = g_pool.head->n_builds > 1 ? 3600 * HEARTH_NS_PER_SEC : HEARTH_NS_PER_DAY;
+        if (ts_ns / epoch_ns != stream->epoch) {
+            stream->epoch = ts_ns / epoch_ns;
             make_universe(stream, ts_ns);
         }
         struct hearth_columns columns;
@@ -368,13 +403,13 @@ static void advance(struct stream *stream, int64_t until_ns, struct hearth_arena
 static double merge_floor(const struct stream *stream)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    int64_t *acc = hearth_mem_calloc(1 << 16, sizeof acc[0]);
+    int64_t *acc = hearth_mem_calloc(MAX_STACKS, sizeof acc[0]);
     int64_t best = INT64_MAX;
     for (int round = 0; round < 5; round++) {
         int64_t from = hearth_clock_thread_cpu_ns();
         for (uint32_t i = 0; i < stream->n_kept; i++) {
             const struct hearth_columns *c = &stream->kept[i];
-            must(hearth_columns_merge(c->ids, c->vals[0], c->vals[0], true, acc, 1 << 16, &err),
+            must(hearth_columns_merge(c->ids, c->vals[0], c->vals[0], true, acc, MAX_STACKS, &err),
                  &err);
         }
         int64_t ns = hearth_clock_thread_cpu_ns() - from;
@@ -395,7 +430,7 @@ static int by_time(const void *a, const void *b)
 static void stream_init(struct stream *stream, const char *text, int64_t end_s)
 {
     long long from_s, to_s, step_s;
-    *stream = (struct stream){.hour = INT64_MIN, .day = INT64_MIN};
+    *stream = (struct stream){.hour = INT64_MIN, .epoch = INT64_MIN};
     if (sscanf(text, "%63[^:]:%31[^:]:%u:%lld:%lld:%lld:%u", stream->service, stream->name_space,
                &stream->n_pods, &from_s, &to_s, &step_s, &stream->pool_service) != 7 ||
         step_s <= 0 || stream->n_pods == 0) {
@@ -406,7 +441,7 @@ static void stream_init(struct stream *stream, const char *text, int64_t end_s)
     stream->from_s = stream->step_at_s = end_s - from_s;
     stream->to_s = end_s - to_s;
     stream->step_s = step_s;
-    hearth_arena_init(&stream->day_arena, 0);
+    hearth_arena_init(&stream->epoch_arena, 0);
     hearth_arena_init(&stream->kept_arena, 0);
     stream->series_ids = array(&stream->kept_arena, stream->n_pods, sizeof(int32_t));
     stream->kept = array(&stream->kept_arena, KEPT_ROWS, sizeof stream->kept[0]);

@@ -1,10 +1,14 @@
 /*
- * make_pool.c -- profiles of realistic shape, made from recorded ones: make_pool OUT SERVICES PROFILES SEED...
+ * make_pool.c -- profiles of realistic shape, made from recorded ones:
+ *     make_pool OUT SERVICES PROFILES [--heap] [--stacks N] [--builds N] SEED...
  *
  * Each service takes the stacks of one recorded pprof in order of weight, and more of them made by splicing two
  * stacks at a location they share (so every frame has callers and callees it really has). A profile is a
  * resample: stacks drawn with weights like Zipf's until 330 to 990 different ones were hit, with what they
  * refer to and nothing else, as a profiler writes it.
+ *
+ * --heap: four values as Go's heap profiles have, for CPU time. --stacks: so many of each service. --builds: profiles take
+ * turns between builds of the program, each with a build id of its own.
  */
 #include "hearth/base/mem.h"
 #include "hearth/format/pprof.h"
@@ -257,21 +261,46 @@ static void draw_samples(const struct world *world, uint32_t n, uint32_t *hit, u
     }
 }
 
-static struct hearth_profile
-make_profile(const struct world *world, uint32_t n, struct hearth_arena *arena)
+static void add_type(struct hearth_profile *p, const char *type, const char *unit)
+{
+    uint32_t name = own_string(p, type);
+    p->types[p->n_types++] = (struct hearth_value_type){name, own_string(p, unit)};
+}
+
+/* Of a stack that was drawn `count` times. A stack allocates objects of one size; most are freed. */
+static void set_values(struct hearth_profile *p, uint32_t sample, uint32_t stack, uint32_t count)
+{
+    int64_t *values = p->values + (size_t)sample * p->n_types;
+    values[0] = count;
+    if (p->n_types == 2) {
+        values[1] = count * p->period;
+        return;
+    }
+    int64_t size = 16 << stack % 12;
+    values[0] = (int64_t)count * (1 + below(2000));
+    values[1] = values[0] * size;
+    values[2] = below(3) == 0 ? values[0] / 16 : 0;
+    values[3] = values[2] * size;
+}
+
+static struct hearth_profile make_profile(const struct world *world,
+                                          uint32_t n,
+                                          const struct pool_head *head,
+                                          uint32_t build,
+                                          struct hearth_arena *arena)
 {
     const struct hearth_profile *seed = &world->seed;
-    struct hearth_profile p = {.n_samples = n, .n_types = 2, .period = 10000000};
+    struct hearth_profile p = {.n_samples = n, .period = head->is_heap ? 524288 : 10000000};
     p.duration_ns = INT64_C(15000000000);
-    p.strings = array(arena, (size_t)seed->n_strings + 8, sizeof p.strings[0]);
-    p.types = array(arena, 2, sizeof p.types[0]);
+    p.strings = array(arena, (size_t)seed->n_strings + 16, sizeof p.strings[0]);
+    p.types = array(arena, 4, sizeof p.types[0]);
     p.mappings = array(arena, seed->n_mappings, sizeof p.mappings[0]);
     p.functions = array(arena, seed->n_functions, sizeof p.functions[0]);
     p.lines = array(arena, seed->n_lines, sizeof p.lines[0]);
     p.locations = array(arena, seed->n_locations, sizeof p.locations[0]);
     p.stack_first = array(arena, (size_t)n + 1, sizeof p.stack_first[0]);
     p.stack_locs = array(arena, (size_t)n * MAX_DEPTH, sizeof p.stack_locs[0]);
-    p.values = array(arena, (size_t)n * 2, sizeof p.values[0]);
+    p.values = array(arena, (size_t)n * 4, sizeof p.values[0]);
     p.label_first = array(arena, (size_t)n + 1, sizeof p.label_first[0]);
     struct remap map = {
         .from = seed,
@@ -282,10 +311,17 @@ make_profile(const struct world *world, uint32_t n, struct hearth_arena *arena)
         .location = array(arena, seed->n_locations, sizeof map.location[0]),
     };
     (void)map_string(&map, 0);
-    uint32_t nanoseconds = own_string(&p, "nanoseconds"), cpu = own_string(&p, "cpu");
-    uint32_t samples = own_string(&p, "samples"), count = own_string(&p, "count");
-    p.types[0] = (struct hearth_value_type){samples, count};
-    p.types[1] = p.period_type = (struct hearth_value_type){cpu, nanoseconds};
+    if (head->is_heap) {
+        add_type(&p, "alloc_objects", "count");
+        add_type(&p, "alloc_space", "bytes");
+        add_type(&p, "inuse_objects", "count");
+        add_type(&p, "inuse_space", "bytes");
+        p.period_type = (struct hearth_value_type){own_string(&p, "space"), p.types[1].unit};
+    } else {
+        add_type(&p, "samples", "count");
+        add_type(&p, "cpu", "nanoseconds");
+        p.period_type = p.types[1];
+    }
     uint32_t *hit = array(arena, n, sizeof hit[0]);
     uint32_t *counts = array(arena, world->n_stacks, sizeof counts[0]);
     draw_samples(world, n, hit, counts);
@@ -294,8 +330,15 @@ make_profile(const struct world *world, uint32_t n, struct hearth_arena *arena)
             p.stack_locs[p.n_stack_locs++] = map_location(&map, world->locs[l]);
         }
         p.stack_first[s + 1] = p.n_stack_locs;
-        p.values[(size_t)s * 2] = counts[hit[s]];
-        p.values[(size_t)s * 2 + 1] = (int64_t)counts[hit[s]] * p.period;
+        set_values(&p, s, hit[s], counts[hit[s]]);
+    }
+    if (head->n_builds > 1) {
+        char *id = array(arena, 1, 32);
+        (void)snprintf(id, 32, "build-%04u", build);
+        uint32_t build_id = own_string(&p, id);
+        for (uint32_t m = 0; m < p.n_mappings; m++) {
+            p.mappings[m].build_id = build_id;
+        }
     }
     return p;
 }
@@ -327,12 +370,25 @@ static uint32_t deflate_open(struct hearth_str raw, struct hearth_buf *out)
 
 int main(int argc, char **argv)
 {
-    if (argc < 5) {
-        (void)fprintf(stderr, "make_pool OUT SERVICES PROFILES SEED...\n");
+    struct pool_head head = {.magic = POOL_MAGIC, .n_builds = 1};
+    uint32_t n_stacks = 0;
+    int seeds = 4;
+    for (; seeds < argc && strncmp(argv[seeds], "--", 2) == 0; seeds++) {
+        if (strcmp(argv[seeds], "--heap") == 0) {
+            head.is_heap = 1;
+        } else if (seeds + 1 < argc) {
+            uint32_t n = (uint32_t)strtoul(argv[seeds + 1], NULL, 10);
+            *(strcmp(argv[seeds], "--builds") == 0 ? &head.n_builds : &n_stacks) = n;
+            seeds++;
+        }
+    }
+    if (seeds >= argc || head.n_builds == 0) {
+        (void)fprintf(stderr, "make_pool OUT SERVICES PROFILES [--heap] [--stacks N] [--builds N] "
+                              "SEED...\n");
         return 2;
     }
-    struct pool_head head = {POOL_MAGIC, (uint32_t)strtoul(argv[2], NULL, 10),
-                             (uint32_t)strtoul(argv[3], NULL, 10)};
+    head.n_services = (uint32_t)strtoul(argv[2], NULL, 10);
+    head.n_profiles = (uint32_t)strtoul(argv[3], NULL, 10);
     struct hearth_arena arena, scratch;
     hearth_arena_init(&arena, 0);
     hearth_arena_init(&scratch, 0);
@@ -343,11 +399,12 @@ int main(int argc, char **argv)
     hearth_buf_init(&raw, 0);
     for (uint32_t s = 0; s < head.n_services; s++) {
         struct world world = {0};
-        make_world(argv[4 + s % (uint32_t)(argc - 4)], LEAST_STACKS + s * MORE_STACKS, &arena,
-                   &world);
+        make_world(argv[seeds + (int)(s % (uint32_t)(argc - seeds))],
+                   n_stacks > 0 ? n_stacks : LEAST_STACKS + s * MORE_STACKS, &arena, &world);
         for (uint32_t i = 0; i < head.n_profiles; i++, at++) {
             uint32_t n = MIN_SAMPLES + below(MAX_SAMPLES - MIN_SAMPLES + 1);
-            struct hearth_profile profile = make_profile(&world, n, &scratch);
+            struct hearth_profile profile =
+                make_profile(&world, n, &head, i % head.n_builds, &scratch);
             hearth_buf_reset(&raw);
             hearth_pprof_encode(&profile, &raw);
             hearth_arena_reset(&scratch);

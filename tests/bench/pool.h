@@ -22,13 +22,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POOL_MAGIC      UINT64_C(0x31304c4f4f504848)
+#define POOL_MAGIC      UINT64_C(0x32304c4f4f504848)
 #define POOL_TIME_BYTES 10 /* tag of time_nanos, varint of nine bytes: until the year 2262 */
 #define POOL_TAIL_BYTES (5 + POOL_TIME_BYTES + 8)
 
 struct pool_head {
     uint64_t magic;
     uint32_t n_services, n_profiles; /* of each service */
+    uint32_t is_heap;                /* four value types, __name__ memory; else CPU with two */
+    uint32_t
+        n_builds; /* profile i is one of build i % n_builds, none of whose stacks another has */
 };
 
 struct pool_entry {

@@ -11,10 +11,11 @@ States, each entered by a restart with other options, and waited for:
   compacted  all closed hours are segments
 """
 
+import re
 import shutil
 import time
 
-from measure import Running, say
+from measure import ROOT, Running, say
 
 SCALES = {"20k": 100, "200k": 10, "2m": 1}
 DAY, HOUR, MINUTE = 86400, 3600, 60
@@ -32,20 +33,30 @@ STATES = {
 TABLES = ("profile", "profile_late", "segment", "dict_chunk", "roll_10m", "roll_1h", "roll_1d", "hour_totals", "series_hour")
 
 PODS10, PODS200 = '{service_name="focus", namespace="production"}', '{service_name="wide", namespace="production"}'
-# name: (method, selector, seconds, goal in ms at 2 million, profiles per step of all pods, seconds a step of the answer, by)
+
+
+def merge(selector, seconds, pods, goal=None, profile_type=CPU):
+    """A flame graph. pods: how many send a profile each step, for the number of profiles that it sums."""
+    return {"method": MERGE, "selector": selector, "seconds": seconds, "pods": pods, "goal": goal, "type": profile_type}
+
+
+def series(selector, seconds, pods, step, by=(), goal=None, profile_type=CPU):
+    return {**merge(selector, seconds, pods, goal, profile_type), "method": SERIES, "step": step, "by": by}
+
+
 QUESTIONS = {
-    "10 pods, 15 min": (MERGE, PODS10, 15 * MINUTE, None, 10),
-    "10 pods, 1 h": (MERGE, PODS10, HOUR, 5, 10),
-    "10 pods, 24 h": (MERGE, PODS10, DAY, 20, 10),
-    "10 pods, 7 d": (MERGE, PODS10, 7 * DAY, 40, 10),
-    "200 series, 15 min": (MERGE, PODS200, 15 * MINUTE, 20, 200),
-    "200 series, 1 h": (MERGE, PODS200, HOUR, 40, 200),
-    "200 series, 24 h": (MERGE, PODS200, DAY, 300, 200),
-    "service of 10 pods, 7 d": (MERGE, '{service_name="focus"}', 7 * DAY, 10, 10),
-    "service of 200 pods, 24 h": (MERGE, '{service_name="wide"}', DAY, 20, 200),
-    "SelectSeries 200 x 24 h, 60 s": (SERIES, PODS200, DAY, 15, 200, 60, ()),
-    "the same, a line per pod": (SERIES, PODS200, DAY, None, 200, 60, ("pod",)),
-    "SelectSeries 10 x 7 d, 10 min": (SERIES, PODS10, 7 * DAY, 5, 10, 600, ()),
+    "10 pods, 15 min": merge(PODS10, 15 * MINUTE, 10),
+    "10 pods, 1 h": merge(PODS10, HOUR, 10, 5),
+    "10 pods, 24 h": merge(PODS10, DAY, 10, 20),
+    "10 pods, 7 d": merge(PODS10, 7 * DAY, 10, 40),
+    "200 series, 15 min": merge(PODS200, 15 * MINUTE, 200, 20),
+    "200 series, 1 h": merge(PODS200, HOUR, 200, 40),
+    "200 series, 24 h": merge(PODS200, DAY, 200, 300),
+    "service of 10 pods, 7 d": merge('{service_name="focus"}', 7 * DAY, 10, 10),
+    "service of 200 pods, 24 h": merge('{service_name="wide"}', DAY, 200, 20),
+    "SelectSeries 200 x 24 h, 60 s": series(PODS200, DAY, 200, 60, goal=15),
+    "the same, a line per pod": series(PODS200, DAY, 200, 60, ("pod",)),
+    "SelectSeries 10 x 7 d, 10 min": series(PODS10, 7 * DAY, 10, 600, goal=5),
 }
 COLD = ("10 pods, 1 h", "200 series, 1 h", "10 pods, 7 d", "service of 10 pods, 7 d", "SelectSeries 10 x 7 d, 10 min")
 
@@ -65,35 +76,35 @@ def streams(scale):
 
 
 def fields(question, end):
-    method, selector, seconds, _, _, *series = QUESTIONS[question]
-    out = [(1, CPU), (2, selector), (3, 1000 * (end - OFFSET - seconds)), (4, 1000 * (end - OFFSET))]
-    if method == SERIES:
-        out += [(5, name) for name in series[1]] + [(6, float(series[0]))]
-    return method, out
+    out = [
+        (1, question["type"]), (2, question["selector"]),
+        (3, 1000 * (end - OFFSET - question["seconds"])), (4, 1000 * (end - OFFSET)),
+    ]
+    if question["method"] == SERIES:
+        out += [(5, name) for name in question["by"]] + [(6, float(question["step"]))]
+    return question["method"], out
 
 
-class Sets:
-    def __init__(self, setting, names):
-        self.setting, self.names, self.numbers = setting, names, {}
+class Fleet:
+    """Profiles in a database of their own, asked in each state."""
 
-    def run(self):
-        self.setting.make_pool()
-        for name in self.names:
-            self.numbers[name] = OneSet(self.setting, name).run()
-        return self.numbers
+    def __init__(self, setting, name, pool, streams, step, questions, cold=()):
+        self.setting, self.name, self.pool, self.streams, self.step = setting, name, pool, streams, step
+        self.questions, self.cold = questions, cold
+        self.numbers = {"step": step, "states": {}}
 
-
-class OneSet:
-    def __init__(self, setting, name):
-        self.setting, self.name, self.scale = setting, name, SCALES[name]
-        self.numbers = {"states": {}, "scale": self.scale}
-        self.step = 15 * self.scale
-
-    def run(self):
+    def run(self, ingest=None):
+        """ingest(fleet): what is measured on the new server before the profiles are loaded."""
         began = time.monotonic()
         self.directory = self.setting.server_module.temporary_directory()
         self.running = Running(self.setting, self.directory, *OPTIONS, *STATES["raw"])
         self.numbers["rss_idle"] = self.running.rss()
+        if ingest:
+            ingest(self)
+            self.running.server.terminate()
+            shutil.rmtree(self.directory, ignore_errors=True)
+            self.directory = self.setting.server_module.temporary_directory()
+            self.running = Running(self.setting, self.directory, *OPTIONS, *STATES["raw"])
         self.load()
         self.state("raw")
         if self.enter("rolled", self.is_rolled, "close", "hearth_rollup_profiles_total"):
@@ -112,16 +123,16 @@ class OneSet:
     def load(self):
         self.end = int(time.time()) // 600 * 600
         began = time.monotonic()
-        loaded = self.setting.tool("bench_load_set", self.running.server.postgres_url(), self.setting.pool, self.end,
-                                   *streams(self.scale))
+        loaded = self.setting.tool("bench_load_set", self.running.server.postgres_url(), self.pool, self.end, *self.streams)
         seconds = time.monotonic() - began
         self.n_rows = sum(line["rows"] for line in loaded)
         self.n_samples = sum(line["samples"] for line in loaded)
         self.floor_us = {line["service"]: line["merge_us"] for line in loaded if line["namespace"] == "production"}
+        self.n_services = len(self.floor_us)
         self.numbers.update(
             rows=self.n_rows, samples=self.n_samples, load_seconds=seconds,
             column_bytes=sum(line["bytes"] for line in loaded) / self.n_rows,
-            merge_us={name: self.floor_us[name] for name in ("focus", "wide")},
+            stacks={line["service"]: line["stacks"] for line in loaded},
         )
         say("%s: %d profiles, %.0f M samples, loaded in %.0f s" % (self.name, self.n_rows, self.n_samples / 1e6, seconds))
 
@@ -142,7 +153,7 @@ class OneSet:
         done = self.running.metric("hearth_rollup_profiles_total") or 0
         services = int(self.running.server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE built_to >= %d" %
                                                (self.end * 10**9))[0][0])
-        return done, services >= 32 and (self.running.metric("hearth_rollup_lag_nanoseconds") or 0) == 0
+        return done, services >= self.n_services and (self.running.metric("hearth_rollup_lag_nanoseconds") or 0) == 0
 
     def is_compacted(self):
         done = self.running.metric("hearth_compacted_rows_total") or 0
@@ -180,22 +191,24 @@ class OneSet:
         say("%s: measuring state %s" % (self.name, name))
         self.running.server.sql("VACUUM (ANALYZE)")  # what autovacuum does to a closed leaf sooner or later
         numbers = {"sizes": self.sizes(), "questions": {}, "cold": {}}
-        for question in QUESTIONS:
+        for name_of, question in self.questions.items():
             method, request = fields(question, self.end)
             one = self.running.ask(method, request, seconds=0.6, least=3)
-            seconds, goal, pods = QUESTIONS[question][2:5]
-            one["profiles"] = pods * seconds // self.step
-            one["goal"] = goal
-            if method == MERGE:
-                one["floor_ms"] = one["profiles"] * self.floor_us["focus" if pods == 10 else "wide"] / 1000
+            one["profiles"] = question["pods"] * question["seconds"] // self.step
+            one["goal"] = question["goal"]
+            service = re.search('service_name="([^"]+)"', question["selector"])
+            if method == MERGE and service:
+                one["floor_ms"] = one["profiles"] * self.floor_us[service[1]] / 1000
             one["plan"] = self.plan(method, request)
-            numbers["questions"][question] = one
+            numbers["questions"][name_of] = one
         numbers["rss"] = self.running.rss()
         options = (*OPTIONS, "--builder=false")
-        for question in COLD:
+        for question in self.cold:
             self.running.restart(*options, evict=True)
-            numbers["cold"][question] = self.running.ask_once(*fields(question, self.end))
+            numbers["cold"][question] = self.running.ask_once(*fields(self.questions[question], self.end))
+        began = time.monotonic()
         self.running.restart(*options)
+        numbers["restart_seconds"] = time.monotonic() - began
         numbers["rss_idle"] = self.running.rss()
         self.numbers["states"][name] = numbers
 
@@ -217,7 +230,7 @@ class OneSet:
 
     def compare(self):
         """The same question has one answer in all states."""
-        for question in QUESTIONS:
+        for question in self.questions:
             digests = {state: n["questions"][question]["digest"] for state, n in self.numbers["states"].items()}
             if len(set(digests.values())) > 1:
                 say("%s: ANSWERS DIFFER: %s: %s" % (self.name, question, digests))
@@ -238,38 +251,47 @@ def table(head, rows):
     return "\n".join(lines + ["| %s |" % " | ".join(row) for row in rows])
 
 
-def report(numbers):
-    """Markdown of everything measured."""
-    out = []
-    for name, one in numbers.items():
-        states = one["states"]
-        out.append("### %s: %s profiles, %.0f M samples" % (name, format(one["rows"], ","), one["samples"] / 1e6))
-        rows = []
-        for question in QUESTIONS:
-            found = {state: n["questions"][question] for state, n in states.items()}
-            first = found["raw"]
-            rows.append([question, format(first["profiles"], ",")]
-                        + ["%s (%s + %s)" % (number(q["ms"]), number(q["hearthd_ms"]), number(q["postgres_ms"]))
-                           for q in found.values()]
-                        + [number(first.get("floor_ms")), str(first["goal"] or "") if one["scale"] == 1 else ""])
-        out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *states, "merging them in memory",
-                          "goal"], rows))
+def report_one(name, one):
+    """Markdown of everything measured of one fleet."""
+    states, out = one["states"], []
+    questions = states["raw"]["questions"]
+    out.append("### %s: %s profiles, %.0f M samples" % (name, format(one["rows"], ","), one["samples"] / 1e6))
+    rows = []
+    for question, first in questions.items():
+        found = [n["questions"][question] for n in states.values()]
+        rows.append([question, format(first["profiles"], ",")]
+                    + ["%s (%s + %s)" % (number(q["ms"]), number(q["hearthd_ms"]), number(q["postgres_ms"])) for q in found]
+                    + [number(first.get("floor_ms")), str(first["goal"] or "")])
+    out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *states, "merging them in memory",
+                      "goal at 2m"], rows))
+    cold = states["raw"]["cold"]
+    if cold:
         out.append(table(["after eviction, first question: ms", *states],
-                         [[question] + [number(n["cold"][question]) for n in states.values()] for question in COLD]))
-        out.append(table(["bytes of a profile", *states],
-                         [[t] + [number(n["sizes"].get(t, 0) / one["rows"]) for n in states.values()]
-                          for t in (*TABLES, "profile indexes")]))
-        rows = []
-        for step in ("rolled", "compacted"):
-            found = one.get("to " + step)
-            if found:
-                rows.append([step, number(found["seconds"]), format(int(found["rows"]), ","), number(found["builder_us"]),
-                             number(found["hearthd_us"]), number(found["postgres_us"]), number(found["rss"], 0)])
-        if rows:
-            out.append(table(["to state", "s", "profiles", "builder CPU us a profile", "hearthd", "PostgreSQL", "RSS MiB"], rows))
-        out.append("Memory of hearthd, MiB: new %.0f; %s." % (
-            one["rss_idle"], "; ".join("%s: idle %.0f, after the questions %.0f" % (s, n["rss_idle"], n["rss"])
-                                      for s, n in states.items())))
-        differ = one.get("differ")
-        out.append("Answers that differ between states: %s." % (", ".join(differ) if differ else "none"))
+                         [[question] + [number(n["cold"][question]) for n in states.values()] for question in cold]))
+    out.append(table(["bytes of a profile", *states],
+                     [[t] + [number(n["sizes"].get(t, 0) / one["rows"]) for n in states.values()]
+                      for t in (*TABLES, "profile indexes")]))
+    rows = []
+    for step in ("rolled", "compacted"):
+        found = one.get("to " + step)
+        if found:
+            rows.append([step, number(found["seconds"]), format(int(found["rows"]), ","), number(found["builder_us"]),
+                         number(found["hearthd_us"]), number(found["postgres_us"]), number(found["rss"], 0)])
+    if rows:
+        out.append(table(["to state", "s", "profiles", "builder CPU us a profile", "hearthd", "PostgreSQL", "RSS MiB"], rows))
+    out.append("Memory of hearthd, MiB: new %.0f; %s." % (
+        one["rss_idle"], "; ".join("%s: idle %.0f, after the questions %.0f, ready after a restart in %.1f s"
+                                  % (s, n["rss_idle"], n["rss"], n["restart_seconds"]) for s, n in states.items())))
+    differ = one.get("differ")
+    out.append("Answers that differ between states: %s." % (", ".join(differ) if differ else "none"))
     return "\n\n".join(out)
+
+
+def run(setting, names):
+    setting.make_pool()
+    numbers = {}
+    for name in names:
+        scale = SCALES[name]
+        numbers[name] = Fleet(setting, name, setting.pool, streams(scale), 15 * scale, QUESTIONS, COLD).run()
+        print(report_one(name, numbers[name]) + "\n", flush=True)
+    return numbers
