@@ -225,7 +225,7 @@ static void complain(char said[160], const char *what, const char *reason)
     if (strncmp(said, reason, 159) != 0) {
         HEARTH_LOG(HEARTH_LOG_WARN, "builder", "background work failed, will be tried again",
                    "step", what, "reason", reason, NULL);
-        (void)snprintf(said, 160, "%s", reason);
+        (void)snprintf(said, 160, "%.159s", reason);
     }
 }
 
