@@ -2,7 +2,8 @@
  * housekeeping.c -- what a store does once in a while: partitions ahead of time, and trimming its
  * bookkeeping.
  *
- * Each 30 s: leaves for today and tomorrow. Each minute:
+ * Each 5 s: is there disk for profiles. Each 30 s: leaves for today and tomorrow, the label indexes,
+ * settings of tenants, forgetting what retention has dropped. Each minute:
  *   - writer.seen_at of this server
  *   - ingest_batch rows of this server that no committer will ask about again (below the oldest
  * unsettled)
@@ -17,6 +18,7 @@
 
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
+#define DISK_EACH_NS       (5 * HEARTH_NS_PER_SEC)
 /* Beyond the hour: a margin for the clocks of other servers. */
 #define PUSH_ID_KEEP_NS  (HEARTH_NS_PER_HOUR + 300 * HEARTH_NS_PER_SEC)
 #define PUSH_ID_SLICE_NS (5 * HEARTH_NS_PER_SEC)
@@ -82,6 +84,16 @@ static enum hearth_status trim_push_ids(struct hearth_pg *pg, struct hearth_err 
     return HEARTH_OK;
 }
 
+/* Another server may have dropped leaves: hours before the oldest one are forgotten. */
+static enum hearth_status
+trim_indexes(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+{
+    int32_t day = 0;
+    bool found = false;
+    HEARTH_TRY(hearth_partitions_next_day(pg, "'series_hour'", INT32_MIN, &day, &found, err));
+    return found ? hearth_catalog_trim(store->catalog, day * 24, err) : HEARTH_OK;
+}
+
 enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                            struct hearth_pg *pg,
                                            struct hearth_housekeeping *times,
@@ -95,6 +107,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
         /* So that the limit of series is known where nobody asks, and the first question is quick. */
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));
+        HEARTH_TRY(trim_indexes(store, pg, err));
+        HEARTH_TRY(hearth_retentions_refresh(store, pg, err));
+    }
+    if (now_ns >= times->next_disk_ns) {
+        times->next_disk_ns = now_ns + DISK_EACH_NS;
+        HEARTH_TRY(hearth_disk_look(store, pg, err));
     }
     if (now_ns >= times->next_trim_ns) {
         times->next_trim_ns = now_ns + TRIM_EACH_NS;

@@ -177,3 +177,49 @@ enum hearth_status hearth_partitions_drop(struct hearth_store *store,
     }
     return status;
 }
+
+/* The smallest day of leaves whose name begins with `prefix` and their parent's name. */
+static enum hearth_status ask_day(struct hearth_pg *pg,
+                                  const char *quoted_parents,
+                                  const char *prefix,
+                                  int32_t from_day,
+                                  int32_t *ret_day,
+                                  bool *ret_found,
+                                  struct hearth_err *err)
+{
+    char sql[768];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT min(day) FROM (SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - date"
+                   " '1970-01-01' AS day FROM pg_class c, unnest(ARRAY[%s]) p (name)"
+                   " WHERE c.relnamespace = 'hearth_data'::regnamespace AND c.relkind = 'r' AND"
+                   " c.relname = '%s' || p.name || '_' || right(c.relname, 8) AND"
+                   " right(c.relname, 8) ~ '^[0-9]{8}$') d WHERE day >= %" PRId32,
+                   quoted_parents, prefix, from_day);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_found = !hearth_pg_is_null(result, 0, 0);
+    *ret_day = *ret_found ? hearth_pg_i32(result, 0, 0) : 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg,
+                                              const char *quoted_parents,
+                                              int32_t from_day,
+                                              int32_t *ret_day,
+                                              bool *ret_found,
+                                              struct hearth_err *err)
+{
+    return ask_day(pg, quoted_parents, "", from_day, ret_day, ret_found, err);
+}
+
+enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
+                                             const char *parent,
+                                             int32_t *ret_day,
+                                             bool *ret_found,
+                                             struct hearth_err *err)
+{
+    char quoted[32];
+    (void)snprintf(quoted, sizeof quoted, "'%s'", parent);
+    return ask_day(pg, quoted, HEARTH_LEAVING_PREFIX, INT32_MIN, ret_day, ret_found, err);
+}

@@ -225,7 +225,7 @@ static void boot(struct hearth_store *store, struct hearth_pg *pg)
 
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
-    struct hearth_housekeeping times = {0, 0};
+    struct hearth_housekeeping times = {0};
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = HEARTH_OK;
@@ -300,6 +300,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
         HEARTH_TRY(hearth_replica_new(&store->options, &store->replica, err));
     }
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
+    HEARTH_TRY(hearth_retentions_new(&store->retentions, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
     HEARTH_TRY(hearth_read_cache_new(store, &store->cache, err));
@@ -355,6 +356,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_ingest_dicts_free(store->dicts);
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
+    hearth_retentions_free(store->retentions);
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
     (void)pthread_cond_destroy(&store->boot_wake);

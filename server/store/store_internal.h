@@ -31,6 +31,7 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
+struct hearth_retentions;
 struct hearth_replica;
 
 /*
@@ -41,6 +42,31 @@ struct hearth_replica;
 #define HEARTH_LOCK_PARTITIONS "4721170935208671302"
 /* Held, shared, by every ingest transaction from its first statement on: the barrier of roll-ups. */
 #define HEARTH_LOCK_INGEST "4721170935208671303"
+
+/* disk.c; next_sizes_mono_ns is the housekeeper's own. */
+struct hearth_disk {
+    _Atomic int state;
+    _Atomic int64_t n_bytes, n_free;
+    int64_t next_sizes_mono_ns;
+};
+
+/* Where erase_step.c is in its tombstone, and retention_step.c in its round: the builder's own. */
+struct hearth_erase_progress {
+    int64_t erasure_id;
+    int32_t service_id; /* 0: none */
+    int stage;
+    int64_t next_ns;
+    int32_t next_day;
+    int64_t segment_t0_ns, segment_part; /* the last one looked at */
+    int32_t segment_ordinal;
+};
+struct hearth_retention_progress {
+    int64_t next_pass_mono_ns, next_rows_mono_ns, next_sweep_mono_ns, settled_mono_ns;
+    uint64_t settings; /* a hash of all tenants' */
+    int32_t tenant_id, next_day;
+    unsigned table;
+    int32_t sweep_service;
+};
 
 struct hearth_store {
     struct hearth_store_options options;
@@ -64,8 +90,12 @@ struct hearth_store {
     struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
-    struct hearth_replica *replica;  /* NULL: reads run on the primary */
+    struct hearth_replica *replica;        /* NULL: reads run on the primary */
     struct hearth_builder_thread *builder; /* started when ready, unless switched off */
+    struct hearth_retentions *retentions;
+    struct hearth_disk disk;
+    struct hearth_erase_progress erase;
+    struct hearth_retention_progress retention;
 };
 
 /* ---- store.c ---- */
@@ -154,6 +184,44 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store 
                                                             int32_t day,
                                                             struct hearth_err *err);
 
+/* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg,
+                                                                const char *quoted_parents,
+                                                                int32_t from_day,
+                                                                int32_t *ret_day,
+                                                                bool *ret_found,
+                                                                struct hearth_err *err);
+/* A day whose leaf is on its way out: somebody began to drop it. */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
+                                                               const char *parent,
+                                                               int32_t *ret_day,
+                                                               bool *ret_found,
+                                                               struct hearth_err *err);
+
+/* ---- retention.c ---- */
+HEARTH_MUST_CHECK enum hearth_status hearth_retentions_new(struct hearth_retentions **ret,
+                                                           struct hearth_err *err);
+void hearth_retentions_free(struct hearth_retentions *retentions);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_retentions_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+/*
+ * The begin of the first day of which the tenant's profiles are still whole: blocks from there on can
+ * be built again. INT64_MAX: there is none.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_profiles_reach(struct hearth_store *store,
+                                                           struct hearth_pg *pg,
+                                                           struct hearth_str tenant,
+                                                           int64_t *ret_ns,
+                                                           struct hearth_err *err);
+
+/* ---- disk.c ---- */
+/* RESOURCE_EXHAUSTED while the disk is too full for profiles. */
+HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *store,
+                                                       struct hearth_err *err);
+/* Once in a while: look how full it is. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+
 /* ---- ingest_dict.c ---- */
 struct hearth_ingest_dict {
     int32_t service_id, day, writer_id;
@@ -185,7 +253,7 @@ void hearth_ingest_dict_retire(struct hearth_ingest_dict *dict);
 /* ---- housekeeping.c ---- */
 /* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */
 struct hearth_housekeeping {
-    int64_t next_partitions_ns, next_trim_ns; /* monotonic */
+    int64_t next_partitions_ns, next_trim_ns, next_disk_ns; /* monotonic */
 };
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                                              struct hearth_pg *pg,

@@ -34,7 +34,7 @@ static int stop_cluster(void **state)
 static void keep_house(struct hearth_store *store, const char *url)
 {
     struct hearth_pg pg = {.url = url};
-    struct hearth_housekeeping times = {0, 0};
+    struct hearth_housekeeping times = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_pg_connect(&pg, 5000, &err), HEARTH_OK);
     if (hearth_housekeeping_run(store, &pg, &times, &err) != HEARTH_OK) {

@@ -1,0 +1,108 @@
+/*
+ * disk.c -- how much disk the tables take, and refusing profiles when it is too much.
+ *
+ * Two limits: all our tables (max_disk_bytes), and what is free where the embedded PostgreSQL keeps
+ * its files (min_free_disk_bytes). Beyond either, submissions are refused; queries, retention and
+ * roll-ups go on. It ends by itself, a little on the other side of the limit, so that it does not
+ * flicker. PostgreSQL's own "disk full" (53100) is another matter: it fails the batch that met it.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
+
+#include "store_internal.h"
+
+#include <sys/statvfs.h>
+
+#define SIZES_EACH_NS      (60 * HEARTH_NS_PER_SEC)
+#define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC) /* so that room is noticed soon */
+
+enum {
+    DISK_OK,
+    DISK_OVER_QUOTA,
+    DISK_LOW
+};
+
+static enum hearth_status
+measure(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
+        " relnamespace = 'hearth_data'::regnamespace AND relkind = 'r'",
+        NULL, NULL, &result, NULL, err));
+    int64_t n_bytes = hearth_pg_i64(result, 0, 0);
+    PQclear(result);
+    atomic_store(&store->disk.n_bytes, n_bytes);
+    hearth_metric_set(HEARTH_M_DISK_BYTES, n_bytes);
+    return HEARTH_OK;
+}
+
+/* What is left for the embedded PostgreSQL; INT64_MAX where it is none of ours. */
+static int64_t free_bytes(const struct hearth_store *store)
+{
+    struct statvfs fs;
+    uint64_t n;
+    if (store->options.data_dir == NULL || store->options.min_free_disk_bytes <= 0 ||
+        statvfs(store->options.data_dir, &fs) != 0 ||
+        __builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &n) || n > INT64_MAX) {
+        return INT64_MAX;
+    }
+    return (int64_t)n;
+}
+
+/* The limits are met with 2 % of themselves to spare once they were not. */
+static int judge(const struct hearth_store *store, int before)
+{
+    int64_t quota = store->options.max_disk_bytes, least = store->options.min_free_disk_bytes;
+    quota -= before == DISK_OVER_QUOTA ? quota / 50 : 0;
+    least += before == DISK_LOW ? least / 50 : 0;
+    if (store->options.max_disk_bytes > 0 && atomic_load(&store->disk.n_bytes) > quota) {
+        return DISK_OVER_QUOTA;
+    }
+    return atomic_load(&store->disk.n_free) < least ? DISK_LOW : DISK_OK;
+}
+
+enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_err *err)
+{
+    switch (atomic_load(&store->disk.state)) {
+    case DISK_OVER_QUOTA:
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the tables take %lld MiB of disk, more than max-disk-bytes (%lld MiB); "
+                           "no profiles are taken until retention or a deletion has made room",
+                           (long long)(atomic_load(&store->disk.n_bytes) >> 20),
+                           (long long)(store->options.max_disk_bytes >> 20));
+    case DISK_LOW:
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the disk has %lld MiB left, less than min-free-disk-bytes (%lld MiB); "
+                           "no profiles are taken until there is room",
+                           (long long)(atomic_load(&store->disk.n_free) >> 20),
+                           (long long)(store->options.min_free_disk_bytes >> 20));
+    default:
+        return HEARTH_OK;
+    }
+}
+
+enum hearth_status
+hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+{
+    int64_t now_ns = hearth_clock_mono_ns();
+    int before = atomic_load(&store->disk.state);
+    atomic_store(&store->disk.n_free, free_bytes(store));
+    if (now_ns >= store->disk.next_sizes_mono_ns) {
+        HEARTH_TRY(measure(store, pg, err));
+        store->disk.next_sizes_mono_ns =
+            now_ns + (before == DISK_OVER_QUOTA ? SIZES_EACH_FULL_NS : SIZES_EACH_NS);
+    }
+    int state = judge(store, before);
+    atomic_store(&store->disk.state, state);
+    if (state != before) {
+        struct hearth_err why = HEARTH_ERR_INIT;
+        bool refuses = hearth_disk_check(store, &why) != HEARTH_OK;
+        HEARTH_LOG(refuses ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
+                   refuses ? "profiles are refused" : "there is room again: profiles are taken",
+                   "reason", refuses ? why.msg : "", NULL);
+    }
+    return HEARTH_OK;
+}
