@@ -155,6 +155,7 @@ void hearth_copy_i32(struct hearth_buf *out, int32_t value);
 void hearth_copy_i64(struct hearth_buf *out, int64_t value);
 void hearth_copy_bytes(struct hearth_buf *out, struct hearth_str value);
 void hearth_copy_null(struct hearth_buf *out);
+void hearth_copy_i32_array(struct hearth_buf *out, const int32_t *values, size_t n);
 void hearth_copy_i64_array(struct hearth_buf *out, const int64_t *values, size_t n);
 void hearth_copy_bytes_array(struct hearth_buf *out, const struct hearth_str *values, size_t n);
 
@@ -164,7 +165,7 @@ int64_t hearth_pg_i64(const PGresult *result, int row, int column);
 struct hearth_str
 hearth_pg_str(const PGresult *result, int row, int column); /* {NULL, 0} for NULL */
 bool hearth_pg_is_null(const PGresult *result, int row, int column);
-/* Array columns of int4 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
+/* Array columns of int4, int8 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result,
                                                          int row,
                                                          int column,
@@ -172,6 +173,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result,
                                                          int32_t **ret,
                                                          size_t *ret_n,
                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_i64_array(const PGresult *result,
+                                                         int row,
+                                                         int column,
+                                                         struct hearth_arena *arena,
+                                                         int64_t **ret,
+                                                         size_t *ret_n,
+                                                         struct hearth_err *err);
+/* text or bytea; _views borrow from the result. */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_str_array_views(const PGresult *result,
+                                                               int row,
+                                                               int column,
+                                                               struct hearth_arena *arena,
+                                                               struct hearth_str **ret,
+                                                               size_t *ret_n,
+                                                               struct hearth_err *err);
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_str_array(const PGresult *result,
                                                          int row,
                                                          int column,

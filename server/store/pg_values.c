@@ -242,6 +242,14 @@ copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t n, size_t e
     hearth_buf_append(out, bytes, (size_t)(end - bytes));
 }
 
+void hearth_copy_i32_array(struct hearth_buf *out, const int32_t *values, size_t n)
+{
+    copy_array_head(out, OID_INT4, n, n > INT32_MAX ? SIZE_MAX : n * 8);
+    for (size_t i = 0; i < n && !out->failed; i++) {
+        hearth_copy_i32(out, values[i]);
+    }
+}
+
 void hearth_copy_i64_array(struct hearth_buf *out, const int64_t *values, size_t n)
 {
     copy_array_head(out, OID_INT8, n, n > INT32_MAX ? SIZE_MAX : n * 12);
@@ -362,13 +370,41 @@ enum hearth_status hearth_pg_i32_array(const PGresult *result,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_str_array(const PGresult *result,
+enum hearth_status hearth_pg_i64_array(const PGresult *result,
                                        int row,
                                        int column,
                                        struct hearth_arena *arena,
-                                       struct hearth_str **ret,
+                                       int64_t **ret,
                                        size_t *ret_n,
                                        struct hearth_err *err)
+{
+    struct array_scan scan;
+    HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
+    int64_t *values = hearth_arena_array(arena, scan.n, sizeof *values);
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < scan.n; i++) {
+        struct hearth_str element;
+        HEARTH_TRY(scan_element(&scan, &element, err));
+        if (element.n != 8) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT, "an int8[] column has elements of %zu bytes",
+                               element.n);
+        }
+        values[i] = (int64_t)((uint64_t)get_u32(element.p) << 32 | get_u32(element.p + 4));
+    }
+    *ret = values;
+    *ret_n = scan.n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pg_str_array_views(const PGresult *result,
+                                             int row,
+                                             int column,
+                                             struct hearth_arena *arena,
+                                             struct hearth_str **ret,
+                                             size_t *ret_n,
+                                             struct hearth_err *err)
 {
     struct array_scan scan;
     HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
@@ -377,14 +413,29 @@ enum hearth_status hearth_pg_str_array(const PGresult *result,
         return HEARTH_FAIL_ARENA(err, arena);
     }
     for (size_t i = 0; i < scan.n; i++) {
-        struct hearth_str element;
-        HEARTH_TRY(scan_element(&scan, &element, err));
-        values[i] = hearth_arena_str(arena, element);
+        HEARTH_TRY(scan_element(&scan, &values[i], err));
+    }
+    *ret = values;
+    *ret_n = scan.n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pg_str_array(const PGresult *result,
+                                       int row,
+                                       int column,
+                                       struct hearth_arena *arena,
+                                       struct hearth_str **ret,
+                                       size_t *ret_n,
+                                       struct hearth_err *err)
+{
+    struct hearth_str *values;
+    HEARTH_TRY(hearth_pg_str_array_views(result, row, column, arena, &values, ret_n, err));
+    for (size_t i = 0; i < *ret_n; i++) {
+        values[i] = hearth_arena_str(arena, values[i]);
         if (values[i].p == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
     *ret = values;
-    *ret_n = scan.n;
     return HEARTH_OK;
 }

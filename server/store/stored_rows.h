@@ -60,4 +60,24 @@ HEARTH_MUST_CHECK enum hearth_status hearth_segments_write(struct hearth_store *
                                                            size_t n_rows,
                                                            struct hearth_err *err);
 
+#define HEARTH_SEGMENT_BYTES ((size_t)256 << 10) /* of a segment's rows */
+/* A segment of more bytes than that before compression is damaged. */
+#define HEARTH_SEGMENT_MAX_BYTES ((size_t)256 << 20)
+
+/*
+ * The same for who writes an hour piece by piece. *ordinal: of the next segment of the hour and
+ * part; first 0. *ret_n_bytes (may be NULL): compressed.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_segments_append(struct hearth_pg *pg,
+                                                            int32_t service_id,
+                                                            int64_t part,
+                                                            int32_t *ordinal,
+                                                            const struct hearth_stored_row *rows,
+                                                            size_t n_rows,
+                                                            int64_t *ret_n_bytes,
+                                                            struct hearth_err *err);
+
+/* What a row adds to a segment, about. */
+size_t hearth_stored_row_bytes(const struct hearth_stored_row *row);
+
 #endif
