@@ -8,7 +8,7 @@
  */
 #include "hearth/base/mem.h"
 
-#include "query_internal.h"
+#include "planned.h"
 
 void hearth_sums_release(struct hearth_sums *sums)
 {
@@ -82,7 +82,7 @@ sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
     }
     uint32_t bound;
     if (!hearth_columns_id_bound(row->ids, &bound)) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "profile of series %d: damaged ids",
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "profiles of series %d: damaged ids",
                            row->series_id);
     }
     if (!make_room(sums, dict, bound)) {
@@ -96,28 +96,48 @@ sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
                                 dict->bound, err);
 }
 
-enum hearth_status hearth_query_sum(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    struct hearth_sums *sums,
-                                    struct hearth_err *err)
+static size_t limit_of(const struct hearth_query *query)
 {
-    *sums = (struct hearth_sums){.limit_bytes =
-                                     query->engine->limits.max_query_memory_bytes > 0
-                                         ? (size_t)query->engine->limits.max_query_memory_bytes
-                                         : 0};
+    int64_t limit = query->engine->limits.max_query_memory_bytes;
+    return limit > 0 ? (size_t)limit : 0;
+}
+
+static void forget_sums(void *context)
+{
+    struct hearth_sums *sums = context;
+    size_t limit_bytes = sums->limit_bytes;
+    hearth_sums_release(sums);
+    sums->limit_bytes = limit_bytes;
+}
+
+enum hearth_status hearth_merge_select(const struct hearth_query *query,
+                                       const struct hearth_merge_spec *spec,
+                                       struct hearth_selection *ret,
+                                       struct hearth_err *err)
+{
+    *ret = (struct hearth_selection){0};
     struct hearth_range range;
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
     HEARTH_TRY(
         hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
-    struct hearth_series_hit *hits;
-    size_t n_hits;
-    enum hearth_status status = hearth_query_hits(query, spec->profile_type, spec->selector, index,
-                                                  range.from_ns, range.to_ns, &hits, &n_hits, err);
+    enum hearth_status status = hearth_selection_make(query, spec->profile_type, spec->selector,
+                                                      index, range.from_ns, range.to_ns, ret, err);
     hearth_store_index_unlock(query->engine->store, index);
-    if (status != HEARTH_OK || range.empty || n_hits == 0) {
-        return status;
+    if (range.empty) {
+        ret->n_hits = 0;
     }
-    return hearth_store_scan(query->engine->store, hits, n_hits, range.from_ns, range.to_ns,
-                             query->cancel, sum_row, sums, err);
+    return status;
+}
+
+enum hearth_status hearth_query_sum(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec,
+                                    struct hearth_sums *sums,
+                                    struct hearth_err *err)
+{
+    *sums = (struct hearth_sums){.limit_bytes = limit_of(query)};
+    struct hearth_selection selection;
+    HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
+    const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};
+    return hearth_selection_read(query, &selection, &reader, err);
 }

@@ -8,7 +8,7 @@
  */
 #include "hearth/base/mem.h"
 
-#include "query_internal.h"
+#include "planned.h"
 
 #include <stdlib.h>
 
@@ -30,9 +30,8 @@ struct group {
 struct series_run {
     const struct hearth_query *query;
     const struct hearth_timeseries_spec *spec;
-    int64_t start_ms, step_ms, n_buckets;
-    struct hearth_series_hit *hits;
-    size_t n_hits;
+    struct hearth_buckets buckets;
+    struct hearth_selection selection;
     struct hearth_idmap group_of_hit; /* (series, column) -> group */
     struct group *groups;
     size_t n_groups, cap_groups;
@@ -93,10 +92,11 @@ make_groups(struct series_run *run, const struct hearth_label_index *index, stru
     struct hearth_idmap by_labels;
     hearth_idmap_init(&by_labels);
     enum hearth_status status = HEARTH_OK;
-    for (size_t i = 0; status == HEARTH_OK && i < run->n_hits; i++) {
+    for (size_t i = 0; status == HEARTH_OK && i < run->selection.n_hits; i++) {
         struct hearth_labels all = {0}, labels = {0};
         if (run->spec->n_group_by > 0) {
-            status = hearth_label_index_labels(index, &run->hits[i], run->query->arena, &all, err);
+            status = hearth_label_index_labels(index, &run->selection.hits[i], run->query->arena,
+                                               &all, err);
             status = status == HEARTH_OK ? project(run, &all, &labels, err) : status;
             if (status != HEARTH_OK) {
                 break;
@@ -108,9 +108,10 @@ make_groups(struct series_run *run, const struct hearth_label_index *index, stru
         if (group == HEARTH_IDMAP_NONE ||
             (inserted && !hearth_mem_grow(&run->groups, &run->cap_groups, run->n_groups + 1,
                                           sizeof run->groups[0])) ||
-            hearth_idmap_intern(&run->group_of_hit,
-                                hit_key(run->hits[i].series_id, run->hits[i].column), group,
-                                &unused) == HEARTH_IDMAP_NONE) {
+            hearth_idmap_intern(
+                &run->group_of_hit,
+                hit_key(run->selection.hits[i].series_id, run->selection.hits[i].column), group,
+                &unused) == HEARTH_IDMAP_NONE) {
             status =
                 HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the groups of a time series");
         } else if (inserted) {
@@ -143,9 +144,9 @@ static enum hearth_status add_value(struct series_run *run,
                                     struct hearth_err *err)
 {
     int64_t ts_ms = ts_ns / HEARTH_NS_PER_MS - (ts_ns % HEARTH_NS_PER_MS < 0);
-    int64_t offset = ts_ms - run->start_ms;
-    int64_t b = offset <= 0 ? 0 : (offset + run->step_ms - 1) / run->step_ms;
-    if (b >= run->n_buckets) {
+    int64_t offset = ts_ms - run->buckets.start_ms;
+    int64_t b = offset <= 0 ? 0 : (offset + run->buckets.step_ms - 1) / run->buckets.step_ms;
+    if (b >= run->buckets.n) {
         return HEARTH_OK;
     }
     struct hearth_arena *arena = run->query->arena;
@@ -353,7 +354,8 @@ write_points(const struct series_run *run, const struct group *group, struct hea
                 value /= (double)bucket->n;
             }
             int64_t b = (int64_t)(p * PAGE_BUCKETS + i);
-            out->points[n++] = (struct hearth_point){run->start_ms + b * run->step_ms, value};
+            out->points[n++] =
+                (struct hearth_point){run->buckets.start_ms + b * run->buckets.step_ms, value};
             out->sum += value;
         }
     }
@@ -396,15 +398,14 @@ static enum hearth_status write_series(struct series_run *run,
 }
 
 /* Find the hits and their groups; the index is locked only here. */
-static enum hearth_status
-find_series(struct series_run *run, int64_t from_ns, int64_t to_ns, struct hearth_err *err)
+static enum hearth_status find_series(struct series_run *run, struct hearth_err *err)
 {
     struct hearth_store *store = run->query->engine->store;
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_store_index_lock(store, run->query->tenant, run->query->cancel, &index, err));
     enum hearth_status status =
-        hearth_query_hits(run->query, run->spec->profile_type, run->spec->selector, index, from_ns,
-                          to_ns, &run->hits, &run->n_hits, err);
+        hearth_selection_make(run->query, run->spec->profile_type, run->spec->selector, index,
+                              run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);
     if (status == HEARTH_OK) {
         status = make_groups(run, index, err);
     }
@@ -412,21 +413,52 @@ find_series(struct series_run *run, int64_t from_ns, int64_t to_ns, struct heart
     return status;
 }
 
-static enum hearth_status
-read_values(struct series_run *run, int64_t from_ns, int64_t to_ns, struct hearth_err *err)
+static void forget_values(void *context)
 {
-    const struct hearth_query *query = run->query;
-    struct hearth_store *store = query->engine->store;
-    if (run->n_hits == 0) {
-        return HEARTH_OK;
+    struct series_run *run = context;
+    for (size_t g = 0; g < run->n_groups; g++) {
+        run->groups[g] = (struct group){.labels = run->groups[g].labels};
     }
-    if (run->spec->n_call_site == 0) {
-        return hearth_store_scan_totals(store, run->hits, run->n_hits, from_ns, to_ns,
-                                        query->cancel, visit_total, run, err);
-    }
-    HEARTH_TRY(hearth_store_scan(store, run->hits, run->n_hits, from_ns, to_ns, query->cancel,
-                                 keep_row, run, err));
+    run->n_points = 0;
+    run->rows = NULL;
+}
+
+static enum hearth_status read_values(struct series_run *run, struct hearth_err *err)
+{
+    const struct hearth_reader reader = {
+        .reset = forget_values, .row = keep_row, .total = visit_total, .context = run};
+    run->selection.totals = true;
+    run->selection.rows = run->spec->n_call_site > 0;
+    HEARTH_TRY(hearth_selection_read(run->query, &run->selection, &reader, err));
     return add_kept_rows(run, err);
+}
+
+enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
+                                             const struct hearth_timeseries_spec *spec,
+                                             struct hearth_buckets *ret,
+                                             struct hearth_err *err)
+{
+    struct hearth_range range;
+    HEARTH_TRY(hearth_query_range(query, &range, err));
+    if (!(spec->step_seconds >= 0.001 && spec->step_seconds < 1e12)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step must be >= 1ms");
+    }
+    *ret = (struct hearth_buckets){
+        .start_ms = range.from_ns / HEARTH_NS_PER_MS,
+        .step_ms = spec->step_seconds * 1000 < (double)MAX_STEP_MS
+                       ? (int64_t)(spec->step_seconds * 1000)
+                       : MAX_STEP_MS,
+        .empty = range.empty,
+    };
+    ret->n = (range.to_ns / HEARTH_NS_PER_MS - ret->start_ms) / ret->step_ms + 1;
+    if (__builtin_sub_overflow(range.from_ns, ret->step_ms * HEARTH_NS_PER_MS, &ret->from_ns)) {
+        ret->from_ns = INT64_MIN;
+    }
+    /* Times are cut to milliseconds: all of the last one belongs to the range. */
+    if (__builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &ret->to_ns)) {
+        ret->to_ns = INT64_MAX;
+    }
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
@@ -436,36 +468,16 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            struct hearth_err *err)
 {
     *ret_n = 0;
-    struct hearth_range range;
-    HEARTH_TRY(hearth_query_range(query, &range, err));
-    if (!(spec->step_seconds >= 0.001 && spec->step_seconds < 1e12)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step must be >= 1ms");
-    }
-    struct series_run run = {
-        .query = query,
-        .spec = spec,
-        .start_ms = range.from_ns / HEARTH_NS_PER_MS,
-        .step_ms = spec->step_seconds * 1000 < (double)MAX_STEP_MS
-                       ? (int64_t)(spec->step_seconds * 1000)
-                       : MAX_STEP_MS,
-    };
-    run.n_buckets = (range.to_ns / HEARTH_NS_PER_MS - run.start_ms) / run.step_ms + 1;
-    run.n_pages = (size_t)((run.n_buckets + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
-    if (range.empty) {
+    struct series_run run = {.query = query, .spec = spec};
+    HEARTH_TRY(hearth_timeseries_buckets(query, spec, &run.buckets, err));
+    if (run.buckets.empty) {
         return HEARTH_OK;
     }
-    int64_t from_ns, to_ns;
-    if (__builtin_sub_overflow(range.from_ns, run.step_ms * HEARTH_NS_PER_MS, &from_ns)) {
-        from_ns = INT64_MIN;
-    }
-    /* Times are cut to milliseconds: all of the last one belongs to the range. */
-    if (__builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &to_ns)) {
-        to_ns = INT64_MAX;
-    }
+    run.n_pages = (size_t)((run.buckets.n + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
     hearth_idmap_init(&run.group_of_hit);
-    enum hearth_status status = find_series(&run, from_ns, to_ns, err);
+    enum hearth_status status = find_series(&run, err);
     if (status == HEARTH_OK) {
-        status = read_values(&run, from_ns, to_ns, err);
+        status = read_values(&run, err);
     }
     if (status == HEARTH_OK) {
         status = write_series(&run, ret_series, ret_n, err);

@@ -130,5 +130,5 @@ enum hearth_status hearth_store_read_state(struct hearth_store *store,
         return HEARTH_OK;
     }
     struct state_query query = {service_ids, n_services, cancel, arena, ret};
-    return hearth_store_with_pg(store, cancel, read_state_on, &query, err);
+    return hearth_store_read_with_pg(store, cancel, read_state_on, &query, err);
 }
