@@ -320,7 +320,7 @@ find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_
     hearth_tree_merge_init(&merge, &scratch);
     enum hearth_status status = each_dict(m, sums, &merge, err);
     if (status == HEARTH_OK) {
-        status = hearth_tree_merge_finish(&merge, m->spec, &m->tree, err);
+        status = hearth_tree_merge_finish(&merge, m->spec, 0, &m->tree, err);
     }
     hearth_tree_merge_release(&merge);
     hearth_arena_release(&scratch);

@@ -112,10 +112,15 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
                                          const struct hearth_dict *dict,
                                          const struct hearth_dict_sums *sums,
                                          struct hearth_err *err);
-/* Everything that was added, within the call site of spec, to a function tree. Once. */
+/*
+ * Everything that was added, within the call site of spec, to a function tree. Once. Where the tree
+ * was empty and one name tree holds all of it, it comes truncated to max_nodes (stacktree.h: is_cut;
+ * max_nodes < 1: whole), so that only what is shown becomes a node.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
                                             const struct hearth_merge_spec *spec,
+                                            int64_t max_nodes,
                                             struct hearth_stacktree *tree,
                                             struct hearth_err *err);
 

@@ -61,13 +61,19 @@ static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
     return v[0];
 }
 
+int64_t hearth_stacktree_bound(uint64_t *totals, size_t n, size_t max_nodes)
+{
+    HEARTH_ASSERT(max_nodes >= 1 && max_nodes <= n);
+    return (int64_t)select_largest(totals, n, max_nodes);
+}
+
 enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tree,
                                               int64_t max_nodes,
                                               int64_t *ret_min_total,
                                               struct hearth_err *err)
 {
     size_t n = tree->n_nodes == 0 ? 0 : tree->n_nodes - 1; /* the root is not counted */
-    if (max_nodes < 1 || (uint64_t)max_nodes >= n) {
+    if (tree->is_cut || max_nodes < 1 || (uint64_t)max_nodes >= n) {
         *ret_min_total = 0;
         return HEARTH_OK;
     }
@@ -364,7 +370,7 @@ static enum hearth_status make_from_walk(struct walk *walk,
         graph.names[i] = boxes->used[i] == HEARTH_NO_NODE ? OTHER : tree->names[boxes->used[i]];
     }
     HEARTH_TRY(fill_levels(boxes, arena, &graph, err));
-    graph.n_folded = (int64_t)(tree->n_nodes - (boxes->n - walk->n_other));
+    graph.n_folded = (int64_t)(tree->n_nodes + tree->n_left_out - (boxes->n - walk->n_other));
     *ret = graph;
     return HEARTH_OK;
 }

@@ -6,6 +6,9 @@
  * plain reads of segments and their pointers happen after the writes. Whoever adds writes entries
  * and pointers that no published size covers yet.
  *
+ * Most nodes were made right after their parent, as stacks are walked from the root: such a child is
+ * looked for there, and only the others stand in the hash table of children.
+ *
  * Use is counted where a dictionary's stack ends. A node is alive while a stack ends in it or a
  * child is alive, so a dictionary costs one count per stack, not one per node.
  */
@@ -31,10 +34,10 @@ struct hearth_name_tree_impl {
     size_t text_bytes, live_text_bytes;
     struct hearth_arena texts;
     struct hearth_idmap name_ids;
-    /* Child table: node number, 0 for empty (the root is nobody's child). Power of two, at most
-     * half full. */
+    /* Children that do not follow their parents: node number, 0 for empty (the root is nobody's
+     * child). Power of two, at most half full. */
     uint32_t *children;
-    size_t cap_children;
+    size_t n_children, cap_children;
     size_t segment_bytes;
     uint64_t seed;
     /* For those who only look. */
@@ -222,8 +225,11 @@ static bool grow_children(struct hearth_name_tree *tree)
     if (table == NULL) {
         return false;
     }
-    for (uint32_t node = 1; node < impl->n_nodes; node++) {
-        table[child_slot(tree, table, cap, hearth_name_tree_node(tree, node))] = node;
+    for (size_t i = 0; i < impl->cap_children; i++) {
+        uint32_t node = impl->children[i];
+        if (node != 0) {
+            table[child_slot(tree, table, cap, hearth_name_tree_node(tree, node))] = node;
+        }
     }
     hearth_mem_free(impl->children);
     impl->children = table;
@@ -235,20 +241,30 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
 {
     struct hearth_name_tree_impl *impl = tree->impl;
     struct hearth_name_node want = {parent, name};
-    if ((size_t)impl->n_nodes * 2 >= impl->cap_children && !grow_children(tree)) {
-        return HEARTH_NO_INDEX;
-    }
-    size_t slot = child_slot(tree, impl->children, impl->cap_children, want);
-    if (impl->children[slot] != 0) {
-        return impl->children[slot];
-    }
     uint32_t node = impl->n_nodes;
+    size_t slot = 0;
+    if (parent + 1 < node) { /* else it is the newest: it has no children */
+        struct hearth_name_node next = hearth_name_tree_node(tree, parent + 1);
+        if (next.parent == parent && next.name == name) {
+            return parent + 1;
+        }
+        if (impl->n_children * 2 >= impl->cap_children && !grow_children(tree)) {
+            return HEARTH_NO_INDEX;
+        }
+        slot = child_slot(tree, impl->children, impl->cap_children, want);
+        if (impl->children[slot] != 0) {
+            return impl->children[slot];
+        }
+    }
     if (!make_room(impl, node, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses)) {
         return HEARTH_NO_INDEX;
     }
     uint32_t at, segment = hearth_name_tree_segment(node, &at);
     tree->nodes[segment][at] = want;
-    impl->children[slot] = node;
+    if (parent + 1 < node) {
+        impl->children[slot] = node;
+        impl->n_children++;
+    }
     impl->n_nodes++;
     return node;
 }

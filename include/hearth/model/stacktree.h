@@ -42,6 +42,12 @@ struct hearth_stacktree {
     size_t n_mapped;
     struct hearth_arena *arena; /* texts of names, copied */
     uint64_t seed;
+    /*
+     * Truncated while it was made: what would be folded stands in it as nodes "other" already, and
+     * n_left_out nodes less. No max_nodes is looked at any more.
+     */
+    bool is_cut;
+    size_t n_left_out;
 };
 
 /* `arena` is kept; the arrays are the tree's own (release it). */
@@ -92,6 +98,12 @@ enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tre
                                               int64_t max_nodes,
                                               int64_t *ret_min_total,
                                               struct hearth_err *err);
+
+/*
+ * The max_nodes-th largest of n totals (1 <= max_nodes <= n), none of them negative: the bound of
+ * truncation. The array is scratch.
+ */
+int64_t hearth_stacktree_bound(uint64_t *totals, size_t n, size_t max_nodes);
 
 /* The flame graph: level l has n values, four per node: x offset delta, total, self, name index. */
 struct hearth_flame_level {

@@ -5,11 +5,13 @@
 #include "hearth/format/profile_builder.h"
 
 #include "query_internal.h"
+#include "synth_profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -151,7 +153,7 @@ static enum hearth_status add_within(struct world *w,
         status = hearth_tree_merge_add(&merge, books[i]->dict, &books[i]->sums, &w->err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err);
+        status = hearth_tree_merge_finish(&merge, &spec, 0, &w->tree, &w->err);
     }
     hearth_tree_merge_release(&merge);
     return status;
@@ -238,7 +240,7 @@ static void dictionaries_of_one_tree_are_added_node_by_node(void **state)
     assert_int_equal(merge.n_parts, 1);
     hearth_dict_free(b.dict); /* the merge needs no dictionary any more */
     struct hearth_merge_spec spec = {0};
-    assert_int_equal(hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err), HEARTH_OK);
+    assert_int_equal(hearth_tree_merge_finish(&merge, &spec, 0, &w->tree, &w->err), HEARTH_OK);
     hearth_tree_merge_release(&merge);
     assert_tree(w, "=0/34(gc=4/4 start=4/4 main=16/26(handle=2/10(query=8/8)))");
     /* What others have in the tree does not show. */
@@ -366,6 +368,93 @@ static void the_root_is_outside_of_every_call_site(void **state)
     hearth_dict_free(book.dict);
 }
 
+/* ---- truncation ---- */
+
+/* Random stacks of few names, "other" among them, so that ties, folds and real "other" are many. */
+static struct book random_book(struct world *w, uint64_t *rng, uint32_t n)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "other", "e+f"};
+    const char **texts = hearth_arena_calloc(&w->arena, n, sizeof texts[0]);
+    int64_t *values = hearth_arena_calloc(&w->arena, n, sizeof values[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        char text[128];
+        int at = snprintf(text, sizeof text, "r%u", (unsigned)i); /* distinct */
+        for (uint32_t depth = synth_below(rng, 9); depth > 0; depth--) {
+            at += snprintf(text + at, sizeof text - (size_t)at, ";%s", names[synth_below(rng, 6)]);
+        }
+        size_t skip = synth_below(rng, 4) == 0 ? 0 : hearth_str_find(hearth_str_c(text), ';', 0);
+        skip += skip > 0 && text[skip] == ';' ? 1 : 0;
+        texts[i] = hearth_arena_strndup(&w->arena, text + skip, strlen(text + skip));
+        values[i] = (int64_t)synth_below(rng, 4) << synth_below(rng, 40);
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(texts[i], texts[j]) == 0) { /* a dictionary has each stack once */
+                texts[i] = hearth_arena_printf(&w->arena, "r%u", (unsigned)i);
+            }
+        }
+    }
+    return bind(w, texts, values, n);
+}
+
+static void assert_same_graphs(const struct hearth_flamegraph *a, const struct hearth_flamegraph *b)
+{
+    assert_int_equal(a->total, b->total);
+    assert_int_equal(a->max_self, b->max_self);
+    assert_int_equal(a->n_folded, b->n_folded);
+    assert_int_equal(a->n_names, b->n_names);
+    for (size_t i = 0; i < a->n_names; i++) {
+        assert_true(hearth_str_eq(a->names[i], b->names[i]));
+    }
+    assert_int_equal(a->n_levels, b->n_levels);
+    for (size_t l = 0; l < a->n_levels; l++) {
+        assert_int_equal(a->levels[l].n, b->levels[l].n);
+        assert_memory_equal(a->levels[l].values, b->levels[l].values,
+                            a->levels[l].n * sizeof a->levels[l].values[0]);
+    }
+}
+
+static void a_tree_that_is_made_truncated_shows_the_same(void **state)
+{
+    struct world *w = *state;
+    uint64_t rng = 7;
+    unsigned n_cut = 0;
+    for (int round = 0; round < 60; round++) {
+        struct book book = random_book(w, &rng, 1 + synth_below(&rng, 60));
+        for (int64_t max_nodes = -1; max_nodes < 90; max_nodes += 1 + max_nodes / 4) {
+            struct hearth_merge_spec spec = {0};
+            struct hearth_flamegraph graphs[2];
+            struct hearth_buf bytes[2];
+            for (int cut = 0; cut < 2; cut++) {
+                struct hearth_stacktree tree;
+                struct hearth_tree_merge merge;
+                hearth_stacktree_init(&tree, &w->arena);
+                hearth_tree_merge_init(&merge, &w->arena);
+                assert_int_equal(hearth_tree_merge_add(&merge, book.dict, &book.sums, &w->err),
+                                 HEARTH_OK);
+                assert_int_equal(
+                    hearth_tree_merge_finish(&merge, &spec, cut ? max_nodes : 0, &tree, &w->err),
+                    HEARTH_OK);
+                assert_int_equal(hearth_stacktree_seal(&tree, &w->err), HEARTH_OK);
+                n_cut += tree.is_cut ? 1 : 0;
+                assert_int_equal(
+                    hearth_flamegraph_make(&tree, max_nodes, &w->arena, &graphs[cut], &w->err),
+                    HEARTH_OK);
+                hearth_buf_init(&bytes[cut], 0);
+                assert_int_equal(
+                    hearth_stacktree_write_bytes(&tree, max_nodes, &bytes[cut], &w->err),
+                    HEARTH_OK);
+                hearth_tree_merge_release(&merge);
+                hearth_stacktree_release(&tree);
+            }
+            assert_same_graphs(&graphs[0], &graphs[1]);
+            assert_true(hearth_str_eq(hearth_buf_view(&bytes[0]), hearth_buf_view(&bytes[1])));
+            hearth_buf_release(&bytes[0]);
+            hearth_buf_release(&bytes[1]);
+        }
+        hearth_dict_free(book.dict);
+    }
+    assert_true(n_cut > 300);
+}
+
 /* ---- what cannot be answered ---- */
 
 static void sums_beyond_64_bits_are_out_of_range(void **state)
@@ -388,6 +477,26 @@ static void sums_beyond_64_bits_are_out_of_range(void **state)
     hearth_dict_free(c.dict);
 }
 
+static void negative_values_are_out_of_range(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;a", "main;b"};
+    struct book a = bind(w, texts, (const int64_t[]){5, -5}, 2);
+    assert_int_equal(add(w, &a, NULL, 0), HEARTH_OUT_OF_RANGE);
+    assert_string_equal(w->err.msg, "frame \"b\" has a negative value");
+    /* In one tree another dictionary may make up for it. */
+    w->names = hearth_name_tree_new();
+    struct book b = bind(w, texts, (const int64_t[]){0, -6}, 2);
+    struct book c = bind(w, texts, (const int64_t[]){1, 8}, 2);
+    const struct book *books[] = {&b, &c};
+    hearth_stacktree_release(&w->tree);
+    assert_int_equal(add_within(w, books, 2, NULL, 0), HEARTH_OK);
+    assert_tree(w, "=0/3(main=0/3(b=2/2 a=1/1))");
+    hearth_dict_free(a.dict);
+    hearth_dict_free(b.dict);
+    hearth_dict_free(c.dict);
+}
+
 static void a_refused_arena_is_no_memory(void **state)
 {
     struct world *w = *state;
@@ -404,7 +513,7 @@ static void a_refused_arena_is_no_memory(void **state)
         hearth_tree_merge_init(&merge, &small);
         status = hearth_tree_merge_add(&merge, book.dict, &book.sums, &w->err);
         if (status == HEARTH_OK) {
-            status = hearth_tree_merge_finish(&merge, &spec, &w->tree, &w->err);
+            status = hearth_tree_merge_finish(&merge, &spec, 0, &w->tree, &w->err);
         }
         hearth_tree_merge_release(&merge);
         hearth_arena_release(&small);
@@ -432,7 +541,9 @@ int main(void)
         world_test(a_call_site_begins_at_the_root_and_skips_nothing),
         world_test(without_a_call_site_everything_is_inside),
         world_test(the_root_is_outside_of_every_call_site),
+        world_test(a_tree_that_is_made_truncated_shows_the_same),
         world_test(sums_beyond_64_bits_are_out_of_range),
+        world_test(negative_values_are_out_of_range),
         world_test(a_refused_arena_is_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
