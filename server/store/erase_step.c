@@ -54,7 +54,7 @@ bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t serie
     return low < work->n_series && work->series_ids[low] == series_id;
 }
 
-/* ---- statements ---- */
+/* ---- statements: the least int8 is written as text, SQL would read its digits as numeric ---- */
 
 static enum hearth_status
 run(struct hearth_erase_work *work, const char *sql, PGresult **ret_result, struct hearth_err *err)
@@ -107,12 +107,12 @@ static enum hearth_status delete_rows(struct hearth_erase_work *work,
                                       struct hearth_err *err)
 {
     char sql[512];
-    (void)snprintf(sql, sizeof sql,
-                   "WITH gone AS (DELETE FROM hearth_data.%s WHERE service_id = %" PRId32
-                   " AND series_id = ANY ($1) AND ts BETWEEN %" PRId64 " AND %" PRId64
-                   " RETURNING ts) SELECT count(*) FROM gone WHERE ts >= %" PRId64,
-                   table, work->service_id, from_ns, to_ns,
-                   late ? INT64_MIN : work->compacted_to_ns);
+    (void)snprintf(
+        sql, sizeof sql,
+        "WITH gone AS (DELETE FROM hearth_data.%s WHERE service_id = %" PRId32
+        " AND series_id = ANY ($1) AND ts BETWEEN '%" PRId64 "'::int8 AND '%" PRId64
+        "'::int8 RETURNING ts) SELECT count(*) FROM gone WHERE ts >= '%" PRId64 "'::int8",
+        table, work->service_id, from_ns, to_ns, late ? INT64_MIN : work->compacted_to_ns);
     HEARTH_TRY(ask(work, sql, ret_n, err));
     return count_rows(work, *ret_n, err);
 }
@@ -130,7 +130,7 @@ next_hour(struct hearth_erase_work *work, int64_t *ret_ns, struct hearth_err *er
     (void)snprintf(sql, sizeof sql,
                    "SELECT min(t) FROM unnest($1::int4[]) u (i), LATERAL (SELECT min(ts) t FROM"
                    " hearth_data.profile WHERE service_id = %" PRId32 " AND series_id = u.i AND ts"
-                   " BETWEEN %" PRId64 " AND %" PRId64 ") v",
+                   " BETWEEN '%" PRId64 "'::int8 AND %" PRId64 ") v",
                    work->service_id, from_ns, work->to_ns);
     return ask(work, sql, ret_ns, err);
 }
@@ -238,8 +238,8 @@ next_segments(struct hearth_erase_work *work, PGresult **ret_rows, struct hearth
     (void)snprintf(sql, sizeof sql,
                    "SELECT t0, part, ordinal, payload FROM (SELECT t0, part, ordinal, payload,"
                    " min(t0) OVER () first FROM hearth_data.segment WHERE service_id = %" PRId32
-                   " AND t0 > %" PRId64 " AND t0 <= %" PRId64 " AND series_ids && $1"
-                   " AND (t0, part, ordinal) > (%" PRId64 ", %" PRId64 ", %" PRId32 ")"
+                   " AND t0 > '%" PRId64 "'::int8 AND t0 <= %" PRId64 " AND series_ids && $1"
+                   " AND (t0, part, ordinal) > ('%" PRId64 "'::int8, %" PRId64 ", %" PRId32 ")"
                    " ORDER BY t0, part, ordinal LIMIT %d) s WHERE t0 = first"
                    " ORDER BY t0, part, ordinal",
                    work->service_id, first_ns, work->to_ns, at->segment_t0_ns, at->segment_part,
