@@ -32,6 +32,7 @@ struct server {
     struct hearth_store *store;
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
+    struct hearth_admin *admin;
     struct hearth_front *front;
 };
 
@@ -88,9 +89,10 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
                                            .service_labels = config->service_labels};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
+    HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     config->front.version = HEARTH_VERSION;
-    HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, is_ready, server,
-                                  &server->front, err));
+    HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
+                                  is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
                    hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
@@ -108,6 +110,7 @@ static void stop(struct server *server)
     hearth_store_close(server->store, deadline > moment ? deadline : moment);
     hearth_ingest_free(server->ingest);
     hearth_query_engine_free(server->query);
+    hearth_admin_free(server->admin);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
 }
 

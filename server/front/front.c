@@ -206,6 +206,7 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
 enum hearth_status hearth_front_start(const struct hearth_front_options *options,
                                       struct hearth_ingest *ingest,
                                       struct hearth_query_engine *query,
+                                      struct hearth_admin *admin,
                                       hearth_front_ready_fn *ready,
                                       void *ready_context,
                                       struct hearth_front **ret_front,
@@ -223,6 +224,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
                    options->version != NULL ? options->version : "");
     front->ingest = ingest;
     front->query = query;
+    front->admin = admin;
     front->ready = ready;
     front->ready_context = ready_context;
     init_locks(front);

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 struct hearth_acceptor;
+struct hearth_admin;
 struct hearth_grpc;
 struct hearth_http;
 
@@ -24,6 +25,7 @@ struct hearth_front {
     char version[64];
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
+    struct hearth_admin *admin;
     hearth_front_ready_fn *ready;
     void *ready_context;
 

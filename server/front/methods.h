@@ -40,6 +40,14 @@ void hearth_svc_series(struct hearth_rpc *rpc);
 void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc);
 void hearth_svc_select_merge_profile(struct hearth_rpc *rpc);
 void hearth_svc_select_series(struct hearth_rpc *rpc);
+void hearth_svc_explain(struct hearth_rpc *rpc);
+void hearth_svc_admin_status(struct hearth_rpc *rpc);
+void hearth_svc_admin_doctor(struct hearth_rpc *rpc);
+void hearth_svc_admin_rebuild(struct hearth_rpc *rpc);
+void hearth_svc_admin_erase(struct hearth_rpc *rpc);
+void hearth_svc_admin_erasures(struct hearth_rpc *rpc);
+void hearth_svc_admin_get_retention(struct hearth_rpc *rpc);
+void hearth_svc_admin_set_retention(struct hearth_rpc *rpc);
 void hearth_svc_health_check(struct hearth_rpc *rpc);
 void hearth_svc_health_watch(struct hearth_rpc *rpc);
 

@@ -11,6 +11,7 @@
 #ifndef HEARTH_FRONT_FRONT_H
 #define HEARTH_FRONT_FRONT_H
 
+#include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/query.h"
 
@@ -45,6 +46,7 @@ enum hearth_status
 hearth_front_start(const struct hearth_front_options *options,
                    struct hearth_ingest *ingest,
                    struct hearth_query_engine *query,
+                   struct hearth_admin *admin,
                    hearth_front_ready_fn *ready, /* for /ready and health checks */
                    void *ready_context,
                    struct hearth_front **ret_front,
