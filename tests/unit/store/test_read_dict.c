@@ -267,6 +267,87 @@ static void a_chunk_without_stacks_is_no_obstacle(void **state)
     close_store(store);
 }
 
+/* ---- the tree that the dictionaries of a service share ---- */
+
+static const struct hearth_dict *
+acquire_writer(struct hearth_store *store, int32_t service_id, int32_t writer_id, uint32_t n)
+{
+    const struct hearth_dict *dict = NULL;
+    assert_ok(
+        hearth_store_read_dict(store, service_id, DAY_OF_TEST, writer_id, n, NULL, &dict, &err));
+    return dict;
+}
+
+/* The dictionary of service 6 three times, as of three writers. */
+static uint32_t write_thrice(struct author *author, const char *url)
+{
+    author_init(author, url, 6);
+    uint32_t n = author_write(author, 400);
+    pg_cluster_run(url, "INSERT INTO hearth_data.dict_chunk (service_id, day, writer_id,"
+                        " first_stack, first_string, n_stacks, payload)"
+                        " SELECT service_id, day, w, first_stack, first_string, n_stacks, payload"
+                        " FROM hearth_data.dict_chunk, generate_series(2, 3) w");
+    return n;
+}
+
+static void dictionaries_of_a_service_share_a_tree(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = open_with_cache(url, (size_t)64 << 20);
+    struct author author;
+    uint32_t n = write_thrice(&author, url);
+    const struct hearth_dict *first = acquire_writer(store, 6, 1, n);
+    int64_t one = hearth_metric_value(HEARTH_M_CACHE_BYTES);
+    uint32_t size = hearth_name_tree_size(first->tree);
+    const struct hearth_dict *second = acquire_writer(store, 6, 2, n);
+    assert_ptr_not_equal(first, second);
+    assert_ptr_equal(first->tree, second->tree);
+    assert_memory_equal(first->stack_node, second->stack_node, n * sizeof(uint32_t));
+    assert_int_equal(hearth_name_tree_size(first->tree), size);
+    int64_t two = hearth_metric_value(HEARTH_M_CACHE_BYTES);
+    /* The tree counts once. */
+    assert_in_range(two - one, 1, one - (int64_t)hearth_name_tree_bytes(first->tree));
+    hearth_store_read_dict_release(store, first);
+    hearth_store_read_dict_release(store, second);
+    author_release(&author);
+    close_store(store);
+    assert_int_equal(hearth_metric_value(HEARTH_M_CACHE_BYTES), 0);
+}
+
+static void a_stale_tree_gets_no_new_dictionaries(void **state)
+{
+    (void)state;
+    char url[256];
+    pg_cluster_database(&g_cluster, url);
+    struct hearth_store *store = open_with_cache(url, (size_t)64 << 20);
+    struct author author;
+    uint32_t n = write_thrice(&author, url);
+    const struct hearth_dict *first = acquire_writer(store, 6, 1, n);
+    struct hearth_name_tree *old = first->tree;
+    hearth_name_tree_begin(old); /* what a hundred deployments leave behind */
+    uint32_t name = hearth_name_tree_intern(old, HEARTH_STR("gone"));
+    for (uint32_t i = 0, node = 0; i < 80000; i++) {
+        node = hearth_name_tree_child(old, node, name);
+        assert_int_not_equal(node, HEARTH_NO_INDEX);
+    }
+    hearth_name_tree_end(old);
+    assert_true(hearth_name_tree_is_stale(old));
+    const struct hearth_dict *second = acquire_writer(store, 6, 2, n);
+    const struct hearth_dict *third = acquire_writer(store, 6, 3, n);
+    assert_ptr_not_equal(second->tree, old);
+    assert_ptr_equal(third->tree, second->tree);
+    assert_true(hearth_name_tree_size(second->tree) < 80000);
+    assert_true(same_stacks(first, author.twin) && same_stacks(second, author.twin));
+    hearth_store_read_dict_release(store, first);
+    hearth_store_read_dict_release(store, second);
+    hearth_store_read_dict_release(store, third);
+    author_release(&author);
+    close_store(store);
+    assert_int_equal(hearth_metric_value(HEARTH_M_CACHE_BYTES), 0);
+}
+
 /* ---- readers while it grows ---- */
 
 #define N_READERS 6
@@ -560,6 +641,8 @@ int main(void)
         cmocka_unit_test(a_dictionary_is_what_its_chunks_say),
         cmocka_unit_test(more_stacks_are_loaded_when_they_are_needed),
         cmocka_unit_test(a_chunk_without_stacks_is_no_obstacle),
+        cmocka_unit_test(dictionaries_of_a_service_share_a_tree),
+        cmocka_unit_test(a_stale_tree_gets_no_new_dictionaries),
         cmocka_unit_test(a_dictionary_grows_while_others_read_it),
         cmocka_unit_test(the_least_recently_used_goes_when_memory_is_short),
         cmocka_unit_test(a_damaged_chunk_is_an_error_and_the_server_lives),
