@@ -10,6 +10,8 @@
 
 #include "planned.h"
 
+#include <stdlib.h>
+
 void hearth_sums_release(struct hearth_sums *sums)
 {
     for (size_t i = 0; i < sums->n_dicts; i++) {
@@ -130,6 +132,19 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     return status;
 }
 
+/* Rows come in no particular order, which must not show in an answer. */
+static int by_key(const void *left, const void *right)
+{
+    const struct hearth_dict_sums *a = left, *b = right;
+    if (a->service_id != b->service_id) {
+        return a->service_id < b->service_id ? -1 : 1;
+    }
+    if (a->day != b->day) {
+        return a->day < b->day ? -1 : 1;
+    }
+    return (a->writer_id > b->writer_id) - (a->writer_id < b->writer_id);
+}
+
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     struct hearth_sums *sums,
@@ -139,5 +154,9 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
     const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};
-    return hearth_selection_read(query, &selection, &reader, err);
+    HEARTH_TRY(hearth_selection_read(query, &selection, &reader, err));
+    if (sums->n_dicts > 0) {
+        qsort(sums->dicts, sums->n_dicts, sizeof sums->dicts[0], by_key);
+    }
+    return HEARTH_OK;
 }
