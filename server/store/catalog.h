@@ -69,7 +69,6 @@ struct hearth_catalog {
     struct hearth_err failed_err; /* of n_failed */
     bool refreshing;
     int64_t version, loaded_epoch;
-    int32_t trimmed_hour; /* under rw: activity before it is forgotten */
 
     pthread_mutex_t writers;
     pthread_cond_t written;

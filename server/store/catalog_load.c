@@ -378,11 +378,8 @@ enum hearth_status
 hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_catalog_lock(catalog, NULL, err));
-    if (hour > catalog->trimmed_hour) {
-        for (size_t i = 0; i < catalog->n_tenants; i++) {
-            hearth_label_index_trim(catalog->tenants[i].index, hour);
-        }
-        catalog->trimmed_hour = hour;
+    for (size_t i = 0; i < catalog->n_tenants; i++) {
+        hearth_label_index_trim(catalog->tenants[i].index, hour);
     }
     (void)pthread_rwlock_unlock(&catalog->rw);
     return HEARTH_OK;

@@ -1,0 +1,113 @@
+/*
+ * step_fixture.h -- a store without a builder thread, and a builder that is the test: steps run when
+ * the test says so.
+ */
+#ifndef HEARTH_TESTS_UNIT_STORE_STEP_FIXTURE_H
+#define HEARTH_TESTS_UNIT_STORE_STEP_FIXTURE_H
+
+#include "builder.h"
+#include "read_fixture.h"
+#include "retention.h"
+#include "store_internal.h"
+#include "store_push.h"
+
+#define HOUR   HEARTH_NS_PER_HOUR
+#define TENANT HEARTH_STR("anonymous")
+
+static struct hearth_arena g_arena;
+static struct synth_world g_world;
+
+static inline int start(void **state)
+{
+    hearth_arena_init(&g_arena, 0);
+    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
+    return start_cluster(state);
+}
+
+static inline int stop(void **state)
+{
+    hearth_arena_release(&g_arena);
+    return stop_cluster(state);
+}
+
+struct fixture {
+    char url[256];
+    struct hearth_store *store;
+    struct hearth_builder builder;
+    struct hearth_arena arena;
+};
+
+static inline struct hearth_store *open_without_builder(const char *url)
+{
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.url = url;
+    options.builder = false;
+    return open_store_with(&options);
+}
+
+/* A builder that is this thread, with the lease. */
+static inline void open_builder(struct fixture *fix)
+{
+    fix->builder = (struct hearth_builder){
+        .store = fix->store, .token = 7, .renewed_mono_ns = hearth_clock_mono_ns()};
+    fix->builder.pg.url = fix->store->url;
+    fix->builder.inflater = hearth_inflater_new();
+    fix->builder.packer = hearth_packer_new(1);
+    assert_ok(hearth_pg_connect(&fix->builder.pg, 5000, &err));
+    pg_cluster_run(fix->url, "INSERT INTO hearth_data.lease VALUES ('builder', 1, 7,"
+                             " now() + interval '1 hour') ON CONFLICT (name) DO UPDATE SET"
+                             " token = 7, expires_at = now() + interval '1 hour'");
+}
+
+static inline void open_fixture(struct fixture *fix)
+{
+    *fix = (struct fixture){0};
+    pg_cluster_database(&g_cluster, fix->url);
+    fix->store = open_without_builder(fix->url);
+    hearth_arena_init(&fix->arena, 0);
+    open_builder(fix);
+}
+
+static inline void close_fixture(struct fixture *fix)
+{
+    hearth_pg_close(&fix->builder.pg);
+    hearth_inflater_free(fix->builder.inflater);
+    hearth_packer_free(fix->builder.packer);
+    hearth_arena_release(&fix->arena);
+    close_store(fix->store);
+}
+
+/* One profile of svc-<service>, pod-<pod>. */
+static inline void push(struct hearth_store *store, int service, int pod, int64_t ts_ns)
+{
+    struct made_series made;
+    struct store_push *push = hearth_mem_zalloc(sizeof *push);
+    struct hearth_series_ref ref;
+    push->store = store;
+    hearth_arena_init(&push->arena, 0);
+    struct hearth_profile profile = synth_profile(&g_world, 10, 2, &push->arena, NULL);
+    assert_ok(hearth_store_resolve_series(store, TENANT, make_series(&made, service, pod), 1, ts_ns,
+                                          &ref, &err));
+    assert_ok(hearth_store_dict_acquire(store, ref.service_id, ts_ns, &push->item.dict, &err));
+    push->row.series_id = ref.series_id;
+    push->item.service_id = ref.service_id;
+    push->item.ts_ns = ts_ns;
+    push->item.rows = &push->row;
+    push->item.n_rows = 1;
+    push->item.done = store_push_done;
+    assert_int_equal(store_push_encode(push, &profile), HEARTH_OK);
+    store_push_submit(push);
+    assert_true(store_push_wait(push));
+    assert_int_equal(push->status, HEARTH_OK);
+    store_push_free(push);
+}
+
+static inline long long count(const struct fixture *fix, const char *what)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM hearth_data.%s", what);
+    return pg_cluster_int(fix->url, sql);
+}
+
+#endif

@@ -1,0 +1,416 @@
+/* Days past their time are dropped, shorter tenants' rows deleted, series that ended swept; and
+ * profiles are refused while there is no disk for them. */
+#include "step_fixture.h"
+
+#define DAY HEARTH_NS_PER_DAY
+
+/* A time of the day before today, n days ago. */
+static int64_t days_ago(int n)
+{
+    return hearth_day_of(hearth_clock_wall_ns()) * DAY - n * DAY + 5 * HOUR;
+}
+
+/* As if due: the next call looks at everything. */
+static void step(struct fixture *fix)
+{
+    struct hearth_retention_progress *at = &fix->store->retention;
+    at->next_pass_mono_ns = at->next_rows_mono_ns = at->next_sweep_mono_ns = 0;
+    bool more = true;
+    for (int i = 0; i < 1000 && more; i++) {
+        assert_ok(hearth_step_retention(&fix->builder, &more, &err));
+    }
+    assert_false(more);
+}
+
+static void set_built(const struct fixture *fix, int64_t built_to_ns)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO hearth_data.roll_state SELECT service_id, %lld, %lld, -1, 1 FROM"
+                   " hearth_data.service ON CONFLICT (service_id) DO UPDATE SET built_to = %lld",
+                   (long long)built_to_ns, (long long)built_to_ns, (long long)built_to_ns);
+    pg_cluster_run(fix->url, sql);
+}
+
+static bool has_leaf(const struct fixture *fix, const char *table, int64_t ts_ns)
+{
+    char leaf[64], sql[160];
+    hearth_partition_name(table, hearth_day_of(ts_ns), leaf);
+    (void)snprintf(sql, sizeof sql, "SELECT (to_regclass('%s') IS NOT NULL)::int", leaf);
+    return pg_cluster_int(fix->url, sql) == 1;
+}
+
+static void set_defaults(struct fixture *fix, int raw, int m10, int h1, int d1)
+{
+    fix->store->options.retain_raw_ns = raw * DAY;
+    fix->store->options.retain_10m_ns = m10 * DAY;
+    fix->store->options.retain_1h_ns = h1 * DAY;
+    fix->store->options.retain_1d_ns = d1 * DAY;
+}
+
+static void days_go_table_by_table_when_their_time_has_passed(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    set_defaults(&fix, 2, 3, 4, 5);
+    for (int n = 0; n <= 7; n++) {
+        push(fix.store, 1, 1, days_ago(n));
+    }
+    set_built(&fix, hearth_clock_wall_ns());
+    step(&fix);
+    static const struct {
+        const char *table;
+        int kept;
+    } tables[] = {{"profile", 2},     {"segment", 2}, {"roll_10m", 3},   {"roll_1h", 4},
+                  {"hour_totals", 4}, {"roll_1d", 5}, {"dict_chunk", 5}, {"series_hour", 5}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {
+        for (int n = 0; n <= 7; n++) {
+            assert_int_equal(has_leaf(&fix, tables[i].table, days_ago(n)), n <= tables[i].kept);
+        }
+    }
+    close_fixture(&fix);
+}
+
+static void for_ever_is_for_ever(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    set_defaults(&fix, 0, 0, 0, 0);
+    push(fix.store, 1, 1, days_ago(2000));
+    set_built(&fix, hearth_clock_wall_ns());
+    step(&fix);
+    assert_true(has_leaf(&fix, "profile", days_ago(2000)));
+    assert_int_equal(count(&fix, "profile"), 1);
+    close_fixture(&fix);
+}
+
+static void profiles_stay_until_their_roll_ups_are_built(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    set_defaults(&fix, 1, 10, 10, 10);
+    push(fix.store, 1, 1, days_ago(3));
+    step(&fix); /* no row of roll_state: nothing is built */
+    assert_true(has_leaf(&fix, "profile", days_ago(3)));
+    set_built(&fix, days_ago(3) - HOUR);
+    step(&fix);
+    assert_true(has_leaf(&fix, "profile", days_ago(3)));
+    set_built(&fix, days_ago(3) + 2 * HOUR);
+    step(&fix);
+    assert_false(has_leaf(&fix, "profile", days_ago(3)));
+    assert_true(has_leaf(&fix, "roll_1h", days_ago(3)));
+    close_fixture(&fix);
+}
+
+static void a_drop_that_was_begun_is_finished(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    push(fix.store, 1, 1, days_ago(3));
+    char leaf[64], sql[256];
+    hearth_partition_name("roll_1d", hearth_day_of(days_ago(3)), leaf);
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s RENAME TO drop_%s", leaf,
+                   leaf + strlen("hearth_data."));
+    pg_cluster_run(fix.url, sql);
+    step(&fix);
+    assert_int_equal(
+        pg_cluster_int(fix.url, "SELECT count(*) FROM pg_class WHERE relname LIKE 'drop%'"), 0);
+    close_fixture(&fix);
+}
+
+static void push_of_tenant(struct hearth_store *store, struct hearth_str tenant, int64_t ts_ns)
+{
+    struct made_series made;
+    struct hearth_series_ref ref;
+    assert_ok(
+        hearth_store_resolve_series(store, tenant, make_series(&made, 1, 1), 1, ts_ns, &ref, &err));
+}
+
+static void tenants_keep_what_they_say(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_str brief = HEARTH_STR("brief");
+    set_defaults(&fix, 6, 6, 6, 6);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(
+        hearth_store_retention_set(fix.store, brief, HEARTH_STR("retain-raw"), DAY, &err),
+        HEARTH_NOT_FOUND);
+    for (int n = 0; n <= 4; n++) {
+        push(fix.store, 1, 1, days_ago(n));
+        push_of_tenant(fix.store, brief, days_ago(n));
+    }
+    assert_int_equal(
+        hearth_store_retention_set(fix.store, brief, HEARTH_STR("retain-all"), DAY, &err),
+        HEARTH_INVALID_ARGUMENT);
+    static const char *const names[] = {"retain-raw", "retain-10m", "retain-1h", "retain-1d"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_ok(
+            hearth_store_retention_set(fix.store, brief, hearth_str_c(names[i]), 2 * DAY, &err));
+    }
+    struct hearth_retention kept;
+    hearth_store_retention(fix.store, brief, &kept);
+    assert_int_equal(kept.profiles_ns, 2 * DAY);
+    assert_int_equal(kept.roll_1d_ns, 2 * DAY);
+    hearth_store_retention(fix.store, TENANT, &kept);
+    assert_int_equal(kept.profiles_ns, 6 * DAY);
+    pg_cluster_run(fix.url,
+                   "INSERT INTO hearth_data.roll_1h SELECT h.service_id, h.series_id, h.hour *"
+                   " 3600000000000, 1, 1, 1, '{1}', NULL, '', '{}' FROM hearth_data.series_hour h");
+    set_built(&fix, hearth_clock_wall_ns());
+    step(&fix);
+    assert_int_equal(count(&fix, "roll_1h JOIN hearth_data.service USING (service_id) JOIN"
+                                 " hearth_data.tenant t USING (tenant_id) WHERE t.name = 'brief'"),
+                     2 + (hearth_clock_wall_ns() % DAY < 6 * HOUR + 300 * HEARTH_NS_PER_SEC));
+    assert_int_equal(count(&fix, "roll_1h JOIN hearth_data.service USING (service_id) JOIN"
+                                 " hearth_data.tenant t USING (tenant_id) WHERE t.name <> 'brief'"),
+                     5);
+    assert_true(has_leaf(&fix, "roll_1h", days_ago(4)));
+    /* And the server's again. */
+    assert_ok(hearth_store_retention_set(fix.store, brief, HEARTH_STR("retain-raw"), -1, &err));
+    hearth_store_retention(fix.store, brief, &kept);
+    assert_int_equal(kept.profiles_ns, 6 * DAY);
+    close_fixture(&fix);
+}
+
+static void a_changed_setting_is_not_acted_on_before_all_servers_know(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    set_defaults(&fix, 6, 6, 6, 6);
+    push(fix.store, 1, 1, days_ago(4));
+    set_built(&fix, hearth_clock_wall_ns());
+    step(&fix);
+    struct hearth_str name = HEARTH_STR("retain-raw");
+    assert_ok(hearth_store_retention_set(fix.store, TENANT, name, DAY, &err));
+    step(&fix);
+    assert_true(has_leaf(&fix, "profile", days_ago(4)));
+    fix.store->retention.settled_mono_ns = 0; /* a minute later */
+    step(&fix);
+    assert_false(has_leaf(&fix, "profile", days_ago(4)));
+    close_fixture(&fix);
+}
+
+/* ---- sweep ---- */
+
+static void series_that_ended_are_swept_with_what_only_they_used(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    set_defaults(&fix, 2, 2, 2, 2);
+    push(fix.store, 1, 1, days_ago(5)); /* ended */
+    push(fix.store, 1, 2, days_ago(1)); /* went on */
+    push(fix.store, 2, 5, days_ago(6)); /* the only one of its service */
+    set_built(&fix, hearth_clock_wall_ns());
+    step(&fix);
+    assert_int_equal(count(&fix, "series"), 1);
+    assert_int_equal(count(&fix, "service"), 1);
+    assert_int_equal(count(&fix, "label_pair WHERE value IN ('pod-1', 'pod-5', 'r-1')"), 0);
+    assert_int_equal(count(&fix, "label_pair WHERE value IN ('pod-2', 'r-2')"), 2);
+    assert_int_equal(count(&fix, "roll_state"), 1);
+    long long epoch = pg_cluster_int(fix.url, "SELECT epoch FROM hearth_data.catalog_clock");
+    assert_true(epoch > 0);
+    step(&fix); /* nothing ended since */
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT epoch FROM hearth_data.catalog_clock"), epoch);
+    /* It comes back under another id, and is found. */
+    push(fix.store, 1, 1, days_ago(0));
+    assert_int_equal(count_hits(fix.store, TENANT, "{pod=\"pod-1\"}", 0, INT64_MAX), 2);
+    close_fixture(&fix);
+}
+
+struct pusher {
+    pthread_t thread;
+    struct hearth_store *store;
+    int64_t ts_ns;
+};
+
+static void *push_again(void *arg)
+{
+    struct pusher *pusher = arg;
+    push(pusher->store, 1, 1, pusher->ts_ns);
+    return NULL;
+}
+
+static void wait_for_waiters(const struct fixture *fix, int n)
+{
+    for (int i = 0; i < 5000 && pg_cluster_int(fix->url, "SELECT count(*) FROM pg_stat_activity"
+                                                         " WHERE wait_event_type = 'Lock'") < n;
+         i++) {
+        (void)usleep(2000);
+    }
+}
+
+static void *sweep_now(void *arg)
+{
+    struct fixture *fix = arg;
+    bool done = false;
+    fix->store->retention.sweep_service = 0;
+    assert_ok(hearth_sweep(&fix->builder, &done, &err));
+    return NULL;
+}
+
+/*
+ * The sweep has seen that the series has no hour; before it gets the clock's lock, the series gets
+ * one (from a server that has its ids by heart). Or the other way round. Either way the profile is
+ * found.
+ */
+static void race_with_sweep(bool push_first)
+{
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_store *other = open_without_builder(fix.url);
+    push(other, 1, 1, days_ago(1));
+    push(other, 1, 2, days_ago(0));
+    int64_t before = resolve_one(other, TENANT, 1, 1, days_ago(1)).series_id;
+    pg_cluster_run(fix.url, "DELETE FROM hearth_data.series_hour h USING hearth_data.series s WHERE"
+                            " h.series_id = s.series_id AND EXISTS (SELECT FROM"
+                            " hearth_data.label_pair p WHERE p.value = 'pod-1' AND p.pair_id ="
+                            " ANY (s.pair_ids))");
+    PGconn *holder = pg_cluster_connect(fix.url);
+    PQclear(PQexec(holder, "BEGIN; SELECT FROM hearth_data.catalog_clock FOR UPDATE"));
+    struct pusher pusher = {.store = other, .ts_ns = days_ago(0)};
+    pthread_t sweeper;
+    for (int i = 0; i < 2; i++) {
+        if ((i == 0) == push_first) {
+            assert_int_equal(pthread_create(&pusher.thread, NULL, push_again, &pusher), 0);
+        } else {
+            assert_int_equal(pthread_create(&sweeper, NULL, sweep_now, &fix), 0);
+        }
+        wait_for_waiters(&fix, i + 1);
+    }
+    PQclear(PQexec(holder, "ROLLBACK"));
+    PQfinish(holder);
+    (void)pthread_join(pusher.thread, NULL);
+    (void)pthread_join(sweeper, NULL);
+    int64_t after = resolve_one(other, TENANT, 1, 1, days_ago(0)).series_id;
+    assert_int_equal(after == before, push_first);
+    assert_int_equal(count_hits(fix.store, TENANT, "{pod=\"pod-1\"}", 0, INT64_MAX), 2);
+    assert_int_equal(count_hits(other, TENANT, "{pod=\"pod-1\"}", 0, INT64_MAX), 2);
+    assert_int_equal(count(&fix, "profile p LEFT JOIN hearth_data.series s USING (service_id,"
+                                 " series_id) WHERE s.series_id IS NULL"),
+                     push_first ? 0 : 1); /* the old one of the day before, whose hour was gone */
+    close_store(other);
+    close_fixture(&fix);
+}
+
+static void a_series_that_gets_an_hour_before_the_sweep_has_the_lock_stays(void **state)
+{
+    (void)state;
+    race_with_sweep(true);
+}
+
+static void a_series_that_gets_an_hour_after_the_sweep_gets_another_id(void **state)
+{
+    (void)state;
+    race_with_sweep(false);
+}
+
+/* A server that dropped nothing itself: its index forgets the hours, and a series that returns after
+ * that is found again. */
+static void a_trimmed_series_that_returns_is_found(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    push(fix.store, 1, 1, days_ago(5));
+    push(fix.store, 1, 2, days_ago(0));
+    assert_int_equal(count_hits(fix.store, TENANT, "{}", 0, INT64_MAX), 4);
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "series_hour",
+                                     hearth_day_of(days_ago(5)), &err));
+    struct hearth_housekeeping times = {0};
+    assert_ok(hearth_housekeeping_run(fix.store, &fix.builder.pg, &times, &err));
+    assert_int_equal(count_hits(fix.store, TENANT, "{}", 0, INT64_MAX), 2);
+    push(fix.store, 1, 1, days_ago(0));
+    assert_int_equal(count_hits(fix.store, TENANT, "{}", 0, INT64_MAX), 4);
+    close_fixture(&fix);
+}
+
+/* ---- disk ---- */
+
+static enum hearth_status try_push(struct hearth_store *store, struct hearth_err *err)
+{
+    struct store_push *push =
+        store_push_make(store, &g_world, "api", hearth_clock_wall_ns(), 10, 0, err);
+    assert_non_null(push);
+    store_push_submit(push);
+    assert_true(store_push_wait(push));
+    enum hearth_status status = push->status;
+    *err = push->err;
+    store_push_free(push);
+    return status;
+}
+
+static void look_at_disk(struct fixture *fix)
+{
+    fix->store->disk.next_sizes_mono_ns = 0;
+    assert_ok(hearth_disk_look(fix->store, &fix->builder.pg, &err));
+}
+
+static void over_quota_profiles_are_refused_and_queries_go_on(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(try_push(fix.store, &err), HEARTH_OK);
+    look_at_disk(&fix);
+    int64_t n = hearth_metric_value(HEARTH_M_DISK_BYTES);
+    assert_true(n > 100000);
+    fix.store->options.max_disk_bytes = n - 1;
+    look_at_disk(&fix);
+    assert_int_equal(try_push(fix.store, &err), HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.msg, "max-disk-bytes"));
+    assert_int_equal(count_hits(fix.store, TENANT, "{}", 0, INT64_MAX), 2);
+    fix.store->options.max_disk_bytes = n + n / 100; /* under it, but barely */
+    look_at_disk(&fix);
+    assert_int_equal(try_push(fix.store, &err), HEARTH_RESOURCE_EXHAUSTED);
+    fix.store->options.max_disk_bytes = n * 2;
+    look_at_disk(&fix);
+    assert_int_equal(try_push(fix.store, &err), HEARTH_OK);
+    close_fixture(&fix);
+}
+
+static void with_little_disk_left_profiles_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    fix.store->options.min_free_disk_bytes = INT64_MAX / 2;
+    look_at_disk(&fix); /* an external database: its disk is not ours to see */
+    assert_int_equal(try_push(fix.store, &err), HEARTH_OK);
+    fix.store->options.data_dir = "/tmp";
+    look_at_disk(&fix);
+    assert_int_equal(try_push(fix.store, &err), HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.msg, "min-free-disk-bytes"));
+    fix.store->options.min_free_disk_bytes = 1;
+    look_at_disk(&fix);
+    assert_int_equal(try_push(fix.store, &err), HEARTH_OK);
+    close_fixture(&fix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(days_go_table_by_table_when_their_time_has_passed),
+        cmocka_unit_test(for_ever_is_for_ever),
+        cmocka_unit_test(profiles_stay_until_their_roll_ups_are_built),
+        cmocka_unit_test(a_drop_that_was_begun_is_finished),
+        cmocka_unit_test(tenants_keep_what_they_say),
+        cmocka_unit_test(a_changed_setting_is_not_acted_on_before_all_servers_know),
+        cmocka_unit_test(series_that_ended_are_swept_with_what_only_they_used),
+        cmocka_unit_test(a_series_that_gets_an_hour_before_the_sweep_has_the_lock_stays),
+        cmocka_unit_test(a_series_that_gets_an_hour_after_the_sweep_gets_another_id),
+        cmocka_unit_test(a_trimmed_series_that_returns_is_found),
+        cmocka_unit_test(over_quota_profiles_are_refused_and_queries_go_on),
+        cmocka_unit_test(with_little_disk_left_profiles_are_refused),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
