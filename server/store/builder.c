@@ -34,6 +34,8 @@ static const struct step {
 } STEPS[] = {
     {"close", hearth_step_close},
     {"fold", hearth_step_fold},
+    {"erase", hearth_step_erase},
+    {"retention", hearth_step_retention},
 };
 
 struct hearth_builder_thread {
@@ -84,7 +86,7 @@ static enum hearth_status take_lease(struct hearth_builder *builder, struct hear
     /* UPDATE looks before it locks: servers that wait do not disturb the one that works. */
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.lease SET holder = %" PRId32
-                   ", token = token + (holder <> %" PRId32 ")::int8,"
+                   ", token = token + (holder <> %" PRId32 ")::int,"
                    " expires_at = clock_timestamp() + " LEASE_EXPIRY
                    " WHERE name = '" HEARTH_LEASE_BUILDER "' AND (holder = %" PRId32
                    " OR expires_at < clock_timestamp()) RETURNING token",
