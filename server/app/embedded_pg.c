@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -285,43 +287,70 @@ static enum hearth_status run_initdb(struct hearth_embedded_pg *pg, struct heart
 
 /* ---- settings ---- */
 
-/* An eighth of the memory, between 128 MB and 4 GB: the cluster shares its machine with hearthd and
- * others. */
-static unsigned long shared_buffers_mb(void)
+/* Megabytes of memory that this process may use: of the machine, or of its control group. */
+static unsigned long memory_mb(void)
 {
     struct sysinfo info;
-    unsigned long mb = 1024;
+    unsigned long long bytes = 8ULL << 30, limit;
     if (sysinfo(&info) == 0) {
-        mb = (unsigned long)((unsigned long long)info.totalram * info.mem_unit / 8 / (1024 * 1024));
+        bytes = (unsigned long long)info.totalram * info.mem_unit;
     }
-    return mb < 128 ? 128 : mb > 4096 ? 4096 : mb;
+    FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%llu", &limit) == 1 && limit < bytes) { /* else "max" */
+            bytes = limit;
+        }
+        (void)fclose(file);
+    }
+    return (unsigned long)(bytes >> 20);
 }
 
+/* Megabytes that are free where the cluster lies. */
+static unsigned long free_disk_mb(const struct hearth_embedded_pg *pg)
+{
+    struct statvfs disk;
+    return statvfs(pg->pg_dir, &disk) == 0
+               ? (unsigned long)((unsigned long long)disk.f_bavail * disk.f_frsize >> 20)
+               : ULONG_MAX;
+}
+
+static unsigned long clamp(unsigned long value, unsigned long low, unsigned long high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* docs/how-to/embedded-postgresql.md has the reason for each. */
 static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf *out)
 {
+    unsigned long mb = memory_mb();
+    long version = cluster_version(pg->pg_dir);
     hearth_buf_printf(
         out,
-        "# Written by hearthd at every start; your own settings belong into postgresql.conf,\n"
-        "# behind the include of this file.\n"
+        "# Written by hearthd at every start. Your own settings: local.conf beside this file.\n"
         "listen_addresses = ''\n"
         "unix_socket_directories = '%s'\n"
         "unix_socket_permissions = 0700\n"
-        "max_connections = 60\n"
-        "shared_buffers = %luMB\n"
+        "max_connections = 100\n"
+        "# Memory: the cluster shares its machine with hearthd and others.\n"
+        "shared_buffers = %luMB\neffective_cache_size = %luMB\n"
+        "work_mem = %luMB\nmaintenance_work_mem = %luMB\nhuge_pages = try\n"
         "# Acknowledged means committed.\n"
         "fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n"
-        "# Rows are written once and in order: large, rare checkpoints and compressed full pages.\n"
-        "wal_compression = lz4\nmax_wal_size = 4GB\nmin_wal_size = 256MB\ncheckpoint_timeout = "
-        "15min\n"
-        "# Short statements: compilation costs more than it gives. Cold reads are scattered: "
-        "prefetch.\n"
-        "jit = off\neffective_io_concurrency = 64\nrandom_page_cost = 1.1\n"
-        "default_toast_compression = lz4\n"
+        "# Rows are written once and in order: large, rare checkpoints, compressed full pages.\n"
+        "max_wal_size = %luMB\nmin_wal_size = 256MB\ncheckpoint_timeout = 15min\n"
+        "checkpoint_completion_target = 0.9\nwal_compression = %s\n"
+        "# Short statements: compilation costs more than it gives. Cold reads are scattered.\n"
+        "jit = off\neffective_io_concurrency = 64\nmaintenance_io_concurrency = 64\n"
+        "random_page_cost = 1.1\n%s"
         "# Index-only scans of the newest day need its visibility map.\n"
         "autovacuum_naptime = 20s\nautovacuum_vacuum_insert_scale_factor = 0.05\n"
+        "autovacuum_vacuum_cost_limit = 1000\n"
         "logging_collector = off\nlog_line_prefix = '%%m [%%p] '\nlog_min_messages = warning\n"
-        "log_checkpoints = off\n",
-        pg->run_dir, shared_buffers_mb());
+        "log_checkpoints = off\n"
+        "include_if_exists = 'local.conf'\n",
+        pg->run_dir, clamp(mb / 8, 128, 4096), clamp(mb / 2, 256, ULONG_MAX),
+        clamp(mb / 512, 4, 32), clamp(mb / 32, 64, 512), clamp(free_disk_mb(pg) / 10, 512, 4096),
+        version >= 15 ? "lz4" : "on", version >= 14 ? "default_toast_compression = lz4\n" : "");
 }
 
 static enum hearth_status write_file(const struct hearth_embedded_pg *pg,

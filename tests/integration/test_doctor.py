@@ -1,0 +1,91 @@
+"""The settings of the embedded cluster, and what `hearth admin doctor` says of it."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from server import HEARTH, Server, server_environment
+
+
+class Embedded(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setting(self, name):
+        return self.server.sql("SELECT current_setting('%s')" % name)[0][0]
+
+    def bytes_of(self, name):
+        return int(self.server.sql("SELECT pg_size_bytes(current_setting('%s'))" % name)[0][0])
+
+    def doctor(self):
+        """({name: check}, exit code)"""
+        done = subprocess.run(
+            [HEARTH, "admin", "doctor", "-o", "json", "--url", "http://127.0.0.1:%d" % self.server.port],
+            capture_output=True, text=True, env=server_environment(),
+        )
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}, done.returncode
+
+    def test_settings_fit_the_machine(self):
+        with open("/proc/meminfo") as info:
+            memory = int(info.readline().split()[1]) * 1024
+        self.assertGreaterEqual(self.bytes_of("shared_buffers"), 128 << 20)
+        self.assertLessEqual(self.bytes_of("shared_buffers"), max(memory // 8, 128 << 20))
+        self.assertLessEqual(self.bytes_of("effective_cache_size"), max(memory // 2, 256 << 20))
+        self.assertGreaterEqual(self.bytes_of("work_mem"), 4 << 20)
+        for name, value in (
+            ("fsync", "on"), ("synchronous_commit", "on"), ("full_page_writes", "on"), ("jit", "off"),
+            ("checkpoint_timeout", "15min"), ("effective_io_concurrency", "64"), ("huge_pages", "try"),
+            ("data_checksums", "on"),
+        ):
+            self.assertEqual(self.setting(name), value, name)
+
+    def test_a_file_of_ones_own_wins_and_is_kept(self):
+        path = os.path.join(self.server.directory, "data/postgres/local.conf")
+        with open(path, "w") as out:
+            out.write("max_connections = 77\nrandom_page_cost = 3\n")
+        os.chmod(path, 0o644)
+        written = os.path.join(self.server.directory, "data/postgres/hearth.conf")
+        with open(written, "a") as out:
+            out.write("max_connections = 33\n")
+        self.assertEqual(self.server.terminate(), 0)
+        self.server.start()
+        self.assertEqual(self.setting("max_connections"), "77")
+        self.assertEqual(self.setting("random_page_cost"), "3")
+        with open(written) as text:
+            self.assertNotIn("= 33", text.read())
+        os.unlink(path)
+        self.assertEqual(self.server.terminate(), 0)
+        self.server.start()
+        self.assertEqual(self.setting("max_connections"), "100")
+
+    def test_the_doctor_finds_it_sound(self):
+        checks, code = self.doctor()
+        self.assertEqual(code, 0)
+        self.assertEqual({n: c for n, c in checks.items() if c["verdict"] == "VERDICT_WRONG"}, {})
+        for name in ("fsync", "shared_buffers", "jit", "wal_compression", "rights: create tables", "partitions", "pooler"):
+            self.assertEqual(checks[name]["verdict"], "VERDICT_OK", checks[name])
+
+    def test_the_doctor_finds_what_harms(self):
+        self.server.sql("ALTER ROLE hearth SET default_transaction_isolation = 'serializable'")
+        self.server.sql("ALTER ROLE hearth SET jit = on")
+        try:
+            self.assertEqual(self.server.terminate(), 0)
+            self.server.start()
+            checks, code = self.doctor()
+            self.assertEqual(code, 1)
+            self.assertEqual(checks["default_transaction_isolation"]["verdict"], "VERDICT_WRONG")
+            self.assertEqual(checks["jit"]["verdict"], "VERDICT_ADVICE")
+            self.assertIn("jit = off", checks["jit"]["advice"])
+        finally:
+            self.server.sql("ALTER ROLE hearth RESET ALL")
+
+
+if __name__ == "__main__":
+    unittest.main()
