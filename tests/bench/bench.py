@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick | --sets 20k,200k,2m | --hard] [--json FILE] [--build DIR]
+bench.py [--quick | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
 cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
@@ -275,16 +275,27 @@ def hard_data(bench):
     return {"hard": hard.run(bench, [name for name in bench.options.hard.split(",") if name != "all"])}
 
 
+def itself(bench):
+    import self_profile
+
+    numbers = self_profile.run(bench)
+    for load, found in numbers.items():
+        print("%s: %s" % (load, ", ".join("%s %.1f %%" % pair for pair in found)))
+    return {"self_profile": numbers}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
+    parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())
     began = time.monotonic()
-    measure = whole_fleets if bench.options.sets else hard_data if bench.options.hard else classic
+    chosen = bench.options
+    measure = whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile else classic
     numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))
     if bench.options.json:

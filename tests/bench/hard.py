@@ -131,7 +131,7 @@ class Hard:
                                                                     profile_type=ALLOCATED)}),
                 self.ingest(8, 480)),
             "churn": lambda: (self.pool(1, 960, "--builds", 24), DAY_STREAMS, 15, day_of(), self.ingest(8, 960)),
-            "stacks": lambda: (self.pool(1, 4000, "--stacks", 100000), DAY_STREAMS, 15, day_of(), self.ingest(8, 4000)),
+            "stacks": lambda: (self.pool(1, 1600, "--stacks", 100000), DAY_STREAMS, 15, day_of(), self.ingest(8, 1600)),
             "series": lambda: (
                 self.pool(10, 60), SERIES_STREAMS, 600,
                 {

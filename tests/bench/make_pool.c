@@ -7,7 +7,8 @@
  * resample: stacks drawn with weights like Zipf's until 330 to 990 different ones were hit, with what they
  * refer to and nothing else, as a profiler writes it.
  *
- * --heap: four values as Go's heap profiles have, for CPU time. --stacks: so many of each service. --builds: profiles take
+ * --heap: four values as Go's heap profiles have, for CPU time. --stacks: so many of each service, all different and less
+ * uneven in weight. --builds: profiles take
  * turns between builds of the program, each with a build id of its own.
  */
 #include "hearth/base/mem.h"
@@ -102,8 +103,29 @@ static void copy_stacks(struct world *world, uint32_t max, struct hearth_arena *
     world->n_own = world->n_stacks;
 }
 
-/* The leaf side of one own stack and the root side of another that passes through the same location. */
-static void splice_stacks(struct world *world, uint32_t n, struct hearth_arena *arena)
+/* Whether the last stack, which is not counted yet, is a new one. A set of hashes, open addressing, a power of two. */
+static bool is_new(const struct world *world, uint64_t *seen, size_t n_seen)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (uint32_t i = world->first[world->n_stacks]; i < world->first[world->n_stacks + 1]; i++) {
+        hash = (hash ^ world->locs[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    size_t at = hash & (n_seen - 1);
+    while (seen[at] != 0 && seen[at] != hash) {
+        at = (at + 1) & (n_seen - 1);
+    }
+    bool is = seen[at] == 0;
+    seen[at] = hash;
+    return is;
+}
+
+/*
+ * The leaf side of one own stack and the root side of another that passes through the same location. `distinct`: not the same
+ * stack twice, as far as a hundred tries for each find others.
+ */
+static void
+splice_stacks(struct world *world, uint32_t n, bool distinct, struct hearth_arena *arena)
 {
     uint32_t n_places = world->first[world->n_own];
     uint32_t *place_first =
@@ -122,7 +144,9 @@ static void splice_stacks(struct world *world, uint32_t n, struct hearth_arena *
             stack_of[i] = s;
         }
     }
-    while (world->n_stacks < n) {
+    size_t n_seen = 1 << 20;
+    uint64_t *seen = array(arena, distinct ? n_seen : 1, sizeof seen[0]), n_tries = 0;
+    while (world->n_stacks < n && n_tries++ < (uint64_t)n * 100) {
         uint32_t at = below(n_places), loc = world->locs[at];
         uint32_t other = places[place_first[loc] + below(place_first[loc + 1] - place_first[loc])];
         uint32_t from = world->first[stack_of[at]], to = world->first[stack_of[other] + 1];
@@ -135,12 +159,16 @@ static void splice_stacks(struct world *world, uint32_t n, struct hearth_arena *
         for (uint32_t i = other; i < to; i++) {
             add_loc(world, world->locs[i]);
         }
+        if (distinct && !is_new(world, seen, n_seen)) {
+            world->first[world->n_stacks + 1] = world->first[world->n_stacks];
+            continue;
+        }
         end_stack(world);
     }
 }
 
-static void
-make_world(const char *path, uint32_t n, struct hearth_arena *arena, struct world *world)
+static void make_world(
+    const char *path, uint32_t n, bool distinct, struct hearth_arena *arena, struct world *world)
 {
     static const struct hearth_pprof_limits no_limits;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -157,10 +185,10 @@ make_world(const char *path, uint32_t n, struct hearth_arena *arena, struct worl
     world->locs = array(arena, (size_t)n * MAX_DEPTH, sizeof world->locs[0]);
     world->upto = array(arena, n, sizeof world->upto[0]);
     copy_stacks(world, n, arena);
-    splice_stacks(world, n, arena);
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        sum += 1.0 / ((double)i + 10);
+    splice_stacks(world, n, distinct, arena);
+    double sum = 0, flat = distinct ? n / 10.0 : 10; /* all of many stacks are to be met */
+    for (uint32_t i = 0; i < world->n_stacks; i++) {
+        sum += 1.0 / ((double)i + flat);
         world->upto[i] = sum;
     }
 }
@@ -400,7 +428,8 @@ int main(int argc, char **argv)
     for (uint32_t s = 0; s < head.n_services; s++) {
         struct world world = {0};
         make_world(argv[seeds + (int)(s % (uint32_t)(argc - seeds))],
-                   n_stacks > 0 ? n_stacks : LEAST_STACKS + s * MORE_STACKS, &arena, &world);
+                   n_stacks > 0 ? n_stacks : LEAST_STACKS + s * MORE_STACKS, n_stacks > 0, &arena,
+                   &world);
         for (uint32_t i = 0; i < head.n_profiles; i++, at++) {
             uint32_t n = MIN_SAMPLES + below(MAX_SAMPLES - MIN_SAMPLES + 1);
             struct hearth_profile profile =
