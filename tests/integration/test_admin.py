@@ -182,14 +182,12 @@ class Explain(Base):
         self.assertEqual(self.hearth("flame", '{service_name="nobody"}', "--explain", "--type", CPU)[0], NO_DATA)
 
 
-class Admin(Base):
+class Status(Base):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.now = now_ms()
         cls.push("shop", cls.now, pod="a")
-
-    # ---- looking ----
 
     def test_status_names_the_tables(self):
         status = self.admin("Status")
@@ -207,6 +205,16 @@ class Admin(Base):
                         r"(?m)^oldest +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d, .* ago$", r"(?m)^profile +[\d.]+ [KMG]iB$", r"(?m)^all "):
             self.assertRegex(out, pattern)
         self.assertIn("tables", json.loads(self.run_ok("admin", "status", "-o", "json")[0]))
+
+
+class Admin(Base):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.now = now_ms()
+        cls.push("shop", cls.now, pod="a")
+
+    # ---- looking ----
 
     def test_doctor_has_verdicts_and_advice(self):
         checks = self.admin("Doctor")["checks"]
