@@ -10,8 +10,8 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 
+#include "builder.h"
 #include "replica.h"
-#include "store_internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -180,6 +180,9 @@ boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *e
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
     if (store->committers == NULL) {
         HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
+    }
+    if (store->builder == NULL && store->options.builder) {
+        HEARTH_TRY(hearth_builder_start(store, &store->builder, err));
     }
     return HEARTH_OK;
 }
@@ -351,6 +354,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
         (void)pthread_mutex_unlock(&store->reason_lock);
         (void)pthread_join(store->boot_thread, NULL);
     }
+    hearth_builder_stop(store->builder);
     hearth_committers_stop(store->committers, deadline_mono_ns);
     hearth_read_cache_free(store->cache);
     hearth_ingest_dicts_free(store->dicts);
