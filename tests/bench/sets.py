@@ -92,6 +92,7 @@ class Fleet:
         self.setting, self.name, self.pool, self.streams, self.step = setting, name, pool, streams, step
         self.questions, self.cold = questions, cold
         self.numbers = {"step": step, "states": {}}
+        self.block_us = {}
 
     def run(self, ingest=None):
         """ingest(fleet): what is measured on the new server before the profiles are loaded."""
@@ -197,9 +198,9 @@ class Fleet:
             one["profiles"] = question["pods"] * question["seconds"] // self.step
             one["goal"] = question["goal"]
             service = re.search('service_name="([^"]+)"', question["selector"])
-            if method == MERGE and service:
-                one["floor_ms"] = one["profiles"] * self.floor_us[service[1]] / 1000
             one["plan"] = self.plan(method, request)
+            if method == MERGE and service:
+                one["floor_ms"] = self.floor(name, service[1], one["profiles"], one["plan"])
             numbers["questions"][name_of] = one
         numbers["rss"] = self.running.rss()
         options = (*OPTIONS, "--builder=false")
@@ -212,21 +213,40 @@ class Fleet:
         numbers["rss_idle"] = self.running.rss()
         self.numbers["states"][name] = numbers
 
+    def floor(self, state, service, profiles, plan):
+        """Milliseconds to merge what the plan reads, if it all lay in memory; without a plan: every profile."""
+        if state == "raw" or not plan:
+            return profiles * self.floor_us[service] / 1000
+        if (state, service) not in self.block_us:
+            found = self.setting.tool("bench_floor_blocks", self.running.server.postgres_url(), service)
+            self.block_us[state, service] = {
+                (line["table"], line["whole"]): line["unpack_us"] + line["merge_us"] for line in found
+            }
+            self.numbers.setdefault("blocks", {})[service] = found
+        blocks = self.block_us[state, service]
+        us = sum(leg["rows"] * blocks.get((leg["source"], leg["whole"]), 0) for leg in plan)
+        rows = profiles if any(leg["source"] == "segment" for leg in plan) else sum(
+            leg["rows"] for leg in plan if leg["source"] in ("profile", "late"))
+        if any(leg["source"] == "segment" for leg in plan) and any(leg["source"].startswith("roll") for leg in plan):
+            rows = None  # profiles within segments are not counted by the plan
+        return None if rows is None else (us + rows * self.floor_us[service]) / 1000
+
     def plan(self, method, request):
-        """Rows and bytes by source, by Explain; None where the server has no answer."""
+        """What is read, leg by leg, by Explain; None where the server has no answer."""
         import wire
 
+        asked = [pair for pair in request if pair[0] <= 4] + [(5, 2 if method == SERIES else 1)]
+        asked += [(6, 60.0)] if method == SERIES else []
         try:
-            answer = self.running.server.call(EXPLAIN, [pair for pair in request if pair[0] <= 4] +
-                                              [(5, 2 if method == SERIES else 1)] +
-                                              ([(6, 60.0)] if method == SERIES else []))
+            answer = self.running.server.call(EXPLAIN, asked)
         except self.setting.server_module.RpcError:
             return None
-        out = {}
-        for raw in answer.get(6, []):
-            total = wire.decode(raw)
-            out[SOURCES[total[1][0]]] = {"rows": total.get(2, [0])[0], "bytes": total.get(3, [0])[0]}
-        return out
+        legs = [wire.decode(raw) for raw in answer.get(5, [])]
+        return [
+            {"source": SOURCES[leg[1][0]], "whole": bool(leg.get(2, [0])[0]), "rows": leg.get(7, [0])[0],
+             "bytes": leg.get(8, [0])[0]}
+            for leg in legs
+        ]
 
     def compare(self):
         """The same question has one answer in all states."""
@@ -258,12 +278,25 @@ def report_one(name, one):
     out.append("### %s: %s profiles, %.0f M samples" % (name, format(one["rows"], ","), one["samples"] / 1e6))
     rows = []
     for question, first in questions.items():
-        found = [n["questions"][question] for n in states.values()]
-        rows.append([question, format(first["profiles"], ",")]
-                    + ["%s (%s + %s)" % (number(q["ms"]), number(q["hearthd_ms"]), number(q["postgres_ms"])) for q in found]
-                    + [number(first.get("floor_ms")), str(first["goal"] or "")])
-    out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *states, "merging them in memory",
-                      "goal at 2m"], rows))
+        row = [question, format(first["profiles"], ",")]
+        for n in states.values():
+            q = n["questions"][question]
+            row += ["%s (%s + %s)" % (number(q["ms"]), number(q["hearthd_ms"]), number(q["postgres_ms"])),
+                    number(q.get("floor_ms"))]
+        rows.append(row + [str(first["goal"] or "")])
+    heads = [head for state in states for head in (state, "floor")]
+    out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *heads, "goal at 2m"], rows))
+    rows = [[question, state, ", ".join("%s%s %s" % (leg["source"], " of the service" if leg["whole"] else "", format(leg["rows"], ","))
+                                        for leg in n["questions"][question]["plan"])]
+            for question in questions for state, n in states.items() if state != "raw" and n["questions"][question].get("plan")]
+    if rows:
+        out.append(table(["question", "state", "reads"], rows))
+    blocks = [(service, line) for service, lines in one.get("blocks", {}).items() for line in lines if line["blocks"] > 0]
+    if blocks:
+        out.append(table(["block", "bytes stored", "plain", "us to unpack", "to merge"],
+                         [["%s, %s%s" % (service, line["table"], ", whole service" if line["whole"] else ""),
+                           number(line["stored"]), number(line["plain"]), number(line["unpack_us"]), number(line["merge_us"])]
+                          for service, line in blocks]))
     cold = states["raw"]["cold"]
     if cold:
         out.append(table(["after eviction, first question: ms", *states],
