@@ -3,8 +3,9 @@
  * message.
  *
  * It listens on a unix socket of its own and relays whole messages of the PostgreSQL protocol.
- * Armed, it counts the messages of both directions from the first query of an ingest batch on, and
- * at the n-th closes both sides: before relaying it, or right after.
+ * Armed, it counts the messages of both directions from the first query that contains its marker on
+ * (the one of an ingest batch, unless set otherwise), and at the n-th closes both sides: before
+ * relaying it, or right after.
  *
  * Threads: one of its own; arm and disarm from any.
  * Source: PostgreSQL documentation, "Frontend/Backend Protocol", message formats.
@@ -41,6 +42,7 @@ struct pg_proxy_link {
 
 struct pg_proxy {
     char dir[64], target[128];
+    const char *marker; /* set before arming */
     int listener;
     pthread_t thread;
     _Atomic bool stopping;
@@ -108,7 +110,7 @@ pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *link, bool from_cli
     int verdict = 0;
     (void)pthread_mutex_lock(&proxy->lock);
     if (proxy->armed && from_client && link->client.started && bytes[0] == 'Q' &&
-        memmem(bytes, n, "INTO hearth_data.ingest_batch", 29) != NULL) {
+        memmem(bytes, n, proxy->marker, strlen(proxy->marker)) != NULL) {
         link->in_batch = true;
     }
     if (proxy->armed && link->in_batch && proxy->n_cuts > 0 && proxy->n_seen++ == proxy->cut_at) {
@@ -199,7 +201,8 @@ static inline void *pg_proxy_run(void *arg)
 
 static inline void pg_proxy_start(struct pg_proxy *proxy, const char *target_dir)
 {
-    *proxy = (struct pg_proxy){.dir = "/tmp/hearth-proxy-XXXXXX"};
+    *proxy = (struct pg_proxy){.dir = "/tmp/hearth-proxy-XXXXXX",
+                               .marker = "INTO hearth_data.ingest_batch"};
     for (int i = 0; i < PG_PROXY_LINKS; i++) {
         proxy->links[i].client.fd = proxy->links[i].server.fd = -1;
     }

@@ -140,13 +140,14 @@ static inline enum hearth_status store_push_encode(struct store_push *push,
  * A push of one drawn profile, not submitted. NULL when the store refuses a step (its complaint
  * goes to err, may be NULL). id 0: without a sample id.
  */
-static inline struct store_push *store_push_make(struct hearth_store *store,
-                                                 struct synth_world *world,
-                                                 const char *service,
-                                                 int64_t ts_ns,
-                                                 uint32_t n_samples,
-                                                 uint64_t id,
-                                                 struct hearth_err *err)
+static inline struct store_push *store_push_make_pod(struct hearth_store *store,
+                                                     struct synth_world *world,
+                                                     const char *service,
+                                                     const char *pod,
+                                                     int64_t ts_ns,
+                                                     uint32_t n_samples,
+                                                     uint64_t id,
+                                                     struct hearth_err *err)
 {
     struct store_push *push = hearth_mem_zalloc(sizeof *push);
     push->store = store;
@@ -154,7 +155,7 @@ static inline struct store_push *store_push_make(struct hearth_store *store,
     struct hearth_profile profile = synth_profile(world, n_samples, 2, &push->arena, NULL);
     struct hearth_str types[2] = {HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds"),
                                   HEARTH_STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds")};
-    struct hearth_label label = {HEARTH_STR("pod"), HEARTH_STR("pod-1")};
+    struct hearth_label label = {HEARTH_STR("pod"), hearth_str_c(pod)};
     struct hearth_series_key key = {hearth_str_c(service), types, 2, {&label, 1}};
     struct hearth_series_ref ref;
     enum hearth_status status = hearth_store_resolve_series(store, HEARTH_STR("anonymous"), &key, 1,
@@ -188,6 +189,17 @@ static inline struct store_push *store_push_make(struct hearth_store *store,
         return NULL;
     }
     return push;
+}
+
+static inline struct store_push *store_push_make(struct hearth_store *store,
+                                                 struct synth_world *world,
+                                                 const char *service,
+                                                 int64_t ts_ns,
+                                                 uint32_t n_samples,
+                                                 uint64_t id,
+                                                 struct hearth_err *err)
+{
+    return store_push_make_pod(store, world, service, "pod-1", ts_ns, n_samples, id, err);
 }
 
 /* Submit; a refusal ends the push like a failed commit. */
