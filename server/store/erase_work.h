@@ -17,6 +17,7 @@ struct hearth_erase_work {
     size_t n_series;
     int64_t compacted_to_ns, built_to_ns;
     int64_t reach_ns; /* a day's begin: from here on blocks can be built again from profiles */
+    bool reach_checked;
 };
 
 /* Among the tombstone's series. */

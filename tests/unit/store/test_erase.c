@@ -2,7 +2,9 @@
  * builder's step has run; and what is deleted may come back under another id. */
 #include "hearth/store/background.h"
 
+#include "roll.h"
 #include "step_fixture.h"
+#include "stored_rows.h"
 
 static int64_t erase(struct fixture *fix, const char *selector, int64_t from_ns, int64_t to_ns)
 {
@@ -245,6 +247,195 @@ static void only_the_holder_of_the_lease_removes(void **state)
     close_fixture(&fix);
 }
 
+/* ---- compacted hours ---- */
+
+/* What compaction does to the hour of T0, as far as a reader can tell. */
+static void compact_by_hand(struct fixture *fix)
+{
+    PGresult *rows = NULL;
+    assert_ok(hearth_pg_exec(&fix->builder.pg,
+                             "SELECT " HEARTH_PROFILE_COLUMNS " FROM hearth_data.profile"
+                             " ORDER BY series_id, ts",
+                             NULL, NULL, &rows, NULL, &err));
+    size_t n = (size_t)PQntuples(rows);
+    int32_t service_id = 0;
+    struct hearth_stored_row *stored = hearth_arena_array(&fix->arena, n, sizeof *stored);
+    for (size_t i = 0; i < n; i++) {
+        assert_ok(hearth_stored_row_take(rows, (int)i, &fix->arena, &service_id, &stored[i], &err));
+    }
+    /* Two segments of one hour. */
+    for (int64_t part = 1; part <= 2; part++) {
+        size_t from = part == 1 ? 0 : n / 2, to = part == 1 ? n / 2 : n;
+        assert_ok(hearth_segments_write(fix->store, &fix->builder.pg, service_id, part,
+                                        stored + from, to - from, &err));
+    }
+    PQclear(rows);
+    char sql[256];
+    (void)snprintf(
+        sql, sizeof sql, "INSERT INTO hearth_data.roll_state VALUES (%d, %lld, %lld, %lld, 2)",
+        (int)service_id, (long long)(T0 + HOUR), (long long)(T0 - HOUR), (long long)(T0 + HOUR));
+    pg_cluster_run(fix->url, sql);
+}
+
+struct segment_count {
+    size_t n_rows, n_in_range;
+    int32_t series_id;
+};
+
+static enum hearth_status
+count_segment_row(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+{
+    (void)err;
+    struct segment_count *counted = context;
+    counted->n_rows++;
+    counted->n_in_range +=
+        row->series_id == counted->series_id && row->ts_ns >= T0 + 20 && row->ts_ns <= T0 + 39;
+    return HEARTH_OK;
+}
+
+static void segments_are_written_again_without_the_rows(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    for (int i = 0; i < 60; i++) {
+        push(fix.store, 1, 1 + i % 3, T0 + i);
+    }
+    struct hearth_series_ref ref = resolve_one(fix.store, TENANT, 1, 1, T0);
+    compact_by_hand(&fix);
+    struct segment_count counted = {.series_id = ref.series_id};
+    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
+                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    assert_int_equal(counted.n_rows, 60);
+    assert_int_equal(counted.n_in_range, 7);
+    (void)erase(&fix, "{pod=\"pod-1\"}", T0 + 20, T0 + 39);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    counted = (struct segment_count){.series_id = ref.series_id};
+    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
+                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    assert_int_equal(counted.n_rows, 53);
+    assert_int_equal(counted.n_in_range, 0);
+    /* The leftovers in `profile` are gone too, and are not counted twice. */
+    assert_int_equal(count(&fix, "profile"), 53);
+    assert_int_equal(count(&fix, "erasure WHERE done_at IS NOT NULL AND n_rows = 7"), 1);
+    close_fixture(&fix);
+}
+
+/* ---- roll-ups ---- */
+
+static void build(struct fixture *fix)
+{
+    bool more = true;
+    fix->builder.close = hearth_close_new();
+    for (int i = 0; i < 2000 && more; i++) {
+        more = false;
+        assert_ok(hearth_step_close(&fix->builder, &more, &err));
+    }
+    assert_false(more);
+    hearth_close_free(fix->builder.close);
+    fix->builder.close = NULL;
+}
+
+/* Blocks of the whole service that are not the sum of those of its series. */
+static long long wrong_sums(const struct fixture *fix)
+{
+    long long n = 0;
+    static const char *const tables[] = {"roll_10m", "roll_1h", "roll_1d"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {
+        char what[512];
+        (void)snprintf(what, sizeof what,
+                       "(SELECT sum(totals[1] * sign(series_id)) a, sum(totals[2] *"
+                       " sign(series_id)) b, sum(n_profiles * sign(series_id)) c FROM"
+                       " hearth_data.%s GROUP BY service_id, t0, writer_id) x WHERE a <> 0 OR"
+                       " b <> 0 OR c <> 0",
+                       tables[i]);
+        char sql[640];
+        (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
+        n += pg_cluster_int(fix->url, sql);
+    }
+    return n;
+}
+
+static void push_a_day(struct fixture *fix, int64_t day_ns)
+{
+    for (int hour = 2; hour < 6; hour++) {
+        for (int pod = 1; pod <= 3; pod++) {
+            push(fix->store, 1, pod, day_ns + hour * HOUR + pod);
+            push(fix->store, 1, pod, day_ns + hour * HOUR + HOUR / 2 + pod);
+        }
+    }
+}
+
+static void blocks_are_built_again_from_the_profiles_that_are_left(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    int64_t day_ns = (hearth_day_of(hearth_clock_wall_ns()) - 2) * HEARTH_NS_PER_DAY;
+    push_a_day(&fix, day_ns);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 4);
+    assert_int_equal(count(&fix, "hour_totals"), 12);
+    struct hearth_series_ref ref = resolve_one(fix.store, TENANT, 1, 1, day_ns + 2 * HOUR);
+    (void)erase(&fix, "{pod=\"pod-1\"}", day_ns + 3 * HOUR, day_ns + 4 * HOUR - 1);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 0); /* to be built again */
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 4);
+    assert_int_equal(count(&fix, "profile"), 22);
+    assert_int_equal(wrong_sums(&fix), 0);
+    char what[128];
+    (void)snprintf(what, sizeof what, "roll_1h WHERE series_id = %d", (int)ref.series_id);
+    assert_int_equal(count(&fix, what), 3);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT sum(n_profiles) FROM hearth_data.roll_1d WHERE"
+                                             " series_id < 0"),
+                     22);
+    close_fixture(&fix);
+}
+
+static void where_profiles_are_gone_blocks_of_the_rest_are_summed_again(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    int32_t day = hearth_day_of(hearth_clock_wall_ns()) - 2;
+    push_a_day(&fix, day * HEARTH_NS_PER_DAY);
+    push(fix.store, 1, 1, (day + 1) * HEARTH_NS_PER_DAY);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 6);
+    assert_int_equal(count(&fix, "roll_1h"), 18);
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "profile", day, &err));
+    assert_ok(hearth_partitions_drop(fix.store, &fix.builder.pg, "segment", day, &err));
+    struct hearth_series_ref ref =
+        resolve_one(fix.store, TENANT, 1, 1, day * HEARTH_NS_PER_DAY + 2 * HOUR);
+    /* An hour of the day: its block of the day goes whole. */
+    (void)erase(&fix, "{pod=\"pod-1\"}", day * HEARTH_NS_PER_DAY + 3 * HOUR,
+                day * HEARTH_NS_PER_DAY + 4 * HOUR - 1);
+    let_two_minutes_pass(&fix);
+    run_step(&fix);
+    assert_int_equal(wrong_sums(&fix), 0);
+    char what[160];
+    (void)snprintf(what, sizeof what, "roll_1d WHERE series_id = %d AND t0 = %lld",
+                   (int)ref.series_id, (long long)(day * HEARTH_NS_PER_DAY));
+    assert_int_equal(count(&fix, what), 0);
+    (void)snprintf(what, sizeof what, "roll_1h WHERE series_id = %d AND t0 < %lld",
+                   (int)ref.series_id, (long long)((day + 1) * HEARTH_NS_PER_DAY));
+    assert_int_equal(count(&fix, what), 3);
+    (void)snprintf(what, sizeof what, "hour_totals WHERE series_id = %d AND t0 < %lld",
+                   (int)ref.series_id, (long long)((day + 1) * HEARTH_NS_PER_DAY));
+    assert_int_equal(count(&fix, what), 3);
+    /* The others' blocks, and those of the whole service, are there: 2 pods x 8 profiles. */
+    (void)snprintf(what, sizeof what,
+                   "SELECT sum(n_profiles) FROM hearth_data.roll_1d WHERE series_id < 0 AND t0 ="
+                   " %lld",
+                   (long long)(day * HEARTH_NS_PER_DAY));
+    assert_int_equal(pg_cluster_int(fix.url, what), 16);
+    assert_int_equal(count(&fix, "profile"), 1);
+    close_fixture(&fix);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -277,6 +468,9 @@ int main(void)
         cmocka_unit_test(of_a_departed_service_not_even_symbols_are_left),
         cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
+        cmocka_unit_test(segments_are_written_again_without_the_rows),
+        cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
+        cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, start, stop);
