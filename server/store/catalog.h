@@ -28,7 +28,7 @@
 #include "series_cache.h"
 #include "store_internal.h"
 
-/* Of one series; what the label index and one statement (scan.c) can take. */
+/* Of one series; what the label index and one statement (read_sql.c) can take. */
 #define HEARTH_SERIES_MAX_TYPES  64
 #define HEARTH_SERIES_MAX_LABELS 1024
 

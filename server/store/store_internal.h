@@ -9,7 +9,7 @@
  *              in-memory index
  *   commit     committer.c, batch.c, partitions.c, ingest_dict.c: dictionaries of ingest, group
  *              commit
- *   read       scan.c, read_dict.c: streams of rows, dictionaries of queries
+ *   read       read*.c: what stands where, streams of rows, dictionaries of queries
  *
  * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers,
  * dicts.lock, dict.lock, committer.lock, pool.lock, cache.lock; partitions.lock and reason_lock are

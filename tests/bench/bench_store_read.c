@@ -11,6 +11,7 @@
  */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
+#include "hearth/store/read.h"
 
 #include "catalog.h"
 #include "pg_cluster.h"
@@ -291,14 +292,16 @@ static void bench_scan(const char *what, int n_series, uint16_t column, bool tot
     }
     struct hearth_err err = HEARTH_ERR_INIT;
     int64_t sum = 0;
+    struct hearth_service_state service = {1, INT64_MIN, INT64_MIN, INT64_MIN, 0};
+    struct hearth_read_state state = {&service, 1, NULL, 0};
+    struct hearth_read_leg leg = {HEARTH_SOURCE_PROFILE, T0, T0 + HEARTH_NS_PER_HOUR + 1, hits,
+                                  (size_t)n_series};
+    struct hearth_read_plan plan = {&leg, 1, &state};
     double best = 1e9, own_ms = 0, pg_ms = pg_cpu_ms();
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start = hearth_clock_mono_ns(), cpu = hearth_clock_thread_cpu_ns();
-        must(totals
-                 ? hearth_store_scan_totals(g_store, hits, (size_t)n_series, T0,
-                                            T0 + HEARTH_NS_PER_HOUR, NULL, take_total, &sum, &err)
-                 : hearth_store_scan(g_store, hits, (size_t)n_series, T0, T0 + HEARTH_NS_PER_HOUR,
-                                     NULL, take_row, &sum, &err),
+        must(totals ? hearth_store_read_totals(g_store, &plan, NULL, take_total, &sum, &err)
+                    : hearth_store_read(g_store, &plan, NULL, take_row, &sum, &err),
              &err);
         double ms = ms_since(start);
         best = ms < best ? ms : best;

@@ -190,21 +190,9 @@ struct hearth_read_row {
     struct hearth_str members; /* of a whole-service block: whose profiles (model/block.h) */
 };
 
-/* A status other than OK ends the scan with it. Texts are valid during the call. */
+/* A status other than OK ends the read (store/read.h) with it. Texts are valid during the call. */
 typedef enum hearth_status
 hearth_read_row_fn(void *context, const struct hearth_read_row *row, struct hearth_err *err);
-
-/* All rows of the hits with from_ns <= ts <= to_ns, in no particular order; one snapshot. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_scan(struct hearth_store *store,
-                                     const struct hearth_series_hit *hits,
-                                     size_t n_hits,
-                                     int64_t from_ns,
-                                     int64_t to_ns,
-                                     struct hearth_cancel *cancel,
-                                     hearth_read_row_fn *visit,
-                                     void *context,
-                                     struct hearth_err *err);
 
 struct hearth_read_total {
     int32_t service_id, series_id;
@@ -214,18 +202,6 @@ struct hearth_read_total {
 
 typedef enum hearth_status
 hearth_read_total_fn(void *context, const struct hearth_read_total *total, struct hearth_err *err);
-
-/* The totals only (index-only scan where PostgreSQL can). */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_scan_totals(struct hearth_store *store,
-                                            const struct hearth_series_hit *hits,
-                                            size_t n_hits,
-                                            int64_t from_ns,
-                                            int64_t to_ns,
-                                            struct hearth_cancel *cancel,
-                                            hearth_read_total_fn *visit,
-                                            void *context,
-                                            struct hearth_err *err);
 
 /*
  * The dictionary of (service, day, writer), with at least min_stacks stacks and its name tree, from
