@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--json FILE] [--build DIR]
+bench.py [--quick | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--docs]
+         [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
 cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
@@ -259,6 +260,19 @@ def classic(bench):
     return bench.numbers
 
 
+def keep(bench, name, title, arguments, reports):
+    """Write docs/benchmarks-NAME.md when asked to."""
+    if not bench.options.docs:
+        return
+    head = "# %s\n\nWritten by `./dev bench %s --docs`; [benchmarks.md](benchmarks.md) says what was done and why it comes out so." % (
+        title, arguments)
+    about = "%d processors, load %.1f of the last quarter of an hour; profiles resampled from %s recordings." % (
+        os.cpu_count(), os.getloadavg()[2], "shared" if bench.has_shared else "our own small")
+    path = ROOT / "docs" / ("benchmarks-%s.md" % name)
+    path.write_text("\n\n".join([head, about, *reports]) + "\n")
+    say("wrote %s" % path.name)
+
+
 def whole_fleets(bench):
     import sets
 
@@ -266,13 +280,22 @@ def whole_fleets(bench):
     unknown = [name for name in names if name not in sets.SCALES]
     if unknown:
         raise SystemExit("bench: no set is called %s; there are %s" % (unknown[0], ", ".join(sets.SCALES)))
-    return {"sets": sets.run(bench, names)}
+    numbers = {"sets": sets.run(bench, names)}
+    keep(bench, "fleets", "Whole fleets", "--sets " + bench.options.sets,
+         [sets.report_one(name, one) for name, one in numbers["sets"].items()])
+    if bench.options.docs:
+        import plots
+
+        plots.draw(numbers["sets"])
+    return numbers
 
 
 def hard_data(bench):
     import hard
 
-    return {"hard": hard.run(bench, [name for name in bench.options.hard.split(",") if name != "all"])}
+    numbers = hard.run(bench, [name for name in bench.options.hard.split(",") if name != "all"])
+    keep(bench, "hard", "Hard data", "--hard", [hard.report(name, one) for name, one in numbers.items()])
+    return {"hard": numbers}
 
 
 def itself(bench):
@@ -290,6 +313,7 @@ def main():
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
     parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
+    parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks-*.md and the pictures")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())

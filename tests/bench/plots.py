@@ -10,7 +10,7 @@ import math
 import pathlib
 import sys
 
-HERE = pathlib.Path(__file__).resolve()
+PICTURES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pictures"
 STATES = {"raw": "#b3541e", "rolled": "#1f6f8b", "compacted": "#5b7f3a"}
 TABLES = {
     "profile": "#b3541e", "profile indexes": "#d9a27e", "segment": "#5b7f3a", "dict_chunk": "#8a8a8a", "roll_10m": "#1f6f8b",
@@ -118,7 +118,7 @@ def disk(sets, path):
     totals = [sum(one["states"][state]["sizes"].get(t, 0) for t in TABLES if t != "profile indexes") / one["rows"]
               for _, state, one in bars]
     most = max(totals) * 1.06
-    picture = Picture(left + width * len(bars) + 30, top + height + 70, "bytes of a profile on disk")
+    picture = Picture(max(left + width * len(bars) + 30, 560), top + height + 70, "bytes of a profile on disk")
     picture.text(14, 24, "Bytes of a profile on disk, by table", 15, bold=True)
     half = len(TABLES) // 2 + 1
     legend(picture, 14, 46, dict(list(TABLES.items())[:half]))
@@ -146,7 +146,7 @@ def memory(sets, path):
     bars = [(name, state, one) for name, one in sets.items() for state in one["states"]]
     width, height, left, top = 74, 200, 60, 66
     most = max(n["rss"] for _, state, one in bars for n in [one["states"][state]]) * 1.1
-    picture = Picture(left + width * len(bars) + 30, top + height + 50, "memory of hearthd")
+    picture = Picture(max(left + width * len(bars) + 30, 560), top + height + 50, "memory of hearthd")
     picture.text(14, 24, "Resident memory of hearthd, MiB", 15, bold=True)
     legend(picture, 14, 46, {"after a start": "#a5cdd9", "after the questions": "#1f6f8b"})
     step = 10 ** math.floor(math.log10(most)) / 2
@@ -165,16 +165,19 @@ def memory(sets, path):
     picture.save(path)
 
 
+def draw(sets, directory=PICTURES):
+    directory.mkdir(parents=True, exist_ok=True)
+    questions(sets, directory / "questions.svg")
+    disk(sets, directory / "disk.svg")
+    memory(sets, directory / "memory.svg")
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     with open(sys.argv[1]) as f:
         sets = json.load(f)["sets"]
-    directory = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else HERE.parents[2] / "docs" / "pictures"
-    directory.mkdir(parents=True, exist_ok=True)
-    questions(sets, directory / "questions.svg")
-    disk(sets, directory / "disk.svg")
-    memory(sets, directory / "memory.svg")
+    draw(sets, *map(pathlib.Path, sys.argv[2:]))
 
 
 if __name__ == "__main__":

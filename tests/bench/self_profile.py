@@ -11,10 +11,9 @@ import threading
 import time
 
 import sets
-from measure import ROOT, Running, say
-from plots import Picture
+from measure import Running, say
+from plots import PICTURES, Picture
 
-PICTURES = ROOT / "docs" / "pictures"
 SECONDS = 10
 
 
