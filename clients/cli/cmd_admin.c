@@ -7,10 +7,53 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define ADMIN "hearth.v1.AdminService/"
 
 /* ---- status ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    const Hearth__V1__TableSize *x = *(Hearth__V1__TableSize *const *)a;
+    const Hearth__V1__TableSize *y = *(Hearth__V1__TableSize *const *)b;
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : strcmp(x->table, y->table);
+}
+
+static void print_size(const char *name, double bytes, struct hearth_buf *out)
+{
+    char size[48];
+    cli_value(bytes, HEARTH_STR("bytes"), size);
+    cli_fit(hearth_str_c(name), 16, true, out);
+    hearth_buf_printf(out, " %11s\n", size);
+}
+
+/* The largest first; those below a hundredth of all in one line. */
+static void print_tables(const Hearth__V1__StatusResponse *s, struct hearth_buf *out)
+{
+    double all = 0, rest = 0;
+    size_t n_rest = 0;
+    qsort(s->tables, s->n_tables, sizeof s->tables[0], by_bytes);
+    for (size_t i = 0; i < s->n_tables; i++) {
+        all += (double)s->tables[i]->bytes;
+    }
+    hearth_buf_printf(out, "\n%-16s %11s\n", "table", "size");
+    for (size_t i = 0; i < s->n_tables; i++) {
+        double bytes = (double)s->tables[i]->bytes;
+        if (bytes >= all / 100) {
+            print_size(s->tables[i]->table, bytes, out);
+        } else {
+            rest += bytes;
+            n_rest++;
+        }
+    }
+    if (n_rest > 0) {
+        char name[64];
+        cli_number((int64_t)n_rest, "other", "others", name);
+        print_size(name, rest, out);
+    }
+    print_size("all", all, out);
+}
 
 static void
 print_state(struct cli *cli, const Hearth__V1__StatusResponse *s, struct hearth_buf *out)
@@ -42,16 +85,7 @@ print_state(struct cli *cli, const Hearth__V1__StatusResponse *s, struct hearth_
         cli_value(age < 0 ? 0 : age, HEARTH_STR("nanoseconds"), b);
         hearth_buf_printf(out, "oldest      %s, %s ago\n", a, b);
     }
-    double total = 0;
-    hearth_buf_cstr(out, "\ntable                   size\n");
-    for (size_t i = 0; i < s->n_tables; i++) {
-        cli_value((double)s->tables[i]->bytes, HEARTH_STR("bytes"), a);
-        cli_fit(hearth_str_c(s->tables[i]->table), 16, true, out);
-        hearth_buf_printf(out, " %11s\n", a);
-        total += (double)s->tables[i]->bytes;
-    }
-    cli_value(total, HEARTH_STR("bytes"), a);
-    hearth_buf_printf(out, "%-16s %11s\n", "all", a);
+    print_tables(s, out);
 }
 
 enum cli_exit cli_admin_status(struct cli *cli)
