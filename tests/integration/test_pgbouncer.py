@@ -118,6 +118,34 @@ class PgBouncer(unittest.TestCase):
         self.assertEqual(answers[1], answers[2])
         self.assertEqual(self.plain.flamegraph(CPU, '{service_name=~"load-.*"}', start - MINUTE, end).total, 480)
 
+    def test_the_builder_works_through_the_pool(self):
+        """Also while a stranger's transaction stays open on a server connection of its own."""
+        base = (now_ms() - 3 * HOUR) // HOUR * HOUR
+        labels = {"__name__": "process_cpu", "service_name": "rolled"}
+        for k in range(24):
+            self.servers[k % 2].push(one((base + k * 5 * MINUTE + 1) * 1_000_000, "g%d" % (k % 5), k + 1), {**labels, "pod": "p%d" % (k % 2)})
+        selector = '{service_name="rolled"}'
+        before = self.ask(self.plain, selector, base, base + 2 * HOUR)
+        stranger = Session(self.cluster.url())
+        stranger.run("BEGIN; CREATE TABLE stranger (); SELECT txid_current()")
+        service = "SELECT s.service_id FROM hearth_data.service s WHERE s.name = 'rolled'"
+        try:
+            eventually(
+                lambda: sql(self.cluster.url(), "SELECT count(*) FROM hearth_data.roll_1h WHERE service_id = (%s)" % service)[0][0] != "0",
+                60, what="blocks of an hour",
+            )
+        finally:
+            stranger.run("ROLLBACK")
+            stranger.close()
+        for server in (*self.servers, self.plain):
+            self.assertEqual(self.ask(server, selector, base, base + 2 * HOUR), before)
+        # Late ones are folded in.
+        self.servers[0].push(one((base + 7 * MINUTE) * 1_000_000, "late", 100), {**labels, "pod": "p0"})
+        for server in (*self.servers, self.plain):
+            self.assertEqual(server.flamegraph(CPU, selector, base, base + 2 * HOUR).total, 24 * 25 // 2 + 100)
+        leases = sql(self.cluster.url(), "SELECT count(*) FROM hearth_data.lease WHERE expires_at > now()")
+        self.assertEqual(leases, [["1"]])
+
     def test_no_session_keeps_anything(self):
         for what in ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "SELECT count(*) FROM pg_prepared_statements"):
             eventually(lambda: sql(self.pooler.url(), what) == [["0"]], 20, what="no lock or statement left behind")
