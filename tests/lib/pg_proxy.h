@@ -4,8 +4,8 @@
  *
  * It listens on a unix socket of its own and relays whole messages of the PostgreSQL protocol.
  * Armed, it counts the messages of both directions from the first query that contains its marker on
- * (the one of an ingest batch, unless set otherwise), and at the n-th closes both sides: before
- * relaying it, or right after.
+ * (the one of an ingest batch, unless set otherwise) until its transaction has ended, and at the n-th
+ * closes both sides: before relaying it, or right after.
  *
  * Threads: one of its own; arm and disarm from any.
  * Source: PostgreSQL documentation, "Frontend/Backend Protocol", message formats.
@@ -119,6 +119,9 @@ pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *link, bool from_cli
         proxy->n_seen = 0; /* a second cut hits the retry at the same place */
         proxy->cut_type = (char)bytes[0];
         proxy->cut_from_client = from_client;
+    }
+    if (!from_client && n == 6 && bytes[0] == 'Z' && bytes[5] == 'I') {
+        link->in_batch = false; /* no transaction is open any more */
     }
     (void)pthread_mutex_unlock(&proxy->lock);
     return verdict;
