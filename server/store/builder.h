@@ -33,6 +33,7 @@ struct hearth_builder {
     struct hearth_close *close; /* roll_close.c: the barrier it waits at */
     int64_t next_fold_mono_ns;  /* roll_fold.c: when the next pass over all services begins */
     int32_t fold_after;         /* and the last service that this one has done */
+    int64_t next_days_mono_ns;  /* compact_days.c: when it looks again */
 };
 
 /* OK, with *ret_more when it should be called again soon. Leaves no transaction open, failing or not. */
@@ -67,5 +68,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_builder_start(struct hearth_store *s
 void hearth_builder_stop(struct hearth_builder_thread *thread);
 /* Begin the next round now. */
 void hearth_builder_wake(struct hearth_builder_thread *thread);
+
+/*
+ * compact_days.c: drop the oldest leaf of profile of which nothing counts any more: all that is on it
+ * lies in segments. closed_ns: what is before it has been compacted, if anything has.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_compact_days(struct hearth_builder *builder, int64_t closed_ns, struct hearth_err *err);
 
 #endif
