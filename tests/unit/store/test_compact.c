@@ -1,0 +1,501 @@
+/* test_compact.c -- compaction changes where profiles lie, and nothing else, wherever it is cut off. */
+#include "hearth/base/mem.h"
+
+#include "builder.h"
+#include "pg_cluster.h"
+#include "pg_proxy.h"
+#include "roll.h"
+#include "store_push.h"
+#include "stored_rows.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define DAY   20000 /* 2024-10-04 */
+#define START (DAY * HEARTH_NS_PER_DAY)
+#define NOW   (START + 60 * HEARTH_NS_PER_HOUR)
+#define HOURS 3 /* that have profiles: 4, 5 and 7 o'clock */
+
+static const int64_t g_hours[HOURS] = {
+    START + 4 * HEARTH_NS_PER_HOUR, START + 5 * HEARTH_NS_PER_HOUR, START + 7 * HEARTH_NS_PER_HOUR};
+static struct pg_cluster g_cluster;
+static struct hearth_err g_err;
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    pg_cluster_start(&g_cluster, false);
+    hearth_clock_fake(NOW);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    hearth_clock_fake(0);
+    pg_cluster_stop(&g_cluster);
+    return 0;
+}
+
+struct fixture {
+    char url[256], builder_url[256];
+    struct hearth_store *store;
+    struct hearth_builder builder;
+    uint64_t rng;
+};
+
+static void check(enum hearth_status status)
+{
+    if (status != HEARTH_OK) {
+        fail_msg("%s", g_err.msg);
+    }
+}
+
+static void open_fixture(struct fixture *fix)
+{
+    *fix = (struct fixture){.rng = 17};
+    pg_cluster_database(&g_cluster, fix->url);
+    (void)snprintf(fix->builder_url, sizeof fix->builder_url, "%s", fix->url);
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.retain_raw_ns = 0;
+    fix->store = store_open_url(fix->url, &options);
+    assert_true(store_wait_ready(fix->store));
+    fix->builder = (struct hearth_builder){
+        .store = fix->store,
+        .pg = {.url = fix->builder_url},
+        .inflater = hearth_inflater_new(),
+        .packer = hearth_packer_new(1),
+    };
+    check(hearth_pg_connect(&fix->builder.pg, 5000, &g_err));
+    check(hearth_partitions_ensure(fix->store, &fix->builder.pg, DAY, &g_err));
+    pg_cluster_run(fix->url, "INSERT INTO hearth_data.tenant (tenant_id, name, version) OVERRIDING"
+                             " SYSTEM VALUE VALUES (100, 'anonymous', 0)");
+}
+
+static void close_fixture(struct fixture *fix)
+{
+    hearth_pg_close(&fix->builder.pg);
+    hearth_inflater_free(fix->builder.inflater);
+    hearth_packer_free(fix->builder.packer);
+    store_close_soon(fix->store);
+}
+
+static void run(const struct fixture *fix, const char *fmt, ...) HEARTH_PRINTF(2, 3);
+static void run(const struct fixture *fix, const char *fmt, ...)
+{
+    char sql[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(sql, sizeof sql, fmt, args);
+    va_end(args);
+    pg_cluster_run(fix->url, sql);
+}
+
+/* A service with n_series series; its series ids begin at 100 * service. */
+static void add_service(const struct fixture *fix, int32_t service, size_t n_series)
+{
+    run(fix,
+        "INSERT INTO hearth_data.service (service_id, tenant_id, fingerprint, name, version)"
+        " OVERRIDING SYSTEM VALUE VALUES (%d, 100, gen_random_uuid(), 's%d', 0)",
+        service, service);
+    run(fix,
+        "INSERT INTO hearth_data.series (service_id, series_id, tenant_id, shape_id, fingerprint,"
+        " pair_ids, version) OVERRIDING SYSTEM VALUE SELECT %d, 100 * %d + i, 100, 1,"
+        " gen_random_uuid(), '{}', 0 FROM generate_series(0, %zu - 1) i",
+        service, service, n_series);
+}
+
+static void built(const struct fixture *fix, int32_t service, int64_t built_to_ns)
+{
+    run(fix,
+        "INSERT INTO hearth_data.roll_state (service_id, watermark, built_to, compacted_to,"
+        " generation) VALUES (%d, %" PRId64 ", %" PRId64 ", %" PRId64 ", 5)",
+        service, built_to_ns, built_to_ns, HEARTH_NEVER_NS);
+}
+
+/* A profile as they are: a few hundred stack traces, two value columns, the second a multiple. */
+static void put_row(struct fixture *fix,
+                    struct hearth_buf *out,
+                    struct hearth_arena *arena,
+                    int32_t service,
+                    int32_t series,
+                    int64_t ts_ns,
+                    uint32_t n)
+{
+    uint32_t *ids = synth_array(arena, n, sizeof *ids), id = 0;
+    int64_t *values = synth_array(arena, 2 * n, sizeof *values);
+    for (uint32_t i = 0; i < n; i++) {
+        ids[i] = id;
+        id += 1 + synth_below(&fix->rng, 1 + i / 8);
+        values[2 * i] = synth_below(&fix->rng, 4) > 0 ? 1 : 1 + synth_below(&fix->rng, 40);
+        values[2 * i + 1] = values[2 * i] * 10000000;
+    }
+    struct hearth_columns c;
+    check(hearth_columns_encode(ids, values, n, 2, arena, &c, &g_err));
+    struct hearth_stored_row row = {
+        .series_id = series,
+        .writer_id = 1 + (int32_t)synth_below(&fix->rng, 2),
+        .ts_ns = ts_ns,
+        .duration_ns = 10000000000,
+        .period = 10000000,
+        .profile_no = (int64_t)(synth_next(&fix->rng) >> 40),
+        .n_samples = n,
+        .n_types = 2,
+        .totals = c.totals,
+        .ids = c.ids,
+        .vals = c.vals,
+        .attrs = synth_below(&fix->rng, 3) == 0 ? HEARTH_STR("span") : hearth_str_n(NULL, 0),
+    };
+    hearth_copy_stored_row(out, service, &row);
+}
+
+static void add_hour(
+    struct fixture *fix, int32_t service, int64_t hour_ns, int n_series, int n_each, uint32_t n)
+{
+    struct hearth_buf out;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&out, 0);
+    for (int i = n_each; i-- > 0;) {
+        for (int s = 0; s < n_series; s++) {
+            put_row(fix, &out, &arena, service, 100 * service + s,
+                    hour_ns + i * (HEARTH_NS_PER_HOUR / n_each) + s, n);
+            hearth_arena_reset(&arena);
+        }
+        if (out.n > (8u << 20) || i == 0) {
+            check(hearth_pg_copy(&fix->builder.pg,
+                                 "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
+                                 ") FROM STDIN (FORMAT binary)",
+                                 hearth_buf_view(&out), NULL, &g_err));
+            hearth_buf_reset(&out);
+        }
+    }
+    run(fix,
+        "INSERT INTO hearth_data.series_hour (service_id, hour, series_id, tenant_id, version)"
+        " SELECT %d, %" PRId64 ", 100 * %d + i, 100, 0 FROM generate_series(0, %d) i",
+        service, hour_ns / HEARTH_NS_PER_HOUR, service, n_series - 1);
+    hearth_buf_release(&out);
+    hearth_arena_release(&arena);
+}
+
+static long long state_of(const struct fixture *fix, int32_t service, const char *column)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM hearth_data.roll_state WHERE service_id = %d",
+                   column, service);
+    return pg_cluster_int(fix->url, sql);
+}
+
+struct collect {
+    struct hearth_buf *out;
+    int32_t service;
+};
+
+static enum hearth_status
+collect_row(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+{
+    (void)err;
+    const struct collect *collect = context;
+    hearth_copy_stored_row(collect->out, collect->service, row);
+    return HEARTH_OK;
+}
+
+/* Every byte of the rows of a service, as one sees them who follows compacted_to. */
+static struct hearth_buf see(const struct fixture *fix, int32_t service)
+{
+    struct hearth_buf out;
+    struct hearth_pg pg = {.url = fix->url};
+    hearth_buf_init(&out, 0);
+    check(hearth_pg_connect(&pg, 5000, &g_err));
+    struct collect collect = {&out, service};
+    int64_t compacted_to_ns = state_of(fix, service, "compacted_to");
+    for (int64_t hour = 0; hour < 24; hour++) {
+        int64_t from_ns = START + hour * HEARTH_NS_PER_HOUR;
+        check(hearth_stored_rows_read(&pg, fix->builder.inflater, service, compacted_to_ns, from_ns,
+                                      from_ns + HEARTH_NS_PER_HOUR, collect_row, &collect, &g_err));
+    }
+    hearth_pg_close(&pg);
+    return out;
+}
+
+static void assert_seen(const struct fixture *fix, int32_t service, const struct hearth_buf *want)
+{
+    struct hearth_buf got = see(fix, service);
+    assert_int_equal(got.n, want->n);
+    assert_true(got.n == 0 || memcmp(got.p, want->p, got.n) == 0);
+    hearth_buf_release(&got);
+}
+
+static void compact_all(struct fixture *fix)
+{
+    bool more = true;
+    for (int i = 0; more && i < 1000; i++) {
+        check(hearth_step_compact(&fix->builder, &more, &g_err));
+    }
+    assert_false(more);
+}
+
+static void profiles_are_the_same_byte_for_byte_before_and_after(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_buf want[3];
+    for (int32_t service = 1; service <= 2; service++) {
+        add_service(&fix, service, 12);
+        built(&fix, service, NOW - HEARTH_NS_PER_HOUR);
+        for (int h = 0; h < HOURS; h++) {
+            add_hour(&fix, service, g_hours[h], 3 + h, 20, 100);
+        }
+        want[service] = see(&fix, service);
+        assert_true(want[service].n > 40000);
+    }
+    add_service(&fix, 3, 1); /* nothing to compact: costs one statement, with all of its kind */
+    built(&fix, 3, NOW - 30 * HEARTH_NS_PER_HOUR);
+    compact_all(&fix);
+    int64_t closed_ns = NOW - 6 * HEARTH_NS_PER_HOUR;
+    for (int32_t service = 1; service <= 2; service++) {
+        assert_int_equal(state_of(&fix, service, "compacted_to"), closed_ns);
+        assert_int_equal(state_of(&fix, service, "generation"), 5 + HOURS + 1);
+        assert_seen(&fix, service, &want[service]);
+        hearth_buf_release(&want[service]);
+    }
+    assert_int_equal(state_of(&fix, 3, "compacted_to"), NOW - 30 * HEARTH_NS_PER_HOUR);
+    assert_int_equal(state_of(&fix, 3, "generation"), 6);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT sum(n_rows) FROM hearth_data.segment"),
+                     2 * 20 * (3 + 4 + 5));
+    compact_all(&fix); /* again: nothing to do */
+    assert_int_equal(state_of(&fix, 1, "generation"), 5 + HOURS + 1);
+    close_fixture(&fix);
+}
+
+static void hours_wait_for_their_roll_ups_their_late_profiles_and_their_time(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    add_service(&fix, 1, 5);
+    add_service(&fix, 2, 5);
+    built(&fix, 1, g_hours[1] + HEARTH_NS_PER_HOUR / 2);
+    built(&fix, 2, NOW);
+    for (int h = 0; h < HOURS; h++) {
+        add_hour(&fix, 1, g_hours[h], 2, 3, 20);
+        add_hour(&fix, 2, g_hours[h], 2, 3, 20);
+    }
+    run(&fix,
+        "INSERT INTO hearth_data.profile_late SELECT 2, 200, %" PRId64
+        ", 1, 1, 1, 1, 0, '{}', '', '{}', NULL",
+        g_hours[1]);
+    compact_all(&fix);
+    assert_int_equal(state_of(&fix, 1, "compacted_to"), g_hours[1]);
+    assert_int_equal(state_of(&fix, 2, "compacted_to"), g_hours[0] + HEARTH_NS_PER_HOUR);
+    run(&fix, "DELETE FROM hearth_data.profile_late");
+    fix.store->options.compact_after_ns = NOW - g_hours[2];
+    compact_all(&fix);
+    assert_int_equal(state_of(&fix, 2, "compacted_to"), g_hours[2]);
+    fix.store->options.compact_after_ns = 0;
+    fix.store->options.compaction = false;
+    compact_all(&fix);
+    assert_int_equal(state_of(&fix, 2, "compacted_to"), g_hours[2]);
+    close_fixture(&fix);
+}
+
+static void deleted_and_outlived_profiles_are_not_written(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    add_service(&fix, 1, 5);
+    built(&fix, 1, NOW);
+    for (int h = 0; h < HOURS; h++) {
+        add_hour(&fix, 1, g_hours[h], 5, 10, 20);
+    }
+    /* Of the last hour the first half goes, of two series. */
+    run(&fix,
+        "INSERT INTO hearth_data.tombstone VALUES (1, 1, %" PRId64 ", %" PRId64
+        ", '{101,103}'), (1, 2, 0, 1, '{100,101,102,103,104}')",
+        g_hours[2], g_hours[2] + HEARTH_NS_PER_HOUR / 2 - 1);
+    /* The first hour is past its time, and half of the second. */
+    fix.store->options.retain_raw_ns = NOW - g_hours[1] - HEARTH_NS_PER_HOUR / 2;
+    compact_all(&fix);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(DISTINCT t0) FROM hearth_data.segment"),
+                     2);
+    char sql[160];
+    for (int h = 1; h < HOURS; h++) {
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT sum(n_rows) FROM hearth_data.segment WHERE t0 = %" PRId64,
+                       g_hours[h]);
+        assert_int_equal(pg_cluster_int(fix.url, sql), h == 1 ? 25 : 40);
+    }
+    assert_int_equal(state_of(&fix, 1, "compacted_to"), NOW - 6 * HEARTH_NS_PER_HOUR);
+    close_fixture(&fix);
+}
+
+/* ---- cut off ---- */
+
+/* As before: nothing is compacted. */
+static void undo(const struct fixture *fix)
+{
+    run(fix,
+        "DELETE FROM hearth_data.segment; UPDATE hearth_data.roll_state SET generation = 5,"
+        " compacted_to = %" PRId64,
+        HEARTH_NEVER_NS);
+}
+
+static void a_cut_at_every_message_leaves_nothing_half(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    add_service(&fix, 1, 4);
+    built(&fix, 1, NOW);
+    add_hour(&fix, 1, g_hours[0], 3, 40, 60);
+    add_hour(&fix, 1, g_hours[1], 1, 3, 60);
+    struct hearth_buf want = see(&fix, 1);
+    struct pg_proxy proxy;
+    pg_proxy_start(&proxy, g_cluster.dir);
+    proxy.marker = "FROM hearth_data.lease";
+    const char *db = strstr(fix.url, "dbname=");
+    (void)snprintf(fix.builder_url, sizeof fix.builder_url, "host=%s %s", proxy.dir, db);
+    int n_cuts = 0, n_kept = 0;
+    bool was_cut = true;
+    for (int at = 0; was_cut; at++) {
+        was_cut = false;
+        for (int after = 0; after < 2; after++) {
+            hearth_pg_close(&fix.builder.pg);
+            check(hearth_pg_connect(&fix.builder.pg, 5000, &g_err));
+            undo(&fix);
+            fix.builder.next_days_mono_ns = INT64_MAX;
+            pg_proxy_arm(&proxy, at, after != 0, 1);
+            bool more;
+            enum hearth_status status = hearth_step_compact(&fix.builder, &more, &g_err);
+            char type;
+            int n = pg_proxy_disarm(&proxy, 1, &type);
+            assert_true(n > 0 || status == HEARTH_OK);
+            n_cuts += n;
+            was_cut = was_cut || n > 0;
+            assert_seen(&fix, 1, &want);
+            n_kept += status != HEARTH_OK && state_of(&fix, 1, "generation") > 5;
+            hearth_pg_close(&fix.builder.pg);
+            check(hearth_pg_connect(&fix.builder.pg, 5000, &g_err));
+            compact_all(&fix);
+            assert_int_equal(state_of(&fix, 1, "compacted_to"), NOW - 6 * HEARTH_NS_PER_HOUR);
+            assert_seen(&fix, 1, &want);
+        }
+    }
+    print_message("  %d cuts; after %d of them something had been committed\n", n_cuts, n_kept);
+    assert_true(n_cuts > 60);
+    assert_true(n_kept > 2);
+    hearth_buf_release(&want);
+    close_fixture(&fix);
+    pg_proxy_stop(&proxy);
+}
+
+/* ---- size ---- */
+
+static void an_hour_of_many_series_is_compacted_a_piece_at_a_time(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    add_service(&fix, 1, 600);
+    built(&fix, 1, NOW);
+    add_hour(&fix, 1, g_hours[0], 600, 40, 660);
+    run(&fix, "VACUUM (ANALYZE) hearth_data.profile_20241004");
+    struct hearth_buf want = see(&fix, 1);
+    int64_t cpu_ns = hearth_clock_thread_cpu_ns(), wall_ns = hearth_clock_mono_ns();
+    compact_all(&fix);
+    cpu_ns = hearth_clock_thread_cpu_ns() - cpu_ns;
+    wall_ns = hearth_clock_mono_ns() - wall_ns;
+    assert_seen(&fix, 1, &want);
+    long long n_rows = pg_cluster_int(fix.url, "SELECT sum(n_rows) FROM hearth_data.segment");
+    long long n_raw = pg_cluster_int(fix.url, "SELECT sum(n_bytes) FROM hearth_data.segment");
+    long long n_packed =
+        pg_cluster_int(fix.url, "SELECT sum(octet_length(payload)) FROM hearth_data.segment");
+    assert_int_equal(n_rows, 600 * 40);
+    /* Pieces do not make the segments small. */
+    assert_true(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.segment") <
+                n_raw * 9 / 8 / (long long)HEARTH_SEGMENT_BYTES + 1);
+    assert_true(n_packed < n_raw);
+    print_message(
+        "  %lld profiles of %lld bytes in %lld; %.1f us of CPU each here, %.1f us in all\n", n_rows,
+        n_raw / n_rows, n_packed / n_rows, (double)cpu_ns / 1e3 / (double)n_rows,
+        (double)wall_ns / 1e3 / (double)n_rows);
+    hearth_buf_release(&want);
+    close_fixture(&fix);
+}
+
+/* ---- days ---- */
+
+static long long n_leaves(const struct fixture *fix)
+{
+    return pg_cluster_int(fix->url, "SELECT count(*) FROM pg_class WHERE relname LIKE"
+                                    " '%profile_20241004' AND relkind = 'r'");
+}
+
+static void look_at_days(struct fixture *fix)
+{
+    fix->builder.next_days_mono_ns = 0;
+    compact_all(fix);
+}
+
+static void a_day_goes_when_all_of_it_lies_in_segments(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_buf want[3];
+    for (int32_t service = 1; service <= 2; service++) {
+        add_service(&fix, service, 4);
+        add_hour(&fix, service, g_hours[0], 3, 10, 50);
+        want[service] = see(&fix, service);
+    }
+    built(&fix, 1, NOW);
+    look_at_days(&fix); /* service 2 has no state yet */
+    assert_int_equal(n_leaves(&fix), 1);
+    built(&fix, 2, g_hours[0]); /* and is not compacted yet */
+    look_at_days(&fix);
+    assert_int_equal(n_leaves(&fix), 1);
+    run(&fix,
+        "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", watermark = built_to WHERE"
+        " service_id = 2",
+        NOW);
+    /* Somebody reads it just then: it stays, and nobody waits. */
+    PGconn *reader = pg_cluster_connect(fix.url);
+    PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM hearth_data.profile"));
+    look_at_days(&fix);
+    assert_int_equal(n_leaves(&fix), 1);
+    PQclear(PQexec(reader, "ROLLBACK"));
+    PQfinish(reader);
+    look_at_days(&fix);
+    assert_int_equal(n_leaves(&fix), 0);
+    for (int32_t service = 1; service <= 2; service++) {
+        assert_seen(&fix, service, &want[service]);
+        hearth_buf_release(&want[service]);
+    }
+    /* Made again for a late profile, it stays while it is empty. */
+    check(hearth_partitions_ensure(fix.store, &fix.builder.pg, DAY, &g_err));
+    assert_int_equal(n_leaves(&fix), 1);
+    look_at_days(&fix);
+    assert_int_equal(n_leaves(&fix), 1);
+    close_fixture(&fix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(profiles_are_the_same_byte_for_byte_before_and_after),
+        cmocka_unit_test(hours_wait_for_their_roll_ups_their_late_profiles_and_their_time),
+        cmocka_unit_test(deleted_and_outlived_profiles_are_not_written),
+        cmocka_unit_test(a_cut_at_every_message_leaves_nothing_half),
+        cmocka_unit_test(an_hour_of_many_series_is_compacted_a_piece_at_a_time),
+        cmocka_unit_test(a_day_goes_when_all_of_it_lies_in_segments),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
