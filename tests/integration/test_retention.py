@@ -1,0 +1,196 @@
+"""Days past their time, deletion in all servers, and a disk that is full: against real servers and a real builder."""
+
+import os
+import subprocess
+import unittest
+
+from pprof import Profile
+from questions import CPU
+from server import Cluster, RpcError, Server, eventually, now_ms, sql, temporary_directory
+
+TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+ADMIN = "hearth.v1.AdminService/"
+HOUR = 3600 * 1000
+DAY = 24 * HOUR
+LATEST = 2**63 - 1
+SECRET = "tok-5d41402abc4b2a76b9719d911017c592"
+
+
+def profile(time_ms, name="work"):
+    p = Profile(TYPES, time_ns=time_ms * 1_000_000, duration_ns=10_000_000_000)
+    return p.add(["main", name], [3, 30_000_000]).encode()
+
+
+def labels(service, **own):
+    return {"__name__": "process_cpu", "service_name": service, **own}
+
+
+class Retention(unittest.TestCase):
+    def test_days_go_when_their_time_has_passed_and_what_is_younger_stays(self):
+        server = Server("--retain-raw", "2d", "--retain-10m", "2d", "--retain-1h", "3d", "--retain-1d", "4d",
+                        "--builder-interval", "1s")
+        try:
+            now = now_ms()
+            for days in range(7):
+                server.push(profile(now - days * DAY, "day%d" % days), labels("api", pod="pod-%d" % days))
+
+            def leaves(table):
+                return int(server.sql(
+                    "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^%s_[0-9]+$' AND"
+                    " right(relname, 8) < to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')" % table)[0][0])
+
+            # A leaf goes when all of its day is past the time. The five minutes of margin never matter but at midnight.
+            for table, kept in (("profile", 2), ("roll_10m", 2), ("roll_1h", 3), ("roll_1d", 4), ("series_hour", 4)):
+                eventually(lambda t=table, k=kept: leaves(t) <= k + 1, 180, what="dropping days of " + table)
+                self.assertGreaterEqual(leaves(table), kept - 1, table)
+            flame = server.flamegraph(CPU, '{service_name="api"}', now - DAY - HOUR, now + 1000)
+            self.assertIn("day1", flame.functions())
+            # The sweep: series of which nothing is left are out of the catalogue.
+            eventually(lambda: "pod-6" not in server.label_values("pod", 1, now + 1000), 180, what="the sweep")
+            self.assertIn("pod-0", server.label_values("pod", 1, now + 1000))
+            self.assertEqual(server.sql("SELECT count(*) FROM hearth_data.label_pair WHERE value = 'pod-6'"), [["0"]])
+        finally:
+            server.stop()
+
+
+class Deletion(unittest.TestCase):
+    def test_a_leaked_label_value_is_gone_at_once_on_both_servers_and_soon_from_the_disk(self):
+        cluster = Cluster()
+        options = ("--builder-interval", "1s")
+        servers = [Server(*options, database_url=cluster.url()) for _ in range(2)]
+        try:
+            now = now_ms()
+            for k in range(20):
+                servers[k % 2].push(profile(now - k * 60_000), labels("api", token=SECRET, pod="pod-1"))
+                servers[k % 2].push(profile(now - k * 60_000), labels("api", pod="pod-2"))
+            for server in servers:
+                self.assertEqual(server.label_values("token", 1, now + HOUR), [SECRET])
+            erase = {"labelSelector": '{token=~"tok-.*"}', "end": LATEST, "expectedSeries": 1, "requestedBy": "the test"}
+            servers[0].connect(ADMIN + "Erase", erase)
+            for server in reversed(servers):
+                self.assertEqual(server.label_values("token", 1, now + HOUR), [])
+                self.assertNotIn("token", server.label_names(1, now + HOUR))
+                self.assertEqual(server.series(1, now + HOUR, ['{token!=""}'], ["token"]), [])
+                flame = server.flamegraph(CPU, '{service_name="api"}', now - DAY, now + HOUR)
+                self.assertEqual(flame.functions()["work"], (600_000_000, 600_000_000))
+            # The same two minutes for everyone are no use to a test.
+            sql(cluster.url(), "UPDATE hearth_data.erasure SET requested_at = requested_at - interval '2 minutes'")
+
+            def done():
+                log = servers[1].connect(ADMIN + "Erasures", {})["erasures"]
+                return int(log[0].get("doneAtMs", 0)) and log[0]
+
+            log = eventually(done, 60, what="the removal")
+            self.assertEqual((int(log["series"]), int(log["rows"])), (1, 20))
+            for server in servers:
+                flame = server.flamegraph(CPU, '{service_name="api"}', now - DAY, now + HOUR)
+                self.assertEqual(flame.functions()["work"], (600_000_000, 600_000_000))
+            # Not in any row; and not in the files of the catalogue, where deleted rows may stay as bytes.
+            for table in ("label_pair", "series", "service", "dict_chunk", "profile", "segment"):
+                rows = sql(cluster.url(), "SELECT count(*) FROM hearth_data.%s t WHERE t::text LIKE '%%%s%%'" % (table, SECRET))
+                self.assertEqual(rows, [["0"]], table)
+            sql(cluster.url(), "CHECKPOINT")
+            paths = sql(cluster.url(), "SELECT current_setting('data_directory') || '/' || pg_relation_filepath(oid)"
+                        " FROM pg_class WHERE relnamespace = 'hearth_data'::regnamespace AND relname IN"
+                        " ('label_pair', 'series', 'service')")
+            for (path,) in paths:
+                with open(path, "rb") as file:
+                    self.assertNotIn(SECRET.encode(), file.read(), path)
+            # It may come back: whoever leaks again is seen again.
+            servers[1].push(profile(now), labels("api", token=SECRET, pod="pod-1"))
+            self.assertEqual(servers[0].label_values("token", 1, now + HOUR), [SECRET])
+        finally:
+            for server in servers:
+                server.stop()
+            cluster.stop()
+
+
+class FullDisk(unittest.TestCase):
+    """An embedded database on a small file system of its own."""
+
+    def setUp(self):
+        self.directory = temporary_directory()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=220m,mode=755", "tmpfs", self.directory],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if mounted.returncode != 0:
+            self.skipTest("a file system can only be made small by root with the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.directory], check=False)
+
+    def fill(self, leave):
+        """All but `leave` bytes."""
+        path = os.path.join(self.directory, "filler")
+        stat = os.statvfs(self.directory)
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, stat.f_bavail * stat.f_frsize - leave)
+        return path
+
+    def push_until_refused(self, server, seconds=60):
+        accepted = [0]
+
+        def refused():
+            try:
+                server.push(profile(now_ms(), "f%d" % accepted[0]), labels("api"))
+            except RpcError as error:
+                return error
+            accepted[0] += 1
+            return None
+
+        return eventually(refused, seconds, 0.01, "a refusal"), accepted[0]
+
+    def test_little_room_refuses_pushes_and_not_questions_and_ends_by_itself(self):
+        server = Server("--min-free-disk-bytes", "16m", directory=self.directory)
+        self.addCleanup(server.stop)
+        server.push(profile(now_ms()), labels("api"))
+        filler = self.fill(8 << 20)
+        error, _ = self.push_until_refused(server)
+        self.assertEqual(error.code, "resource_exhausted")
+        self.assertIn("min-free-disk-bytes", error.message)
+        flame = server.flamegraph(CPU, '{service_name="api"}', now_ms() - HOUR, now_ms() + 1000)
+        self.assertIn("work", flame.functions())
+        self.assertEqual(server.log().count("profiles are refused"), 1)
+        os.unlink(filler)
+
+        def accepted():
+            try:
+                server.push(profile(now_ms(), "again"), labels("api"))
+                return True
+            except RpcError:
+                return False
+
+        eventually(accepted, 30, what="pushing again")
+
+    def test_a_disk_that_is_full_loses_nothing_that_was_acknowledged(self):
+        server = Server("--min-free-disk-bytes", "0", directory=self.directory)
+        self.addCleanup(server.stop)
+        filler = self.fill(0)
+        body = Profile(TYPES, time_ns=now_ms() * 1_000_000, duration_ns=10_000_000_000)
+        for k in range(3000):
+            body.add(["main", "frame-%d-%s" % (k, "x" * 50)], [k + 1, k + 1])
+        accepted = 0
+        error = None
+        for k in range(4000):
+            try:
+                server.push(body.encode() if k == 0 else profile(now_ms(), "p%d" % k), labels("api", pod="pod-%d" % k))
+                accepted += 1
+            except RpcError as refusal:
+                error = refusal
+                break
+        os.unlink(filler)
+        self.assertIsNotNone(error, "nothing was refused on a full disk")
+        self.assertIn(error.code, ("resource_exhausted", "unavailable", "internal"), error.message)
+
+        def pushed():
+            try:
+                server.push(profile(now_ms(), "again"), labels("api"))
+                return True
+            except RpcError:
+                return False
+
+        eventually(pushed, 60, what="pushing again")
+        rows = int(server.sql("SELECT count(*) FROM hearth_data.profile")[0][0])
+        # The refused one may be there: its client was told that it failed, not that it is gone.
+        self.assertIn(rows, (accepted + 1, accepted + 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
