@@ -7,11 +7,13 @@
  *   resolve   ids of known stacks (under the dictionary's lock)
  *   encode    columns of two sample types, from sorted ids
  *   merge     each form of column into a dense accumulator, over many different profiles
+ *   sums      adding profiles and blocks, encoding a block; packed totals
  *   cold      resolve of new stacks, cutting and applying the chunks, building the name tree
  *
  * Prints the best of several rounds, as a shared machine disturbs the others.
  */
 #include "hearth/base/clock.h"
+#include "hearth/model/block.h"
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
 
@@ -94,6 +96,43 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Sums of all profiles, then of those whose second column is a multiple of the first. */
+static void bench_sums(void)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_arena arena;
+    struct hearth_block_sums sums;
+    struct hearth_columns block;
+    hearth_arena_init(&arena, 0);
+    for (int stride = 1; stride <= 2; stride++) {
+        check(hearth_block_sums_init(&sums, 2, 0, &err), &err);
+        int64_t add_ns = 0, encode_ns = 0, block_ns = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            hearth_block_sums_reset(&sums);
+            int64_t start = hearth_clock_mono_ns();
+            for (int p = 0; p < N_COLUMNS; p += stride) {
+                const struct hearth_columns *c = &g_columns[p];
+                check(hearth_block_sums_add(&sums, c->ids, c->vals, c->totals, 1, &err), &err);
+            }
+            add_ns = least(add_ns, hearth_clock_mono_ns() - start);
+            hearth_arena_reset(&arena);
+            start = hearth_clock_mono_ns();
+            check(hearth_block_sums_encode(&sums, &arena, &block, &err), &err);
+            encode_ns = least(encode_ns, hearth_clock_mono_ns() - start);
+            start = hearth_clock_mono_ns();
+            check(hearth_block_sums_add(&sums, block.ids, block.vals, block.totals, 1, &err), &err);
+            block_ns = least(block_ns, hearth_clock_mono_ns() - start);
+        }
+        const char *what = stride == 1 ? "any" : "multiples";
+        (void)printf("sums of %s: add a profile %.0f ns; a block of %u stacks: encode %.0f ns,"
+                     " add %.0f ns\n",
+                     what, (double)add_ns * stride / N_COLUMNS, block.n, (double)encode_ns,
+                     (double)block_ns);
+        hearth_block_sums_release(&sums);
+    }
+    hearth_arena_release(&arena);
+}
+
 /* Two types: odd profiles have a second column of its own, even ones a multiple of the first. */
 static void bench_columns(struct synth_world *world)
 {
@@ -148,6 +187,42 @@ static void bench_columns(struct synth_world *world)
         (void)printf("merge, %-27s %10.0f ns  %4.0f M samples/s\n", forms[form],
                      (double)best * 2 / N_COLUMNS, 1e3 * N_SAMPLES * N_COLUMNS / 2 / (double)best);
     }
+    bench_sums();
+    hearth_arena_release(&arena);
+}
+
+static enum hearth_status
+add_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+{
+    (void)err;
+    *(int64_t *)context += value + ts_ns % 2;
+    return HEARTH_OK;
+}
+
+/* An hour of a series that is profiled every 15 s. */
+static void bench_totals(struct synth_world *world)
+{
+    enum {
+        N = 240
+    };
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_arena arena;
+    struct hearth_totals packed;
+    static int64_t ts[N], values[N];
+    int64_t best = 0, sum = 0;
+    hearth_arena_init(&arena, 0);
+    for (int i = 0; i < N; i++) {
+        ts[i] = i * 15 * HEARTH_NS_PER_SEC + (int64_t)synth_below(&world->rng, 1000) * 1000;
+        values[i] = (int64_t)synth_below(&world->rng, 2000) * 10000000;
+    }
+    check(hearth_totals_encode(ts, values, N, 1, 0, &arena, &packed, &err), &err);
+    for (int round = 0; round < ROUNDS * 100; round++) {
+        int64_t start = hearth_clock_mono_ns();
+        check(hearth_totals_read(packed.ts, packed.vals[0], 0, add_total, &sum, &err), &err);
+        best = least(best, hearth_clock_mono_ns() - start);
+    }
+    (void)printf("%-34s %10lld ns, %zu bytes%s\n", "read 240 packed totals", (long long)best,
+                 packed.ts.n + packed.vals[0].n, sum == 0 ? " (all 0)" : "");
     hearth_arena_release(&arena);
 }
 
@@ -211,6 +286,7 @@ int main(void)
                  g_profiles[0].n_stack_locs);
     bench_resolve(&world);
     bench_columns(&world);
+    bench_totals(&world);
     bench_cold();
     hearth_arena_release(&arena);
     return 0;
