@@ -153,7 +153,9 @@ SELECT t.name AS tenant,
        v.name AS service,
        greatest('epoch'::timestamptz + (r.compacted_to / 1000) * interval '1 microsecond', leaf.profile) AS profiles_from,
        leaf.hour AS hours_from,
-       'epoch'::timestamptz + (least(r.compacted_to, r.built_to) / 1000) * interval '1 microsecond' AS hours_until,
+       CASE WHEN r.compacted_to IS NOT NULL THEN
+           'epoch'::timestamptz + (least(r.compacted_to, r.built_to) / 1000) * interval '1 microsecond'
+       END AS hours_until,
        leaf.day AS days_from,
        v.service_id
 FROM hearth_data.service v

@@ -250,6 +250,10 @@ class Sql(unittest.TestCase):
             self.ask("SELECT profiles_from, hours_until FROM hearth.coverage WHERE service = 'old'"),
             [[stamp(noon)[:19] + "+00"] * 2],
         )
+        self.assertEqual(
+            self.ask("SELECT profiles_from IS NOT NULL, hours_until FROM hearth.coverage WHERE service = 'checkout'"),
+            [["t", ""]],
+        )
         # A deletion hides the blocks that it touches.
         self.ask(
             "INSERT INTO hearth_data.tombstone SELECT service_id, 98, %d, %d, ARRAY[series_id] FROM %s"
