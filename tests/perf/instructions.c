@@ -8,6 +8,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/pprof.h"
+#include "hearth/model/block.h"
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
 
@@ -33,6 +34,7 @@ struct work {
     uint32_t **ids;
     struct hearth_push_row *rows;
     int64_t *acc;
+    struct hearth_block_sums sums;
 };
 
 static struct hearth_err g_err = HEARTH_ERR_INIT;
@@ -110,6 +112,13 @@ static void merge_multiple(struct work *w, uint32_t i)
     must(hearth_columns_merge(c->ids, c->vals[1], c->vals[0], false, w->acc, MAX_STACKS, &g_err));
 }
 
+/* Both columns of a profile into the sums of a roll-up. */
+static void sum(struct work *w, uint32_t i)
+{
+    const struct hearth_columns *c = &w->rows[i].columns;
+    must(hearth_block_sums_add(&w->sums, c->ids, c->vals, c->totals, 1, &g_err));
+}
+
 static const struct step {
     const char *name;
     void (*run)(struct work *work, uint32_t profile);
@@ -121,6 +130,7 @@ static const struct step {
     {"encode", encode},
     {"merge", merge},
     {"merge_multiple", merge_multiple},
+    {"sum", sum},
 };
 
 static void prepare(const char *path, struct work *w)
@@ -138,6 +148,7 @@ static void prepare(const char *path, struct work *w)
     w->ids = array(&w->keep, w->n, sizeof w->ids[0]);
     w->rows = array(&w->keep, w->n, sizeof w->rows[0]);
     w->acc = array(&w->keep, MAX_STACKS, sizeof w->acc[0]);
+    must(hearth_block_sums_init(&w->sums, 2, 0, &g_err));
     for (uint32_t i = 0; i < w->n; i++) {
         const struct pool_entry *entry = pool_entry(&w->pool, 0, i);
         size_t n = entry->n_bytes + POOL_TAIL_BYTES;
