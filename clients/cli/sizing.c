@@ -167,9 +167,10 @@ void sizing_compute(const double inputs[SIZING_N_INPUTS], struct sizing *ret)
     ret->wire_bytes_per_s = ret->samples_per_s * g_WIRE_SAMPLE_BYTES;
     compute_disk(inputs, &f, ret);
     compute_cores(inputs, &f, ret);
-    ret->server_bytes = g_SERVER_BYTES + g_BUFFER_BYTES +
-                        f.services * f.stacks * g_STACK_MEMORY_BYTES +
-                        f.processes * g_SERIES_MEMORY_BYTES;
+    ret->server_bytes =
+        g_SERVER_BYTES + g_BUFFER_BYTES +
+        fmin(f.services * f.stacks * g_STACK_MEMORY_BYTES, g_STACK_MEMORY_LIMIT_BYTES) +
+        f.processes * g_SERIES_MEMORY_BYTES;
     ret->cache_bytes = ret->profiles_per_s * HOUR * (g_ROW_BYTES + g_ROW_SAMPLE_BYTES * f.samples) +
                        roll_bytes_per_day(&f, 10 * MINUTE) + roll_bytes_per_day(&f, HOUR) +
                        roll_bytes_per_day(&f, DAY);

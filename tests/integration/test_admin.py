@@ -189,8 +189,10 @@ class Status(Base):
         cls.now = now_ms()
         cls.push("shop", cls.now, pod="a")
 
-    def test_status_names_the_tables(self):
-        status = self.admin("Status")
+    def test_status_names_the_builder_and_the_tables(self):
+        status = eventually(lambda: (s := self.admin("Status")).get("hasBuilder") and s, 30, what="a builder")
+        self.assertGreater(int(status["leaseToken"]), 0)
+        self.assertGreater(len(status["builderHost"]), 0)
         tables = {t["table"]: int(t.get("bytes", 0)) for t in status["tables"]}
         self.assertLessEqual({"profile", "segment", "roll_10m", "roll_1h", "roll_1d"}, set(tables))
         self.assertGreater(tables["profile"], 0)
@@ -199,9 +201,10 @@ class Status(Base):
         self.assertEqual(len(found[9]), len(status["tables"]))
 
     def test_status_as_text(self):
+        eventually(lambda: self.admin("Status").get("hasBuilder"), 30, what="a builder")
         out, err = self.run_ok("admin", "status")
         self.assertEqual(err, "")
-        for pattern in (r"(?m)^builder +\S", r"(?m)^behind +\S", r"(?m)^late +nothing$", r"(?m)^deletions +all done$",
+        for pattern in (r"(?m)^builder +\S+ \(writer \d+, lease \d+\)$", r"(?m)^behind +\S", r"(?m)^late +nothing$", r"(?m)^deletions +all done$",
                         r"(?m)^oldest +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d, .* ago$", r"(?m)^profile +[\d.]+ [KMG]iB$", r"(?m)^all "):
             self.assertRegex(out, pattern)
         self.assertIn("tables", json.loads(self.run_ok("admin", "status", "-o", "json")[0]))
@@ -418,6 +421,34 @@ class Admin(Base):
         for arguments in (["--processes", "none"], ["--retain-raw", "0"], ["--compaction", "maybe"], ["-o", "collapsed"]):
             code, out, err = self.hearth("admin", "sizing", *arguments)
             self.assertEqual((code, out), (USAGE, ""))
+
+
+class RolledUp(Base):
+    """What the builder has made shows in plans; the answers stay."""
+
+    def test_plans_go_from_profiles_to_blocks_and_back_when_rebuilt(self):
+        now = now_ms()
+        for minutes in range(0, 240, 2):
+            for pod in "ab":
+                self.push("api", now - minutes * 60_000, pod=pod)
+        question = {"profileType": CPU, "labelSelector": '{service_name="api"}', "start": now - 4 * HOUR, "end": now}
+        sources = lambda: {t["source"] for t in self.server.connect(EXPLAIN, question)["totals"]}
+        total = self.count("api", now - 4 * HOUR, now)
+        eventually(lambda: "SOURCE_ROLL_1H" in sources() and self.admin("Status").get("lagMs") is None, 120, what="roll-ups")
+        legs = self.server.connect(EXPLAIN, question)["legs"]
+        blocks = [leg for leg in legs if leg["source"] in ("SOURCE_ROLL_10M", "SOURCE_ROLL_1H")]
+        self.assertTrue(all(leg.get("wholeService") and leg["series"] == "2" for leg in blocks), blocks)
+        self.assertLess(sum(int(leg.get("rows", 0)) for leg in blocks), 24)
+        one = self.server.connect(EXPLAIN, {**question, "labelSelector": '{pod="a"}'})
+        self.assertFalse(any(leg.get("wholeService") for leg in one["legs"]))
+        self.assertIn("SOURCE_HOUR_TOTALS", {t["source"] for t in self.server.connect(
+            EXPLAIN, {**question, "kind": "QUESTION_KIND_TIME_SERIES", "step": 60})["totals"]})
+        self.assertEqual(self.count("api", now - 4 * HOUR, now), total)
+        out, _ = self.run_ok("flame", '{service_name="api"}', "--since", "4h", "--explain", "--type", CPU)
+        self.assertRegex(out, r"(?m)^blocks of 1 h, whole service +\d")
+        self.run_ok("admin", "rebuild", "api", "--since", "5h")
+        self.assertEqual(self.count("api", now - 4 * HOUR, now), total)
+        eventually(lambda: "SOURCE_ROLL_1H" in sources(), 120, what="roll-ups again")
 
 
 class Notes(Base):

@@ -129,6 +129,20 @@ static void everything_grows_with_the_fleet_and_with_retention(void **state)
     }
 }
 
+static void memory_is_bounded_by_the_limits_of_the_dictionaries(void **state)
+{
+    double in[SIZING_N_INPUTS];
+    struct sizing small, large;
+    (void)state;
+    defaults(in);
+    in[SIZING_PROCESSES] = 100;
+    sizing_compute(in, &small);
+    in[SIZING_PROCESSES] = 10000;
+    sizing_compute(in, &large);
+    assert_true(small.server_bytes < 400e6);
+    assert_true(large.server_bytes > small.server_bytes && large.server_bytes < 1.1e9);
+}
+
 static void sums_are_the_sums_of_their_lines(void **state)
 {
     double in[SIZING_N_INPUTS], disk = 0, cores = 0;
@@ -201,6 +215,7 @@ int main(void)
         cmocka_unit_test(blocks_are_as_large_as_measured),
         cmocka_unit_test(compaction_saves_disk_and_keeps_both_forms_for_a_while),
         cmocka_unit_test(everything_grows_with_the_fleet_and_with_retention),
+        cmocka_unit_test(memory_is_bounded_by_the_limits_of_the_dictionaries),
         cmocka_unit_test(sums_are_the_sums_of_their_lines),
         cmocka_unit_test(extremes_stay_finite),
         cmocka_unit_test(wrong_inputs_name_their_flag),
