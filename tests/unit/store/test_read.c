@@ -753,6 +753,7 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     hearth_store_options_init(&options);
     options.url = url;
     options.statement_timeout_ms = 300;
+    options.builder = false;
     struct hearth_store *store = open_store_with(&options);
     ensure_days(store, url, T0, T0);
     PGconn *locker = pg_cluster_connect(url); /* a query that does not end by itself */
