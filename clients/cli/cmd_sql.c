@@ -90,7 +90,8 @@ static void copy_element(struct hearth_str text, struct hearth_buf *out)
 /* Write and empty the buffer. */
 static enum hearth_status put(struct export *export, struct hearth_buf *text)
 {
-    bool ok = !hearth_buf_failed(text) && fwrite(text->p, 1, text->n, export->out) == text->n;
+    bool ok = !hearth_buf_failed(text) &&
+              (text->n == 0 || fwrite(text->p, 1, text->n, export->out) == text->n);
     int saved = errno;
     hearth_buf_reset(text);
     return ok ? HEARTH_OK
