@@ -469,17 +469,25 @@ static enum hearth_status finish(struct hearth_erase_work *work, struct hearth_e
  * which is where secrets leak to, the table is written anew; one too large to do that while people
  * wait is vacuumed. Failing is no harm: vacuum comes by.
  */
-static void scrub(struct hearth_builder *builder)
+static void scrub(struct hearth_builder *builder, int64_t erasure_id)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     PGresult *result = NULL;
-    if (hearth_pg_exec(&builder->pg,
-                       "SELECT pg_relation_size('hearth_data.label_pair') <= " SCRUB_MAX_BYTES,
-                       NULL, NULL, &result, NULL, &err) != HEARTH_OK) {
+    char ask_sql[256];
+    (void)snprintf(ask_sql, sizeof ask_sql,
+                   "SELECT pg_relation_size('hearth_data.label_pair') <= " SCRUB_MAX_BYTES
+                   " FROM hearth_data.erasure WHERE erasure_id = %" PRId64
+                   " AND done_at IS NOT NULL",
+                   erasure_id);
+    if (hearth_pg_exec(&builder->pg, ask_sql, NULL, NULL, &result, NULL, &err) != HEARTH_OK) {
         return;
     }
-    bool small = PQgetvalue(result, 0, 0)[0] != 0;
+    bool done = PQntuples(result) == 1; /* of its last service */
+    bool small = done && PQgetvalue(result, 0, 0)[0] != 0;
     PQclear(result);
+    if (!done) {
+        return;
+    }
     const char *sql = small ? "BEGIN; SET LOCAL lock_timeout = 200; CLUSTER " SCRUB_PAIRS_PRIMARY
                               "; COMMIT"
                             : "VACUUM (TRUNCATE false) hearth_data.label_pair";
@@ -570,7 +578,7 @@ work_off(struct hearth_erase_work *work, bool *ret_more, struct hearth_err *err)
     }
     if (done) {
         *at = (struct hearth_erase_progress){0};
-        scrub(work->builder);
+        scrub(work->builder, work->erasure_id);
     }
     return HEARTH_OK;
 }
