@@ -35,6 +35,7 @@ static const struct step {
     {"close", hearth_step_close},
     {"fold", hearth_step_fold},
     {"erase", hearth_step_erase},
+    {"compact", hearth_step_compact},
     {"retention", hearth_step_retention},
 };
 
