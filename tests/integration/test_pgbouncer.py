@@ -55,8 +55,8 @@ class Pooler:
         )
         eventually(lambda: os.path.exists(self.directory + "/pool/.s.PGSQL.6432"), 20)
 
-    def url(self):
-        return "host=%s/pool port=6432 user=hearth dbname=postgres" % self.directory
+    def url(self, database="postgres"):
+        return "host=%s/pool port=6432 user=hearth dbname=%s" % (self.directory, database)
 
     def stop(self):
         self.process.kill()
@@ -174,8 +174,11 @@ class PgBouncer(unittest.TestCase):
             return False
 
     def test_cancelled_questions_end_in_postgresql_too(self):
-        server = self.servers[0]
-        lock = Session(self.cluster.url())
+        # A database without a builder, whose statements would wait for the lock as well.
+        sql(self.cluster.url(), "CREATE DATABASE alone")
+        server = Server("--builder=false", database_url=self.pooler.url("alone"))
+        self.addCleanup(server.stop)
+        lock = Session(self.cluster.url("alone"))
         labels = {"__name__": "process_cpu", "service_name": "cancel"}
         server.push(one(now_ms() * 1_000_000, "c"), labels)
         lock.run("BEGIN; LOCK TABLE hearth_data.profile, hearth_data.profile_late")
@@ -188,7 +191,7 @@ class PgBouncer(unittest.TestCase):
                 )
             self.assertEqual(caught.exception.code, "deadline_exceeded")
             self.assertLess(time.monotonic() - began, 5)
-            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%vals%'"
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'alone' AND wait_event_type = 'Lock'"
             eventually(lambda: sql(self.cluster.url(), waiting) == [["0"]], 20, what="the statement's end")
         finally:
             lock.run("ROLLBACK")
