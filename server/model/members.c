@@ -11,6 +11,12 @@ void hearth_members_encode(const int32_t *series_ids, size_t n, struct hearth_bu
     }
 }
 
+/* The end of the bytes; NULL has none to add to. */
+static const uint8_t *end_of(struct hearth_str bytes)
+{
+    return bytes.n == 0 ? (const uint8_t *)bytes.p : (const uint8_t *)bytes.p + bytes.n;
+}
+
 /* The id behind *id; false at the end and for damaged bytes. */
 static bool next_member(const uint8_t **at, const uint8_t *end, int32_t *id)
 {
@@ -28,7 +34,7 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes,
                                          size_t *ret_n,
                                          struct hearth_err *err)
 {
-    const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.n;
+    const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
     size_t n = 0;
     for (size_t i = 0; i < bytes.n; i++) {
         n += at[i] < 0x80;
@@ -51,7 +57,7 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes,
 
 bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, size_t n)
 {
-    const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.n;
+    const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
     int32_t id = 0;
     for (size_t i = 0; at < end; i++) {
         if (!next_member(&at, end, &id)) {

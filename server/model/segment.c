@@ -474,9 +474,12 @@ enum hearth_status hearth_segment_decode(struct hearth_str bytes,
                                          size_t *ret_n,
                                          struct hearth_err *err)
 {
-    struct reader r = {.at = (const uint8_t *)bytes.p, .end = (const uint8_t *)bytes.p + bytes.n};
-    bool ok;
-    HEARTH_TRY(read_all(&r, arena, &ok, err));
+    struct reader r = {.at = (const uint8_t *)bytes.p};
+    bool ok = bytes.n > 0;
+    if (ok) {
+        r.end = r.at + bytes.n;
+        HEARTH_TRY(read_all(&r, arena, &ok, err));
+    }
     if (!ok) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a segment of %zu bytes is damaged near byte %zu",
                            bytes.n, (size_t)(r.at - (const uint8_t *)bytes.p));

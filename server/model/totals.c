@@ -150,6 +150,9 @@ struct reader {
 
 static bool open_reader(struct hearth_str ts, struct hearth_str val, struct reader *r)
 {
+    if (ts.n == 0 || val.n == 0) {
+        return false;
+    }
     *r = (struct reader){.ts = (const uint8_t *)ts.p, .val = (const uint8_t *)val.p};
     r->ts_end = r->ts + ts.n;
     r->val_end = r->val + val.n;
@@ -198,7 +201,7 @@ enum hearth_status hearth_totals_read(struct hearth_str ts,
                                       void *context,
                                       struct hearth_err *err)
 {
-    struct reader r;
+    struct reader r = {.n = 0};
     bool is_good = open_reader(ts, val, &r);
     for (uint64_t i = 0; is_good && i < r.n; i++) {
         int64_t ts_ns, value;
