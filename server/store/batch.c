@@ -113,23 +113,21 @@ static void encode_row(const struct hearth_push_item *item,
                        const struct hearth_push_row *row,
                        struct hearth_buf *out)
 {
-    hearth_copy_row(out, HEARTH_N_PROFILE_COLUMNS);
-    hearth_copy_i32(out, item->service_id);
-    hearth_copy_i32(out, row->series_id);
-    hearth_copy_i64(out, item->ts_ns);
-    hearth_copy_i64(out, row->duration_ns);
-    hearth_copy_i64(out, row->period);
-    hearth_copy_i64(out, item->profile_no);
-    hearth_copy_i32(out, item->dict->writer_id);
-    hearth_copy_i32(out, (int32_t)row->columns.n);
-    hearth_copy_i64_array(out, row->columns.totals, row->columns.n_types);
-    hearth_copy_bytes(out, row->columns.ids);
-    hearth_copy_bytes_array(out, row->columns.vals, row->columns.n_types);
-    if (row->attrs.n == 0) {
-        hearth_copy_null(out);
-    } else {
-        hearth_copy_bytes(out, row->attrs);
-    }
+    const struct hearth_stored_row stored = {
+        .series_id = row->series_id,
+        .writer_id = item->dict->writer_id,
+        .ts_ns = item->ts_ns,
+        .duration_ns = row->duration_ns,
+        .period = row->period,
+        .profile_no = item->profile_no,
+        .n_samples = row->columns.n,
+        .n_types = row->columns.n_types,
+        .totals = row->columns.totals,
+        .ids = row->columns.ids,
+        .vals = row->columns.vals,
+        .attrs = row->attrs.n == 0 ? hearth_str_n(NULL, 0) : row->attrs,
+    };
+    hearth_copy_stored_row(out, item->service_id, &stored);
 }
 
 static bool encode_rows(struct hearth_batch *batch)
