@@ -2,11 +2,11 @@
  * planned.c -- what a question selects, and reading it: state, plan, one statement; again when the
  * background work came in between.
  */
+#include "planned.h"
+
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/model/block.h"
-
-#include "planned.h"
 
 #include <stdlib.h>
 
@@ -193,7 +193,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     }
     struct hearth_arena arena;
     struct hearth_buf notes;
-    hearth_arena_init(&arena, query->arena->limit_bytes);
+    hearth_arena_init_like(&arena, query->arena);
     hearth_buf_init(&notes, 0);
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {

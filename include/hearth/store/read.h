@@ -65,7 +65,8 @@ enum hearth_status hearth_store_read_state(struct hearth_store *store,
 
 /*
  * Rows or blocks with from_ns <= time < to_ns of some series. A block's time is its t0, and the leg
- * must begin and end at whole blocks. A whole-service leg has hits with series_id = -shape_id.
+ * must begin and end at whole blocks; only TOTALS, which hold each profile's time, may begin and end
+ * anywhere. A whole-service leg has hits with series_id = -shape_id.
  */
 struct hearth_read_leg {
     enum hearth_source source;
@@ -82,7 +83,8 @@ struct hearth_read_plan {
 
 /*
  * Visit everything the plan names, in no particular order. Blocks come unpacked, as rows whose
- * n_profiles may exceed 1. Rows of segments come out like others. Rows under a tombstone do not come
+ * n_profiles may exceed 1. PROFILE rows before their service's compacted_to do not come, so a leg may
+ * reach over it. Rows of segments come out like others. Rows under a tombstone do not come
  * (a plan does not use blocks that a tombstone touches). ABORTED: see above.
  */
 HEARTH_MUST_CHECK
