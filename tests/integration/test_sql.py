@@ -8,7 +8,7 @@ import unittest
 
 from pprof import Profile
 from questions import CPU
-from server import HEARTH, ROOT, Server, now_ms, server_environment, sql
+from server import HEARTH, ROOT, Server, eventually, now_ms, server_environment, sql
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -261,6 +261,35 @@ class Sql(unittest.TestCase):
         )
         self.assertEqual(self.ask(answer)[1], ["01:00:00", "11", str(second - (1 << 11)), "11"])
         self.ask("DELETE FROM hearth_data.tombstone WHERE erasure_id = 98")
+
+    def test_totals_are_the_same_once_the_builder_has_compacted(self):
+        server = Server("--builder-interval", "100ms", "--rollup-grace", "1ms", "--compact-after", "1ms")
+        self.addCleanup(server.stop)
+        base = BASE // HOUR * HOUR - 5 * HOUR
+        for k in range(36):
+            labels = {"__name__": "process_cpu", "service_name": "real", "pod": "p%d" % (k % 3)}
+            server.push(cpu((base + k * 5 * MINUTE) * MS, [(["main", "f%d" % k], k + 1)]), labels)
+
+        def totals():
+            return server.sql(
+                "SELECT labels->>'pod', date_trunc('hour', time), sum(value), sum(n_profiles) FROM hearth.totals"
+                " WHERE profile_type = '%s' GROUP BY 1, 2 ORDER BY 1, 2" % CPU
+            )
+
+        wanted = totals()
+        self.assertEqual(sum(int(row[2]) for row in wanted), 36 * 37 // 2)
+
+        def compacted():
+            self.assertEqual(totals(), wanted)
+            return server.sql("SELECT count(*) FROM hearth.profiles") == [["0"]]
+
+        eventually(compacted, 60, what="compaction")
+        self.assertEqual(totals(), wanted)
+        self.assertEqual(
+            server.sql("SELECT DISTINCT resolution FROM hearth.totals"), [["01:00:00"]]
+        )
+        covered = server.sql("SELECT profiles_from = hours_until FROM hearth.coverage")
+        self.assertEqual(covered, [["t"]])
 
     # ---- stack traces ----
 
