@@ -78,6 +78,10 @@ class Base(unittest.TestCase):
 
 
 class Explain(Base):
+    """Of rows only: without a builder no clock decides what the plan is."""
+
+    options = ("--builder=false",)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
