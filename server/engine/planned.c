@@ -193,7 +193,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     }
     struct hearth_arena arena;
     struct hearth_buf notes;
-    hearth_arena_init_like(&arena, query->arena);
+    hearth_arena_init(&arena, query->arena->limit_bytes);
     hearth_buf_init(&notes, 0);
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {
