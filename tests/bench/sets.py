@@ -163,7 +163,7 @@ class Fleet:
         return done, int(waiting[0][0]) == 0 and done > 0
 
     def enter(self, name, condition, step, counter):
-        """Restart in the state, wait until it is reached; what that cost. False when nothing moves for a minute."""
+        """Restart in the state, wait until it is reached; what that cost. False when nothing moves for three minutes."""
         say("%s: waiting for state %s" % (self.name, name))
         time.sleep(max(0, self.end + 62 - time.time()))  # the grace of the last bucket
         self.running.restart(*OPTIONS, *STATES[name])
@@ -174,8 +174,9 @@ class Fleet:
             done, reached = condition()
             if done != last:
                 last, moved = done, time.monotonic()
-            if time.monotonic() - moved > 60:
-                say("%s: state %s is not reached; %d rows are done" % (self.name, name, done))
+            if time.monotonic() - moved > 180:
+                say("%s: state %s is not reached; %d rows are done; hearthd says:\n%s"
+                    % (self.name, name, done, self.running.server.log()[-2000:]))
                 return False
         seconds = time.monotonic() - began
         after = self.running.cpu()
