@@ -237,19 +237,20 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
         " AND NOT EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
         " r.service_id AND h.hour >= CASE WHEN " HEARTH_SQL_DAY("r.built_to") " < " HEARTH_SQL_DAY(
             "r.watermark") " THEN (" HEARTH_SQL_DAY("r.built_to") " * 24)::int4 "
-                                                                  "ELSE " HEARTH_SQL_HOUR("r.built_"
-                                                                                          "to") " E"
-                                                                                                "ND"
-                                                                                                " A"
-                                                                                                "ND"
-                                                                                                " h"
-                                                                                                ".h"
-                                                                                                "ou"
-                                                                                                "r "
-                                                                                                "<="
-                                                                                                " " HEARTH_SQL_HOUR(
-                                                                                                    "r.watermark "
-                                                                                                    "- 1") ")",
+                                                                  "ELSE " HEARTH_SQL_HOUR(
+                                                                      "r.built_"
+                                                                      "to") " E"
+                                                                            "ND"
+                                                                            " A"
+                                                                            "ND"
+                                                                            " h"
+                                                                            ".h"
+                                                                            "ou"
+                                                                            "r "
+                                                                            "<="
+                                                                            " " HEARTH_SQL_HOUR(
+                                                                                "r.watermark "
+                                                                                "- 1") ")",
         builder->close->safe_ns);
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = exec(builder, sql, err);
