@@ -32,10 +32,8 @@ static const struct step {
     const char *name; /* label of its metrics */
     hearth_builder_step *run;
 } STEPS[] = {
-    {"close", hearth_step_close},
-    {"fold", hearth_step_fold},
-    {"erase", hearth_step_erase},
-    {"compact", hearth_step_compact},
+    {"close", hearth_step_close},         {"fold", hearth_step_fold},
+    {"erase", hearth_step_erase},         {"compact", hearth_step_compact},
     {"retention", hearth_step_retention},
 };
 
