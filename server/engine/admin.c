@@ -2,10 +2,12 @@
  * of those who ask. */
 #include "hearth/engine/admin.h"
 
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/query/selector.h"
 
-#define MAX_MS (INT64_MAX / HEARTH_NS_PER_MS)
+#define MAX_MS       (INT64_MAX / HEARTH_NS_PER_MS)
+#define ABOUT_NOW_NS (120 * HEARTH_NS_PER_SEC)
 
 struct hearth_admin {
     struct hearth_store *store;
@@ -82,6 +84,21 @@ count_series(const struct hearth_series_hit *hits, size_t n, struct hearth_admin
     }
 }
 
+/*
+ * Labels are known by the hour. A range that ends about now would leave its last hour, and with it
+ * the label that somebody wants gone, for label queries to find: so it ends with that hour.
+ */
+static int64_t end_of_range(int64_t to_ms)
+{
+    if (to_ms >= MAX_MS) {
+        return INT64_MAX;
+    }
+    int64_t to_ns = to_ms * HEARTH_NS_PER_MS + HEARTH_NS_PER_MS - 1;
+    int64_t now_ns = hearth_clock_wall_ns();
+    bool about_now = to_ns >= now_ns - ABOUT_NOW_NS && to_ns <= now_ns + ABOUT_NOW_NS;
+    return about_now ? to_ns - to_ns % HEARTH_NS_PER_HOUR + HEARTH_NS_PER_HOUR - 1 : to_ns;
+}
+
 static enum hearth_status erase(struct hearth_admin *admin,
                                 const struct hearth_admin_erase *what,
                                 struct hearth_selector *selector,
@@ -97,8 +114,7 @@ static enum hearth_status erase(struct hearth_admin *admin,
     }
     HEARTH_TRY(check_matchers(selector, err));
     int64_t from_ns = (what->from_ms > MAX_MS ? MAX_MS : what->from_ms) * HEARTH_NS_PER_MS;
-    int64_t to_ns =
-        what->to_ms >= MAX_MS ? INT64_MAX : what->to_ms * HEARTH_NS_PER_MS + HEARTH_NS_PER_MS - 1;
+    int64_t to_ns = end_of_range(what->to_ms);
     struct hearth_series_hit *hits = NULL;
     size_t n = 0;
     HEARTH_TRY(select_series(admin, what->tenant, selector, from_ns, to_ns, cancel, arena, &hits,

@@ -105,6 +105,28 @@ class Deletion(unittest.TestCase):
             cluster.stop()
 
 
+    def test_a_deletion_up_to_now_leaves_no_label_behind_until_the_hour_is_over(self):
+        server = Server("--builder=false")
+        try:
+            now = now_ms()
+            server.push(profile(now), labels("api", token=SECRET))
+            server.push(profile(now), labels("api"))
+            erase = {"labelSelector": '{token!=""}', "start": now - HOUR, "end": now_ms(), "expectedSeries": 1}
+            server.connect(ADMIN + "Erase", erase)
+            self.assertEqual(server.label_values("token", 1, now + HOUR), [])
+            flame = server.flamegraph(CPU, '{service_name="api"}', now - DAY, now + HOUR)
+            self.assertEqual(flame.functions()["work"], (30_000_000, 30_000_000))
+            # A range that ends in the past is what it says.
+            server.push(profile(now - 10 * 60_000, "early"), labels("api", token=SECRET))
+            early = {**erase, "end": now - 9 * 60_000}
+            server.connect(ADMIN + "Erase", early)
+            log = server.connect(ADMIN + "Erasures", {})["erasures"]
+            self.assertEqual(int(log[0]["end"]), now - 9 * 60_000)
+            self.assertEqual(int(log[1]["end"]) % HOUR, HOUR - 1)
+        finally:
+            server.stop()
+
+
 class FullDisk(unittest.TestCase):
     """An embedded database on a small file system of its own."""
 

@@ -41,7 +41,9 @@ struct hearth_admin_erased {
 /*
  * Delete the profiles that the selector takes in the range: hidden at once in all servers, removed
  * by the builder a few minutes later. A profile that carries several types goes as a whole: the
- * selector must not name a profile type (INVALID_ARGUMENT).
+ * selector must not name a profile type (INVALID_ARGUMENT). A range that ends within two minutes of
+ * now is drawn out to the end of that hour, so that labels without anything left are gone at once;
+ * what is pushed into it until the builder has been there goes too.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
