@@ -230,23 +230,17 @@ struct rebuild {
 
 /* Blocks outlive profiles: what cannot be built again must not be thrown away. */
 static enum hearth_status check_reach(const struct rebuild *rebuild,
+                                      const PGresult *services,
                                       struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
-    struct hearth_retention retention;
-    hearth_store_retention(rebuild->store, rebuild->tenant, &retention);
-    int64_t reach_ns = INT64_MIN;
-    if (retention.profiles_ns > 0) {
-        reach_ns = hearth_clock_wall_ns() - retention.profiles_ns;
+    int64_t reach_ns;
+    HEARTH_TRY(hearth_profiles_reach(rebuild->store, pg, rebuild->tenant, &reach_ns, err));
+    for (int i = 0; i < PQntuples(services) && rebuild->day_ns >= reach_ns; i++) {
+        HEARTH_TRY(hearth_profiles_check_reach(pg, hearth_pg_i32(services, i, 0), rebuild->day_ns,
+                                               &reach_ns, ret_fault, err));
     }
-    PGresult *result = NULL;
-    HEARTH_TRY(read_days(pg, &result, ret_fault, err));
-    if (PQntuples(result) > 0) {
-        int64_t first_ns = hearth_pg_i32(result, 0, 0) * HEARTH_NS_PER_DAY;
-        reach_ns = first_ns > reach_ns ? first_ns : reach_ns;
-    }
-    PQclear(result);
     if (rebuild->day_ns < reach_ns) {
         char from[32], reach[32];
         hearth_clock_format(rebuild->day_ns, from);
@@ -280,7 +274,10 @@ static enum hearth_status find_services(const struct rebuild *rebuild,
     return status;
 }
 
-/* Lower built_to first: it is the row that the builder locks first too. */
+/*
+ * Lower built_to first: it is the row that the builder locks first too. Whatever it is: a builder that
+ * is about to raise it beyond the day is waited for, and what it built goes as well.
+ */
 static enum hearth_status throw_away(const struct rebuild *rebuild,
                                      int32_t service_id,
                                      struct hearth_pg *pg,
@@ -290,10 +287,9 @@ static enum hearth_status throw_away(const struct rebuild *rebuild,
     static const char *const TABLES[] = {"roll_10m", "roll_1h", "roll_1d", "hour_totals"};
     char sql[1024];
     int n = snprintf(sql, sizeof sql,
-                     "BEGIN; UPDATE hearth_data.roll_state SET built_to = %" PRId64
-                     ", generation = generation + 1 WHERE service_id = %" PRId32
-                     " AND built_to > %" PRId64 "; ",
-                     rebuild->day_ns, service_id, rebuild->day_ns);
+                     "BEGIN; UPDATE hearth_data.roll_state SET built_to = least(built_to, %" PRId64
+                     "), generation = generation + 1 WHERE service_id = %" PRId32 "; ",
+                     rebuild->day_ns, service_id);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
         n += snprintf(sql + n, sizeof sql - (size_t)n,
                       "DELETE FROM hearth_data.%s WHERE service_id = %" PRId32 " AND t0 >= %" PRId64
@@ -312,12 +308,13 @@ static enum hearth_status run_rebuild(void *context,
                                       struct hearth_err *err)
 {
     const struct rebuild *rebuild = context;
-    HEARTH_TRY(check_reach(rebuild, pg, ret_fault, err));
     PGresult *result = NULL;
     HEARTH_TRY(find_services(rebuild, pg, &result, ret_fault, err));
     enum hearth_status status = HEARTH_OK;
     if (PQntuples(result) == 0) {
         status = HEARTH_FAIL(err, HEARTH_NOT_FOUND, "the tenant has no such service");
+    } else {
+        status = check_reach(rebuild, result, pg, ret_fault, err);
     }
     for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
         status = throw_away(rebuild, hearth_pg_i32(result, i, 0), pg, ret_fault, err);

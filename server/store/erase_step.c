@@ -311,35 +311,15 @@ erase_segments(struct hearth_erase_work *work, bool *ret_done, struct hearth_err
 
 /* ---- days whose profiles are gone ---- */
 
-/*
- * That a day has a leaf and is within its retention does not say that its profiles are there: the
- * retention may have been raised after they went, and a late profile makes the leaf again. So one
- * series of each hour is looked for, of those that the tombstone leaves alone.
- */
 static enum hearth_status check_reach(struct hearth_erase_work *work, struct hearth_err *err)
 {
     if (work->reach_checked) {
         return HEARTH_OK;
     }
-    int64_t from_ns = work->from_ns > work->reach_ns ? work->from_ns : work->reach_ns, gone_ns;
+    int64_t from_ns = work->from_ns > work->reach_ns ? work->from_ns : work->reach_ns;
     if (from_ns < work->built_to_ns) {
-        char sql[1280];
-        (void)snprintf(
-            sql, sizeof sql,
-            "SELECT max(h.t0) FROM generate_series(%" PRId64 "::int8, %" PRId64
-            ", 3600000000000) b (t0),"
-            " LATERAL (SELECT t0, series_id FROM hearth_data.hour_totals WHERE service_id ="
-            " %" PRId32 " AND t0 = b.t0 AND NOT series_id = ANY ($1) ORDER BY series_id LIMIT 1) h"
-            " WHERE NOT EXISTS (SELECT FROM hearth_data.profile p WHERE p.service_id = %" PRId32
-            " AND p.series_id = h.series_id AND p.ts >= h.t0 AND p.ts < h.t0 + 3600000000000) AND"
-            " NOT EXISTS (SELECT FROM hearth_data.segment g WHERE g.service_id = %" PRId32
-            " AND g.t0 = h.t0 AND h.series_id = ANY (g.series_ids))",
-            hearth_day_of(from_ns) * HEARTH_NS_PER_DAY, work->built_to_ns, work->service_id,
-            work->service_id, work->service_id);
-        HEARTH_TRY(ask(work, sql, &gone_ns, err));
-        if (gone_ns != INT64_MAX) {
-            work->reach_ns = (hearth_day_of(gone_ns) + 1) * HEARTH_NS_PER_DAY;
-        }
+        HEARTH_TRY(hearth_profiles_check_reach(&work->builder->pg, work->service_id, from_ns,
+                                               &work->reach_ns, NULL, err));
     }
     work->reach_checked = true;
     return HEARTH_OK;

@@ -216,31 +216,3 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store,
     struct setting setting = {store, tenant, name, value_ns};
     return hearth_store_with_pg(store, NULL, set_on, &setting, err);
 }
-
-/* ---- how far profiles reach ---- */
-
-enum hearth_status hearth_profiles_reach(struct hearth_store *store,
-                                         struct hearth_pg *pg,
-                                         struct hearth_str tenant,
-                                         int64_t *ret_ns,
-                                         struct hearth_err *err)
-{
-    int32_t day;
-    bool found;
-    HEARTH_TRY(
-        hearth_partitions_next_day(pg, "'profile', 'segment'", INT32_MIN, &day, &found, err));
-    if (!found) {
-        *ret_ns = INT64_MAX;
-        return HEARTH_OK;
-    }
-    *ret_ns = day * HEARTH_NS_PER_DAY;
-    struct hearth_retention retention;
-    hearth_store_retention(store, tenant, &retention);
-    int64_t now_ns = hearth_clock_wall_ns();
-    if (retention.profiles_ns > 0 && retention.profiles_ns < now_ns) {
-        /* Of the day in which its retention ends, some profiles may have been removed. */
-        int64_t whole_ns = (hearth_day_of(now_ns - retention.profiles_ns) + 1) * HEARTH_NS_PER_DAY;
-        *ret_ns = whole_ns > *ret_ns ? whole_ns : *ret_ns;
-    }
-    return HEARTH_OK;
-}

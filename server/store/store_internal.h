@@ -204,15 +204,27 @@ HEARTH_MUST_CHECK enum hearth_status hearth_retentions_new(struct hearth_retenti
 void hearth_retentions_free(struct hearth_retentions *retentions);
 HEARTH_MUST_CHECK enum hearth_status
 hearth_retentions_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+/* ---- reach.c ---- */
+
 /*
- * The begin of the first day of which the tenant's profiles are still whole: blocks from there on can
- * be built again. INT64_MAX: there is none.
+ * The begin of the first day that has a leaf of profiles within the tenant's retention: before it
+ * none are whole. INT64_MAX: there is none.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_profiles_reach(struct hearth_store *store,
                                                            struct hearth_pg *pg,
                                                            struct hearth_str tenant,
                                                            int64_t *ret_ns,
                                                            struct hearth_err *err);
+/*
+ * Raise *reach_ns, a day's begin, past the last day of which the service has roll-ups without their
+ * profiles: blocks from there on can be built again. Looks from the day of from_ns on.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg,
+                                                                 int32_t service_id,
+                                                                 int64_t from_ns,
+                                                                 int64_t *reach_ns,
+                                                                 enum hearth_pg_fault *ret_fault,
+                                                                 struct hearth_err *err);
 
 /* ---- disk.c ---- */
 /* RESOURCE_EXHAUSTED while the disk is too full for profiles. */

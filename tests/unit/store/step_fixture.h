@@ -8,6 +8,7 @@
 #include "builder.h"
 #include "read_fixture.h"
 #include "retention.h"
+#include "roll.h"
 #include "store_internal.h"
 #include "store_push.h"
 
@@ -101,6 +102,31 @@ static inline void push(struct hearth_store *store, int service, int pod, int64_
     assert_true(store_push_wait(push));
     assert_int_equal(push->status, HEARTH_OK);
     store_push_free(push);
+}
+
+/* Close and build all that is due. */
+static inline void build(struct fixture *fix)
+{
+    bool more = true;
+    fix->builder.close = hearth_close_new();
+    for (int i = 0; i < 2000 && more; i++) {
+        more = false;
+        assert_ok(hearth_step_close(&fix->builder, &more, &err));
+    }
+    assert_false(more);
+    hearth_close_free(fix->builder.close);
+    fix->builder.close = NULL;
+}
+
+/* Three pods, two profiles each in each hour from 2 to 5 o'clock: 24. */
+static inline void push_a_day(struct fixture *fix, int64_t day_ns)
+{
+    for (int hour = 2; hour < 6; hour++) {
+        for (int pod = 1; pod <= 3; pod++) {
+            push(fix->store, 1, pod, day_ns + hour * HOUR + pod);
+            push(fix->store, 1, pod, day_ns + hour * HOUR + HOUR / 2 + pod);
+        }
+    }
 }
 
 static inline long long count(const struct fixture *fix, const char *what)

@@ -324,19 +324,6 @@ static void segments_are_written_again_without_the_rows(void **state)
 
 /* ---- roll-ups ---- */
 
-static void build(struct fixture *fix)
-{
-    bool more = true;
-    fix->builder.close = hearth_close_new();
-    for (int i = 0; i < 2000 && more; i++) {
-        more = false;
-        assert_ok(hearth_step_close(&fix->builder, &more, &err));
-    }
-    assert_false(more);
-    hearth_close_free(fix->builder.close);
-    fix->builder.close = NULL;
-}
-
 /* Blocks of the whole service that are not the sum of those of its series. */
 static long long wrong_sums(const struct fixture *fix)
 {
@@ -355,16 +342,6 @@ static long long wrong_sums(const struct fixture *fix)
         n += pg_cluster_int(fix->url, sql);
     }
     return n;
-}
-
-static void push_a_day(struct fixture *fix, int64_t day_ns)
-{
-    for (int hour = 2; hour < 6; hour++) {
-        for (int pod = 1; pod <= 3; pod++) {
-            push(fix->store, 1, pod, day_ns + hour * HOUR + pod);
-            push(fix->store, 1, pod, day_ns + hour * HOUR + HOUR / 2 + pod);
-        }
-    }
 }
 
 static void blocks_are_built_again_from_the_profiles_that_are_left(void **state)

@@ -1,0 +1,217 @@
+/* Asking for a rebuild throws away what can be built again from profiles, and nothing else. */
+#include "hearth/store/background.h"
+
+#include "step_fixture.h"
+
+#include <pthread.h>
+
+static void compact(struct fixture *fix)
+{
+    bool more = true;
+    fix->store->options.compact_after_ns = 0;
+    fix->builder.next_days_mono_ns = 0;
+    for (int i = 0; i < 2000 && more; i++) {
+        more = false;
+        assert_ok(hearth_step_compact(&fix->builder, &more, &err));
+    }
+    assert_false(more);
+}
+
+static void fold(struct fixture *fix)
+{
+    bool more = true;
+    for (int i = 0; i < 100 && more; i++) {
+        more = false;
+        fix->builder.next_fold_mono_ns = 0;
+        assert_ok(hearth_step_fold(&fix->builder, &more, &err));
+    }
+    assert_int_equal(count(fix, "profile_late"), 0);
+}
+
+/* The day before yesterday. */
+static int32_t the_day(void)
+{
+    return hearth_day_of(hearth_clock_wall_ns()) - 2;
+}
+
+static void open_built(struct fixture *fix)
+{
+    open_fixture(fix);
+    push_a_day(fix, the_day() * HEARTH_NS_PER_DAY);
+    push(fix->store, 1, 1, (the_day() + 1) * HEARTH_NS_PER_DAY + HOUR);
+    build(fix);
+    assert_int_equal(count(fix, "roll_1d"), 6);
+    assert_int_equal(count(fix, "hour_totals"), 13);
+}
+
+static void lose_profiles(struct fixture *fix)
+{
+    assert_ok(hearth_partitions_drop(fix->store, &fix->builder.pg, "profile", the_day(), &err));
+    assert_ok(hearth_partitions_drop(fix->store, &fix->builder.pg, "segment", the_day(), &err));
+}
+
+static void expect_refused(struct fixture *fix)
+{
+    struct hearth_err refusal = HEARTH_ERR_INIT;
+    char reach[32];
+    long long n_days = count(fix, "roll_1d"), n_hours = count(fix, "hour_totals");
+    assert_int_equal(hearth_store_rebuild(fix->store, TENANT, 0,
+                                          the_day() * HEARTH_NS_PER_DAY + 7 * HOUR, &refusal),
+                     HEARTH_FAILED_PRECONDITION);
+    hearth_clock_format((the_day() + 1) * HEARTH_NS_PER_DAY, reach);
+    assert_non_null(strstr(refusal.msg, "profiles reach back to"));
+    assert_non_null(strstr(refusal.msg, reach));
+    assert_int_equal(count(fix, "roll_1d"), n_days);
+    assert_int_equal(count(fix, "hour_totals"), n_hours);
+    /* The next day has its profiles. */
+    assert_ok(
+        hearth_store_rebuild(fix->store, TENANT, 0, (the_day() + 1) * HEARTH_NS_PER_DAY, &err));
+    assert_int_equal(count(fix, "roll_1d"), n_days - 2);
+    build(fix);
+    assert_int_equal(count(fix, "roll_1d"), n_days);
+}
+
+static void a_leaf_that_a_late_profile_made_again_is_no_reason_to_throw_away(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_built(&fix);
+    lose_profiles(&fix);
+    hearth_partitions_forget(fix.store, the_day());
+    push(fix.store, 1, 2, the_day() * HEARTH_NS_PER_DAY + 4 * HOUR + 9);
+    fold(&fix);
+    assert_int_equal(count(&fix, "profile"), 2);
+    expect_refused(&fix);
+    close_fixture(&fix);
+}
+
+/* The leaves of the day before are there, so of days alone nothing would be noticed. */
+static void a_retention_that_was_raised_after_profiles_went_does_not_bring_them_back(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    push(fix.store, 2, 1, (the_day() - 1) * HEARTH_NS_PER_DAY + HOUR);
+    push_a_day(&fix, the_day() * HEARTH_NS_PER_DAY);
+    push(fix.store, 1, 1, (the_day() + 1) * HEARTH_NS_PER_DAY + HOUR);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 8);
+    lose_profiles(&fix);
+    struct hearth_err refusal = HEARTH_ERR_INIT;
+    assert_int_equal(
+        hearth_store_rebuild(fix.store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &refusal),
+        HEARTH_FAILED_PRECONDITION);
+    assert_int_equal(count(&fix, "roll_1d"), 8);
+    /* The other service had nothing on that day. */
+    int service_id = (int)pg_cluster_int(fix.url, "SELECT service_id FROM hearth_data.service WHERE"
+                                                  " name = 'svc-2'");
+    assert_ok(hearth_store_rebuild(fix.store, TENANT, service_id,
+                                   (the_day() - 1) * HEARTH_NS_PER_DAY, &err));
+    assert_int_equal(count(&fix, "roll_1d"), 6);
+    close_fixture(&fix);
+}
+
+static void days_that_lie_in_segments_only_are_built_again(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_built(&fix);
+    compact(&fix);
+    fix.builder.next_days_mono_ns = 0;
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT sum(n_rows) FROM hearth_data.segment"), 25);
+    assert_int_equal(count(&fix, "profile"), 1); /* one leaf a round */
+    assert_ok(hearth_store_rebuild(fix.store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &err));
+    assert_int_equal(count(&fix, "roll_1d") + count(&fix, "hour_totals"), 0);
+    build(&fix);
+    assert_int_equal(count(&fix, "roll_1d"), 6);
+    assert_int_equal(count(&fix, "hour_totals"), 13);
+    /* And not when those segments are gone, whatever was written into one since. */
+    lose_profiles(&fix);
+    hearth_partitions_forget(fix.store, the_day());
+    push(fix.store, 1, 2, the_day() * HEARTH_NS_PER_DAY + 4 * HOUR + 9);
+    fold(&fix);
+    expect_refused(&fix);
+    close_fixture(&fix);
+}
+
+/* Deletion takes profiles away before it takes blocks: that is no loss. */
+static void a_deletion_in_the_middle_does_not_stop_a_rebuild(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_built(&fix);
+    struct hearth_series_hit *hits = NULL;
+    int64_t id;
+    size_t n = select_hits(fix.store, TENANT, "{pod=\"pod-2\"}", 0, INT64_MAX, &fix.arena, &hits);
+    assert_ok(hearth_store_erase(fix.store, TENANT, hits, n, HEARTH_STR("{}"), HEARTH_STR("test"),
+                                 0, INT64_MAX, &id, &err));
+    pg_cluster_run(fix.url, "DELETE FROM hearth_data.profile p USING hearth_data.tombstone t WHERE"
+                            " p.series_id = ANY (t.series_ids)");
+    assert_int_equal(count(&fix, "profile"), 17);
+    assert_ok(hearth_store_rebuild(fix.store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &err));
+    assert_int_equal(count(&fix, "roll_1d"), 0);
+    close_fixture(&fix);
+}
+
+/* ---- beside a builder ---- */
+
+static void *ask_for_rebuild(void *context)
+{
+    struct fixture *fix = context;
+    static struct hearth_err failure;
+    failure = (struct hearth_err)HEARTH_ERR_INIT;
+    return hearth_store_rebuild(fix->store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &failure) ==
+                   HEARTH_OK
+               ? NULL
+               : failure.msg;
+}
+
+/* A builder's transaction, held open between what it wrote and its end. */
+static void blocks_that_are_being_built_do_not_outlive_or_underlive_built_to(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_built(&fix);
+    long long built_to =
+        pg_cluster_int(fix.url, "SELECT max(built_to) FROM hearth_data.roll_state");
+    pg_cluster_run(fix.url, "CREATE TABLE kept AS SELECT * FROM hearth_data.roll_1h");
+    assert_ok(hearth_store_rebuild(fix.store, TENANT, 0, the_day() * HEARTH_NS_PER_DAY, &err));
+    PGconn *builder = pg_cluster_connect(fix.url);
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   "BEGIN; UPDATE hearth_data.roll_state SET built_to = %lld; LOCK TABLE"
+                   " hearth_data.roll_10m IN SHARE MODE; INSERT INTO hearth_data.roll_1h SELECT *"
+                   " FROM kept",
+                   built_to);
+    PGresult *result = PQexec(builder, sql);
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_for_rebuild, &fix), 0);
+    for (int i = 0; i < 1000 && pg_cluster_int(fix.url, "SELECT count(*) FROM pg_stat_activity"
+                                                        " WHERE wait_event_type = 'Lock'") == 0;
+         i++) {
+        (void)usleep(10000);
+    }
+    PQclear(PQexec(builder, "COMMIT"));
+    PQfinish(builder);
+    void *failure = NULL;
+    (void)pthread_join(thread, &failure);
+    assert_null(failure);
+    assert_int_equal(count(&fix, "roll_1h"), 0);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT max(built_to) FROM hearth_data.roll_state"),
+                     the_day() * HEARTH_NS_PER_DAY);
+    close_fixture(&fix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_leaf_that_a_late_profile_made_again_is_no_reason_to_throw_away),
+        cmocka_unit_test(a_retention_that_was_raised_after_profiles_went_does_not_bring_them_back),
+        cmocka_unit_test(days_that_lie_in_segments_only_are_built_again),
+        cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),
+        cmocka_unit_test(blocks_that_are_being_built_do_not_outlive_or_underlive_built_to),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
