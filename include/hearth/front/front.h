@@ -29,7 +29,7 @@ struct hearth_front_options {
     int64_t http_idle_timeout_ns;   /* 120 s; never cuts a connection with a request in work */
     int64_t grpc_keepalive_ns;      /* ping of quiet connections; 60 s */
     int64_t default_deadline_ns;    /* of requests without one; 60 s; 0: none */
-    unsigned ingest_threads, query_threads; /* 0: number of processors, and twice that */
+    unsigned ingest_threads, query_threads; /* 0: as the options say */
     int64_t max_query_memory_bytes;         /* arena of one query; as in limits */
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
     int64_t memory_quota_bytes;             /* gRPC resource quota; 512 MiB, at least 256 MiB */
