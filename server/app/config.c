@@ -440,6 +440,7 @@ static void spread(struct hearth_config *config)
     config->store.max_queue_bytes = (size_t)config->max_queue_bytes;
     config->store.ingest_dict_bytes = (size_t)config->ingest_dict_bytes;
     config->store.read_dict_bytes = (size_t)config->read_dict_bytes;
+    config->store.label_index_bytes = (size_t)config->label_index_bytes;
     config->store.max_series = (size_t)config->max_series;
     config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
     config->store.read_url =

@@ -28,6 +28,7 @@ enum exit_code {
 
 struct server {
     struct hearth_config config;
+    struct hearth_budget query_memory, push_memory;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_store *store;
     struct hearth_ingest *ingest;
@@ -85,8 +86,15 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
         config->store.data_dir = config->data_dir;
     }
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
+    hearth_budget_init(&server->query_memory, "queries-memory-bytes",
+                       (size_t)config->queries_memory_bytes);
+    hearth_budget_init(&server->push_memory, "push-memory-bytes",
+                       (size_t)config->push_memory_bytes);
+    config->front.query_memory = &server->query_memory;
+    config->front.push_memory = &server->push_memory;
     struct hearth_ingest_options ingest = {.limits = config->limits,
-                                           .service_labels = config->service_labels};
+                                           .service_labels = config->service_labels,
+                                           .budget = &server->push_memory};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
@@ -130,6 +138,9 @@ static void sample_process(struct server *server)
                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
         hearth_metric_set(HEARTH_M_CPU_NS, us * 1000);
     }
+    hearth_metric_set(HEARTH_M_QUERY_MEMORY,
+                      (int64_t)atomic_load(&server->query_memory.used_bytes));
+    hearth_metric_set(HEARTH_M_PUSH_MEMORY, (int64_t)atomic_load(&server->push_memory.used_bytes));
     char reason[256];
     bool ready = is_ready(server, reason);
     hearth_metric_set(HEARTH_M_READY, ready ? 1 : 0);

@@ -4,6 +4,7 @@
  */
 #include "hearth/base/arena.h"
 
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
 #include <stdio.h>
@@ -49,11 +50,19 @@ void hearth_arena_init(struct hearth_arena *arena, size_t limit_bytes)
         (struct hearth_arena){.limit_bytes = limit_bytes, .next_chunk_bytes = FIRST_CHUNK_BYTES};
 }
 
-static void free_chunks(struct hearth_arena_chunk *chunk)
+void hearth_arena_init_like(struct hearth_arena *arena, const struct hearth_arena *other)
+{
+    struct hearth_budget *budget = other->budget; /* it may be the same arena */
+    hearth_arena_init(arena, other->limit_bytes);
+    arena->budget = budget;
+}
+
+static void free_chunks(struct hearth_arena *arena, struct hearth_arena_chunk *chunk)
 {
     while (chunk != NULL) {
         struct hearth_arena_chunk *next = chunk->next;
         UNPOISON(payload(chunk), chunk->n_bytes);
+        hearth_budget_give(arena->budget, sizeof *chunk + chunk->n_bytes);
         hearth_mem_free(chunk);
         chunk = next;
     }
@@ -61,8 +70,8 @@ static void free_chunks(struct hearth_arena_chunk *chunk)
 
 void hearth_arena_release(struct hearth_arena *arena)
 {
-    free_chunks(arena->chunks);
-    hearth_arena_init(arena, arena->limit_bytes);
+    free_chunks(arena, arena->chunks);
+    hearth_arena_init_like(arena, arena);
 }
 
 void hearth_arena_reset(struct hearth_arena *arena)
@@ -77,11 +86,11 @@ void hearth_arena_reset(struct hearth_arena *arena)
         next = c->next;
         if (c != keep) {
             c->next = NULL;
-            free_chunks(c);
+            free_chunks(arena, c);
         }
     }
     size_t next_chunk_bytes = arena->next_chunk_bytes;
-    hearth_arena_init(arena, arena->limit_bytes);
+    hearth_arena_init_like(arena, arena);
     if (keep != NULL) {
         keep->next = NULL;
         arena->chunks = keep;
@@ -100,8 +109,14 @@ static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
     if (n_bytes > SIZE_MAX - sizeof(struct hearth_arena_chunk)) {
         return false;
     }
+    arena->over_budget =
+        !hearth_budget_take(arena->budget, sizeof(struct hearth_arena_chunk) + n_bytes);
+    if (arena->over_budget) {
+        return false;
+    }
     struct hearth_arena_chunk *chunk = hearth_mem_alloc(sizeof *chunk + n_bytes);
     if (chunk == NULL) {
+        hearth_budget_give(arena->budget, sizeof *chunk + n_bytes);
         return false;
     }
     chunk->n_bytes = n_bytes;
@@ -131,6 +146,7 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
     if (arena->limit_bytes != 0 &&
         (need > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - need)) {
         arena->refused = true;
+        arena->over_budget = false;
         return NULL;
     }
     char *p = NULL;
@@ -214,4 +230,18 @@ char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
     }
     va_end(again);
     return text;
+}
+
+void hearth_arena_explain(const struct hearth_arena *arena,
+                          struct hearth_err *err,
+                          const char *file,
+                          uint32_t line)
+{
+    /* A part has the limit that the arena has, and others may have taken its last bytes. */
+    if (arena->over_budget || (arena->budget != NULL && arena->budget->is_part)) {
+        hearth_budget_explain(arena->budget, err, file, line);
+        return;
+    }
+    hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
+                   "request needs more than its memory limit of %zu bytes", arena->limit_bytes);
 }

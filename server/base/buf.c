@@ -6,6 +6,7 @@
  */
 #include "hearth/base/buf.h"
 
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
@@ -18,8 +19,11 @@ void hearth_buf_init(struct hearth_buf *buf, size_t limit_bytes)
 
 void hearth_buf_release(struct hearth_buf *buf)
 {
+    struct hearth_budget *budget = buf->budget;
+    hearth_budget_give(budget, buf->cap);
     hearth_mem_free(buf->p);
     hearth_buf_init(buf, buf->limit_bytes);
+    buf->budget = budget;
 }
 
 void hearth_buf_reset(struct hearth_buf *buf)
@@ -39,8 +43,12 @@ static bool grow(struct hearth_buf *buf, size_t more)
     size_t cap = buf->cap < 32 ? 32 : buf->cap > SIZE_MAX / 2 - 1 ? want : buf->cap * 2;
     cap = cap < want ? want : cap;
     cap = buf->limit_bytes != 0 && cap > buf->limit_bytes ? buf->limit_bytes : cap;
+    if (!hearth_budget_take(buf->budget, cap - buf->cap)) {
+        return false;
+    }
     char *p = hearth_mem_realloc(buf->p, cap + 1);
     if (p == NULL) {
+        hearth_budget_give(buf->budget, cap - buf->cap);
         return false;
     }
     buf->p = p;

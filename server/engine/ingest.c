@@ -6,6 +6,7 @@
  * Memory: what decoding needs (several times the profile) is scratch and goes back to a free list
  * before the call returns; only the encoded rows, about a kilobyte a profile, wait for the commit.
  */
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
@@ -105,6 +106,7 @@ static struct scratch *scratch_take(struct hearth_ingest *ingest)
     /* Decoded arrays are up to about eight times the inflated bytes. */
     int64_t raw = ingest->options.limits.max_profile_bytes;
     hearth_arena_init(&scratch->arena, raw > 0 ? (size_t)raw * 12 + (1u << 20) : 0);
+    scratch->raw.budget = scratch->arena.budget = ingest->options.budget;
     scratch->inflater = hearth_inflater_new();
     if (scratch->inflater == NULL) {
         scratch_free(scratch);
@@ -271,6 +273,9 @@ static enum hearth_status inflate_profile(struct push_job *job,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "uncompressed profile payload size exceeds limit of %zu bytes (%s)", cap,
                            limit_name);
+    }
+    if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {
+        return HEARTH_FAIL_BUDGET(err, scratch->raw.budget);
     }
     state->raw_bytes += scratch->raw.n;
     hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);

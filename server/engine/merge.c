@@ -6,6 +6,7 @@
  * dictionaries themselves are needed only after the scan, so the stream never waits for a second
  * statement.
  */
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
 #include "planned.h"
@@ -19,6 +20,7 @@ void hearth_sums_release(struct hearth_sums *sums)
     }
     hearth_mem_free(sums->dicts);
     hearth_idmap_release(&sums->by_key);
+    hearth_budget_give(sums->budget, sums->n_bytes);
     *sums = (struct hearth_sums){0};
 }
 
@@ -51,27 +53,40 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
     return &sums->dicts[i];
 }
 
-static bool make_room(struct hearth_sums *sums, struct hearth_dict_sums *dict, uint32_t bound)
+static enum hearth_status make_room(struct hearth_sums *sums,
+                                    struct hearth_dict_sums *dict,
+                                    uint32_t bound,
+                                    struct hearth_err *err)
 {
-    if (bound <= dict->bound) {
-        return true;
+    if (bound <= dict->cap) {
+        dict->bound = bound > dict->bound ? bound : dict->bound;
+        return HEARTH_OK;
     }
-    if (bound > dict->cap) {
-        size_t cap = dict->cap;
-        size_t more = (bound > 2 * cap ? bound : 2 * cap) - cap;
-        if (sums->limit_bytes > 0 &&
-            more * sizeof dict->acc[0] > sums->limit_bytes - sums->n_bytes) {
-            return false;
-        }
-        if (!hearth_mem_grow(&dict->acc, &cap, cap + more, sizeof dict->acc[0])) {
-            return false;
-        }
-        memset(dict->acc + dict->cap, 0, (cap - dict->cap) * sizeof dict->acc[0]);
-        sums->n_bytes += (cap - dict->cap) * sizeof dict->acc[0];
-        dict->cap = cap;
+    size_t cap = dict->cap < 8 ? 8 : dict->cap;
+    while (cap < bound) {
+        cap *= 2;
     }
+    size_t more = (cap - dict->cap) * sizeof dict->acc[0];
+    if (sums->limit_bytes > 0 && more > sums->limit_bytes - sums->n_bytes) {
+        return HEARTH_FAIL(
+            err, HEARTH_NO_MEMORY,
+            "the query needs more than max-query-memory-bytes (%zu): shorten the range "
+            "or add label matchers",
+            sums->limit_bytes);
+    }
+    if (!hearth_budget_take(sums->budget, more)) {
+        return HEARTH_FAIL_BUDGET(err, sums->budget);
+    }
+    sums->n_bytes += more; /* also when memory is refused: given back with the rest */
+    int64_t *acc = hearth_mem_reallocarray(dict->acc, cap, sizeof acc[0]);
+    if (acc == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate sums for a dictionary");
+    }
+    memset(acc + dict->cap, 0, more);
+    dict->acc = acc;
+    dict->cap = cap;
     dict->bound = bound;
-    return true;
+    return HEARTH_OK;
 }
 
 static enum hearth_status
@@ -87,13 +102,7 @@ sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "profiles of series %d: damaged ids",
                            row->series_id);
     }
-    if (!make_room(sums, dict, bound)) {
-        return HEARTH_FAIL(
-            err, HEARTH_NO_MEMORY,
-            "the query needs more than max-query-memory-bytes (%zu): shorten the range "
-            "or add label matchers",
-            sums->limit_bytes);
-    }
+    HEARTH_TRY(make_room(sums, dict, bound, err));
     return hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, dict->acc,
                                 dict->bound, err);
 }
@@ -107,9 +116,9 @@ static size_t limit_of(const struct hearth_query *query)
 static void forget_sums(void *context)
 {
     struct hearth_sums *sums = context;
-    size_t limit_bytes = sums->limit_bytes;
+    struct hearth_sums empty = {.limit_bytes = sums->limit_bytes, .budget = sums->budget};
     hearth_sums_release(sums);
-    sums->limit_bytes = limit_bytes;
+    *sums = empty;
 }
 
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
@@ -150,7 +159,7 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
-    *sums = (struct hearth_sums){.limit_bytes = limit_of(query)};
+    *sums = (struct hearth_sums){.limit_bytes = limit_of(query), .budget = query->arena->budget};
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
     const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};

@@ -288,7 +288,7 @@ static enum hearth_status each_dict(struct pprof_merge *m,
                                     struct hearth_err *err)
 {
     struct hearth_arena scratch;
-    hearth_arena_init(&scratch, m->query->arena->limit_bytes);
+    hearth_arena_init_like(&scratch, m->query->arena);
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
@@ -316,7 +316,7 @@ find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_
 {
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
-    hearth_arena_init(&scratch, m->query->arena->limit_bytes);
+    hearth_arena_init_like(&scratch, m->query->arena);
     hearth_tree_merge_init(&merge, &scratch);
     enum hearth_status status = each_dict(m, sums, &merge, err);
     if (status == HEARTH_OK) {

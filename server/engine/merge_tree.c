@@ -382,7 +382,7 @@ static enum hearth_status make_tree(const struct hearth_query *query,
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
-    hearth_arena_init(&scratch, query->arena->limit_bytes);
+    hearth_arena_init_like(&scratch, query->arena);
     hearth_tree_merge_init(&merge, &scratch);
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];

@@ -164,6 +164,7 @@ static enum hearth_status read_once(const struct hearth_query *query,
     struct hearth_store *store = query->engine->store;
     struct hearth_read_plan plan;
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
+    plan.budget = read->arena->budget;
     count_legs(&plan);
     bool totals = read->selection->totals && !read->selection->rows;
     return totals ? hearth_store_read_totals(store, &plan, query->cancel, read->reader->total,
@@ -193,7 +194,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     }
     struct hearth_arena arena;
     struct hearth_buf notes;
-    hearth_arena_init(&arena, query->arena->limit_bytes);
+    hearth_arena_init_like(&arena, query->arena);
     hearth_buf_init(&notes, 0);
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {

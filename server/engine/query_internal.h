@@ -64,6 +64,7 @@ struct hearth_sums {
     struct hearth_idmap by_key;
     size_t last; /* dictionary of the row before */
     size_t n_bytes, limit_bytes;
+    struct hearth_budget *budget; /* of the query */
 };
 
 void hearth_sums_release(struct hearth_sums *sums);

@@ -312,7 +312,7 @@ static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_er
 {
     struct mask_table table = {0};
     struct hearth_arena scratch;
-    hearth_arena_init(&scratch, run->query->arena->limit_bytes);
+    hearth_arena_init_like(&scratch, run->query->arena);
     enum hearth_status status = HEARTH_OK;
     for (const struct kept_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {

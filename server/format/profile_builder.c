@@ -9,6 +9,7 @@
  */
 #include "hearth/format/profile_builder.h"
 
+#include "hearth/base/budget.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
@@ -25,7 +26,8 @@ struct vec_u32 {
 struct hearth_profile_builder {
     struct hearth_arena *arena;
     uint64_t seed;
-    size_t held_bytes; /* of the heap arrays */
+    size_t held_bytes;     /* of the heap arrays */
+    size_t budgeted_bytes; /* of arrays and maps, taken from the arena's budget */
     struct hearth_idmap string_ids, mapping_ids, function_ids, location_ids, sample_ids;
     struct hearth_str *strings;
     size_t n_strings, cap_strings;
@@ -81,6 +83,7 @@ void hearth_profile_builder_free(struct hearth_profile_builder *b)
     hearth_mem_free(b->stack_locs.v);
     hearth_mem_free(b->values);
     hearth_mem_free(b->key);
+    hearth_budget_give(b->arena->budget, b->budgeted_bytes);
     hearth_mem_free(b);
 }
 
@@ -98,7 +101,7 @@ static bool reserve(
     if (HEARTH_LIKELY(*cap - n >= more)) {
         return true;
     }
-    size_t want, more_bytes, limit = b->arena->limit_bytes, old = *cap;
+    size_t want, more_bytes, n_bytes, limit = b->arena->limit_bytes, old = *cap;
     if (__builtin_add_overflow(n, more, &want) || want > MAX_ENTRIES ||
         __builtin_mul_overflow(want, size, &more_bytes)) {
         return false;
@@ -106,6 +109,14 @@ static bool reserve(
     size_t held = b->held_bytes + map_bytes(b);
     if (limit != 0 && (held > limit || more_bytes > limit - held)) {
         return false;
+    }
+    n_bytes = held + more_bytes;
+    if (n_bytes > b->budgeted_bytes) {
+        if (!hearth_budget_take(b->arena->budget, n_bytes - b->budgeted_bytes)) {
+            b->arena->over_budget = true;
+            return false;
+        }
+        b->budgeted_bytes = n_bytes;
     }
     if (!hearth_mem_grow(arr, cap, want, size)) {
         return false;

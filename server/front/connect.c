@@ -1,6 +1,7 @@
 /* connect.c -- unary Connect: heads, bodies, errors. Knows no sockets. */
 #include "connect.h"
 
+#include "hearth/base/budget.h"
 #include "hearth/codec/json_writer.h"
 #include "hearth/codec/pb.h"
 
@@ -76,12 +77,15 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     }
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
+    plain.budget = arena->budget;
     enum hearth_status status = hearth_inflate(inflater, compression, body, max_bytes, &plain, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         status = HEARTH_FAIL(err, HEARTH_TOO_LARGE,
                              "request body inflates to more than the limit (max-request-bytes) of "
                              "%zu bytes",
                              max_bytes);
+    } else if (status == HEARTH_NO_MEMORY && plain.budget != NULL) {
+        status = HEARTH_FAIL_BUDGET(err, plain.budget);
     } else if (status == HEARTH_OK) {
         status = decode_plain(descriptor, codec, hearth_buf_view(&plain), arena, ret_message, err);
     }

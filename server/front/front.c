@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define TICK_NS (100 * HEARTH_NS_PER_MS)
+#define TRIM_NS HEARTH_NS_PER_SEC
 
 /*
  * A request's memory goes back to the C library when it ends. With the library's defaults it then
@@ -31,20 +32,36 @@ static void keep_freed_memory(void)
     (void)mallopt(M_TOP_PAD, 1 << 20);
 }
 
+/* Each heap keeps what its threads once needed, and the library would make eight for a processor. */
+static void limit_heaps(long n_cpus)
+{
+    (void)mallopt(M_ARENA_MAX, n_cpus < 2 ? 4 : n_cpus > 32 ? 64 : 2 * (int)n_cpus);
+}
+
+/* What a large query leaves behind lies in holes of heaps that otherwise keep it. */
+static void give_back_memory(struct hearth_front *front, int64_t *next_mono_ns)
+{
+    int64_t now = hearth_clock_mono_ns();
+    if (now >= *next_mono_ns && atomic_exchange(&front->has_garbage, false)) {
+        (void)malloc_trim(1 << 20);
+        *next_mono_ns = now + TRIM_NS;
+    }
+}
+
 void hearth_front_options_init(struct hearth_front_options *options)
 {
     *options = (struct hearth_front_options){
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
         .max_streams = 256,
-        .max_request_bytes = 256 * 1024 * 1024,
+        .max_request_bytes = 64 * 1024 * 1024,
         .first_bytes_timeout_ns = 10 * HEARTH_NS_PER_SEC,
         .http_idle_timeout_ns = 120 * HEARTH_NS_PER_SEC,
         .grpc_keepalive_ns = 60 * HEARTH_NS_PER_SEC,
         .default_deadline_ns = 60 * HEARTH_NS_PER_SEC,
-        .max_query_memory_bytes = 1024 * 1024 * 1024,
+        .max_query_memory_bytes = 160 * 1024 * 1024,
         .max_queued_requests = 4096,
-        .memory_quota_bytes = 512 * 1024 * 1024,
+        .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",
     };
 }
@@ -73,6 +90,7 @@ void hearth_front_drain(struct hearth_front *front, const char *reason)
 static void *run_ticker(void *arg)
 {
     struct hearth_front *front = arg;
+    int64_t next_trim_mono_ns = 0;
     (void)pthread_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
         int64_t until = hearth_clock_mono_ns() + TICK_NS;
@@ -83,6 +101,7 @@ static void *run_ticker(void *arg)
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
         hearth_grpc_tick(front->grpc);
+        give_back_memory(front, &next_trim_mono_ns);
         (void)pthread_mutex_lock(&front->tick_lock);
     }
     (void)pthread_mutex_unlock(&front->tick_lock);
@@ -239,6 +258,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->ready_context = ready_context;
     init_locks(front);
     keep_freed_memory();
+    limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     enum hearth_status status = start_pools(front, err);
     if (status == HEARTH_OK) {
         status = start_network(front, options->listen, err);

@@ -40,11 +40,11 @@ struct hearth_front {
     struct hearth_rpc_list in_flight;
     pthread_mutex_t watch_lock;
     struct hearth_rpc *watchers;
-    _Atomic int64_t http_body_bytes; /* of bodies being collected or worked on */
 
     pthread_mutex_t drain_lock; /* guards drain_reason */
     char drain_reason[256];
     _Atomic bool is_draining, is_stopping;
+    _Atomic bool has_garbage; /* a large query has ended */
 
     pthread_t ticker;
     bool has_ticker;

@@ -233,6 +233,7 @@ static void drop_body(struct hearth_rpc *rpc)
     grpc_byte_buffer_destroy(call->body);
     call->body = NULL;
     hearth_buf_release(&call->joined);
+    hearth_rpc_let_body_go(rpc);
     rpc->body = hearth_str_n(NULL, 0);
 }
 
@@ -249,6 +250,7 @@ static enum hearth_status view_body(struct call *call, struct hearth_err *err)
                        : algorithm == GRPC_COMPRESS_DEFLATE ? HEARTH_COMPRESSION_ZLIB
                                                             : HEARTH_COMPRESSION_NONE;
     const grpc_slice_buffer *slices = &body->data.raw.slice_buffer;
+    HEARTH_TRY(hearth_rpc_hold_body(rpc, slices->length));
     if (slices->count == 1) {
         rpc->body = slice_view(&slices->slices[0]);
         return HEARTH_OK;
@@ -260,6 +262,9 @@ static enum hearth_status view_body(struct call *call, struct hearth_err *err)
     for (size_t i = 0; i < slices->count; i++) {
         hearth_buf_str(&call->joined, slice_view(&slices->slices[i]));
     }
+    /* The slices have no use any more. A push may wait for its turn. */
+    grpc_byte_buffer_destroy(call->body);
+    call->body = NULL;
     rpc->body = hearth_buf_view(&call->joined);
     return HEARTH_OK;
 }

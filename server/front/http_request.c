@@ -32,7 +32,6 @@ struct http_request {
         state; /* enum request_state; stored by the end of a request, loaded by the daemon's thread */
     bool has_rpc, is_suspended, wants_gzip;
     struct hearth_buf body;
-    int64_t counted_bytes; /* of the body, in front->http_body_bytes */
     int64_t swallowed_bytes;
     struct MHD_Response *response;
     unsigned code;
@@ -96,6 +95,7 @@ static bool gzip_answer(struct hearth_buf *body)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
+    packed.budget = body->budget;
     if (hearth_gzip(hearth_buf_view(body), GZIP_LEVEL, &packed, NULL) != HEARTH_OK ||
         hearth_buf_failed(&packed) || packed.n >= body->n) {
         hearth_buf_release(&packed);
@@ -198,8 +198,7 @@ static void drop_body(struct hearth_rpc *rpc)
 {
     struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
     hearth_buf_release(&request->body);
-    (void)atomic_fetch_sub(&request->http->front->http_body_bytes, request->counted_bytes);
-    request->counted_bytes = 0;
+    hearth_rpc_let_body_go(rpc);
     rpc->body = hearth_str_n(NULL, 0);
 }
 
@@ -243,7 +242,8 @@ check_rpc(struct http_request *request, const struct head *head, const struct he
                            "request body is %lld bytes; the limit (max-request-bytes) is %lld",
                            (long long)head->content_length, (long long)options->max_request_bytes);
     }
-    return HEARTH_OK;
+    /* Said now, it can still be answered: nobody waits for long bodies of refused requests. */
+    return hearth_rpc_expect_body(rpc, head->content_length);
 }
 
 static void begin_rpc(struct http_request *request,
@@ -352,19 +352,15 @@ static enum MHD_Result take_upload(struct http_request *request, const char *upl
                            (long long)options->max_request_bytes));
         return MHD_YES;
     }
-    request->counted_bytes += (int64_t)n;
-    int64_t in_work = atomic_fetch_add(&rpc->front->http_body_bytes, (int64_t)n) + (int64_t)n;
-    int64_t limit = options->memory_quota_bytes > options->max_request_bytes
-                        ? options->memory_quota_bytes
-                        : options->max_request_bytes;
-    if (in_work > limit) {
-        refuse(request, HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                                    "request bodies in work exceed %lld bytes", (long long)limit));
-        return MHD_YES;
-    }
     hearth_buf_append(&request->body, upload, n);
     if (hearth_buf_failed(&request->body)) {
         refuse(request, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the body"));
+        return MHD_YES;
+    }
+    size_t n_held = request->body.n <= FIRST_RESERVE_BYTES ? request->body.n : request->body.cap;
+    enum hearth_status status = hearth_rpc_hold_body(rpc, n_held);
+    if (status != HEARTH_OK) {
+        refuse(request, status);
     }
     return MHD_YES;
 }

@@ -17,6 +17,10 @@
 #define INLINE_MAX_BODY_BYTES 4096u
 #define POLL_BATCH            256u
 #define NOTES_MAX_BYTES       (64u << 10)
+#define QUERY_FREE_BYTES      ((size_t)1 << 20) /* so that small questions are always answered */
+#define BODY_FREE_BYTES       4096u             /* questions, not pushes */
+#define LARGE_QUERY_BYTES     ((size_t)32 << 20)
+#define KEEP_ARENA_BYTES      ((size_t)64 << 10)
 
 static pthread_key_t g_inflater_key;
 static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
@@ -56,12 +60,18 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
     rpc->started_mono_ns = hearth_clock_mono_ns();
     hearth_cancel_init(&rpc->cancel, INT64_MAX);
     const struct hearth_front_options *options = &front->options;
-    size_t limit = method->pool == HEARTH_POOL_INGEST
-                       ? 2 * (size_t)options->max_request_bytes + (1u << 20)
-                       : (size_t)options->max_query_memory_bytes;
-    hearth_arena_init(&rpc->arena, limit);
     hearth_buf_init(&rpc->packed, 0);
     hearth_buf_init(&rpc->notes, NOTES_MAX_BYTES);
+    if (method->pool == HEARTH_POOL_INGEST) {
+        hearth_arena_init(&rpc->arena, 2 * (size_t)options->max_request_bytes + (1u << 20));
+        rpc->arena.budget = options->push_memory;
+        return;
+    }
+    hearth_arena_init(&rpc->arena, (size_t)options->max_query_memory_bytes);
+    hearth_budget_init_part(&rpc->memory, "max-query-memory-bytes",
+                            (size_t)options->max_query_memory_bytes, QUERY_FREE_BYTES,
+                            options->query_memory);
+    rpc->arena.budget = rpc->packed.budget = &rpc->memory;
 }
 
 void hearth_rpc_release(struct hearth_rpc *rpc)
@@ -69,6 +79,51 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
     hearth_arena_release(&rpc->arena);
     hearth_buf_release(&rpc->packed);
     hearth_buf_release(&rpc->notes);
+    hearth_rpc_let_body_go(rpc);
+    hearth_budget_close(&rpc->memory);
+    if (rpc->memory.peak_bytes > LARGE_QUERY_BYTES) {
+        atomic_store(&rpc->front->has_garbage, true);
+    }
+}
+
+static enum hearth_status refuse_body(struct hearth_rpc *rpc)
+{
+    const struct hearth_budget *budget = rpc->front->options.push_memory;
+    return HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                       "request bodies and pushes in work need more than %s (%zu)", budget->option,
+                       budget->limit_bytes);
+}
+
+enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes)
+{
+    size_t held = n_bytes > BODY_FREE_BYTES ? n_bytes : 0;
+    if (held <= rpc->body_held) {
+        return HEARTH_OK;
+    }
+    if (!hearth_budget_take(rpc->front->options.push_memory, held - rpc->body_held)) {
+        return refuse_body(rpc);
+    }
+    rpc->body_held = held;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n)
+{
+    struct hearth_budget *budget = rpc->front->options.push_memory;
+    if (n <= (int64_t)BODY_FREE_BYTES) {
+        return HEARTH_OK;
+    }
+    if (!hearth_budget_take(budget, (size_t)n)) {
+        return refuse_body(rpc);
+    }
+    hearth_budget_give(budget, (size_t)n);
+    return HEARTH_OK;
+}
+
+void hearth_rpc_let_body_go(struct hearth_rpc *rpc)
+{
+    hearth_budget_give(rpc->front->options.push_memory, rpc->body_held);
+    rpc->body_held = 0;
 }
 
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
@@ -216,9 +271,36 @@ static enum hearth_status encode_answer(struct hearth_rpc *rpc)
         hearth_pb_pack(answer, &rpc->packed);
     }
     if (hearth_buf_failed(&rpc->packed)) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
+        return rpc->packed.budget != NULL
+                   ? HEARTH_FAIL_BUDGET(&rpc->err, rpc->packed.budget)
+                   : HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
     }
     return HEARTH_OK;
+}
+
+/*
+ * The answer is in `packed`, and a slow client may take minutes to read it: what it was made from
+ * goes now. Header values live in the arena.
+ */
+static void shed_arena(struct hearth_rpc *rpc)
+{
+    rpc->request = rpc->answer = NULL;
+    if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES) {
+        return;
+    }
+    struct hearth_arena kept;
+    hearth_arena_init(&kept, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < rpc->n_headers; i++) {
+        const char *value = rpc->headers[i].value;
+        value = hearth_arena_strndup(&kept, value, strlen(value));
+        if (value != NULL) {
+            rpc->headers[n++] = (struct hearth_rpc_header){rpc->headers[i].name, value};
+        }
+    }
+    rpc->n_headers = n;
+    hearth_arena_release(&rpc->arena);
+    rpc->arena = kept;
 }
 
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
@@ -234,12 +316,14 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         status = encode_answer(rpc);
     }
     rpc->status = status;
+    shed_arena(rpc);
     if (status != HEARTH_OK) {
-        hearth_buf_reset(&rpc->packed);
+        hearth_buf_release(&rpc->packed);
     } else {
         rpc->n_notes =
             hearth_notes_encode(hearth_buf_view(&rpc->notes), &rpc->arena, rpc->note_values);
     }
+    hearth_budget_settle(&rpc->memory);
     hearth_request_log(rpc, hearth_clock_mono_ns());
     if (rpc->is_in_flight) {
         unlink_in_flight(rpc);

@@ -18,6 +18,7 @@
 #define HEARTH_FRONT_RPC_H
 
 #include "hearth/base/arena.h"
+#include "hearth/base/budget.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
 #include "hearth/base/workers.h"
@@ -58,6 +59,8 @@ struct hearth_rpc {
     struct hearth_cancel cancel;
     int64_t started_mono_ns;
     struct hearth_arena arena;
+    struct hearth_budget memory; /* of a query: its part of what all may have */
+    size_t body_held;            /* of the body, taken from the budget of pushes */
 
     /* For the handler. */
     const struct ProtobufCMessage *request;
@@ -101,6 +104,15 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
                      const struct hearth_method *method);
 /* Frees what the request holds, not itself. */
 void hearth_rpc_release(struct hearth_rpc *rpc);
+
+/*
+ * The body now has n bytes: count them. UNAVAILABLE when all bodies together are too many. Given back
+ * by hearth_rpc_let_body_go.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes);
+void hearth_rpc_let_body_go(struct hearth_rpc *rpc);
+/* A body of n bytes is announced: UNAVAILABLE when it would not fit now. Nothing is counted. */
+HEARTH_MUST_CHECK enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n);
 
 /* The deadline from what the client asked for; INT64_MAX: the server's default. */
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns);

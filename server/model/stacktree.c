@@ -8,6 +8,7 @@
  */
 #include "hearth/model/stacktree.h"
 
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
 #include <stdlib.h>
@@ -27,18 +28,29 @@ void hearth_stacktree_release(struct hearth_stacktree *tree)
     hearth_mem_free(tree->names);
     hearth_idmap_release(&tree->name_ids);
     hearth_idmap_release(&tree->child_ids);
+    hearth_budget_give(tree->arena->budget, tree->budgeted_bytes);
     hearth_stacktree_init(tree, tree->arena);
 }
 
-/* The arrays are not the arena's, but its limit holds for them too: the tree as a whole stays below
- * it. */
-static bool within_limit(const struct hearth_stacktree *tree, size_t more_bytes)
+/* The arrays are not the arena's, but its limit and its budget hold for them too: the tree as a
+ * whole stays below. The maps are looked at when an array grows. */
+static bool within_limit(struct hearth_stacktree *tree, size_t more_bytes)
 {
     size_t limit = tree->arena->limit_bytes;
     size_t held = tree->cap_nodes * sizeof tree->nodes[0] +
                   tree->cap_names * sizeof tree->names[0] + hearth_idmap_bytes(&tree->name_ids) +
                   hearth_idmap_bytes(&tree->child_ids);
-    return limit == 0 || (held < limit && more_bytes < limit - held);
+    if (limit != 0 && (held >= limit || more_bytes >= limit - held)) {
+        return false;
+    }
+    size_t want = held + more_bytes;
+    size_t more = want > tree->budgeted_bytes ? want - tree->budgeted_bytes : 0;
+    if (!hearth_budget_take(tree->arena->budget, more)) {
+        tree->arena->over_budget = true;
+        return false;
+    }
+    tree->budgeted_bytes += more;
+    return true;
 }
 
 static bool reserve_name(struct hearth_stacktree *tree)

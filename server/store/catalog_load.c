@@ -6,55 +6,74 @@
  * clock and then, table by table, the rows between the version it knows and v; that nothing is new
  * costs one round trip. A refresh that fails half-way has added rows without moving the version;
  * the next one adds them again, which changes nothing. When the clock's epoch is another (catalog.h),
- * or a series returns that had lost all its hours here, everything is loaded anew.
+ * or a series returns that had lost all its hours here, everything is loaded anew: all tenants with
+ * the number of their series, and the rows of as many as are likely to fit, those first that were
+ * asked last. Rows of tenants whose index is not in memory are passed over, series counted.
  *
  * Hours are the mass (series times hours of the retention), so they come as one array per tenant
  * and hour instead of a row each; what PostgreSQL needs to gather them is bounded by work_mem.
  */
+#include "catalog_load.h"
+
+#include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "catalog.h"
+#include <stdlib.h>
 
 /* Rows applied under one write lock: about a millisecond, queries go in between. */
 #define ROWS_PER_LOCK 2048
-
-struct load {
-    struct hearth_catalog *catalog;
-    struct hearth_cancel *cancel;
-    struct hearth_pg *pg;
-    int64_t from, upto; /* versions above from, up to upto */
-    int64_t epoch;
-    struct hearth_arena arena; /* of one row */
-    bool changed;
-    bool lacks_series; /* an hour came of one that the index does not have (any more) */
-};
+/* What a series takes in the index, for choosing whom to load; measured: 350 to 450. */
+#define SERIES_BYTES ((size_t)512)
+#define TENANT_BYTES ((size_t)8192)
 
 /* Apply one row to the indexes; the write lock is held. */
 typedef enum hearth_status
-apply_row_fn(struct load *load, const PGresult *rows, int row, struct hearth_err *err);
+apply_row_fn(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err);
 
-static enum hearth_status index_of_row(const struct load *load,
+/* The index that a row goes into, NULL when it is not in memory. */
+static enum hearth_status index_of_row(const struct hearth_load *load,
                                        int32_t tenant_id,
                                        struct hearth_label_index **ret_index,
                                        struct hearth_err *err)
 {
-    *ret_index = hearth_catalog_index_of(load->catalog, tenant_id);
-    if (*ret_index == NULL) {
+    *ret_index = load->into;
+    if (load->into != NULL) {
+        return HEARTH_OK;
+    }
+    const struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(load->catalog, tenant_id);
+    if (tenant == NULL) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "the catalogue has rows of tenant %d, which it does not know",
                            (int)tenant_id);
     }
+    *ret_index = tenant->index;
     return HEARTH_OK;
 }
 
 /* ---- one row of each table ---- */
 
 static enum hearth_status
-apply_tenant(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_tenant(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     return hearth_catalog_add_tenant(load->catalog, hearth_pg_i32(rows, row, 0),
                                      hearth_pg_str(rows, row, 1), err);
+}
+
+/* The same with the number of its series, and no index for now. */
+static enum hearth_status apply_counted_tenant(struct hearth_load *load,
+                                               const PGresult *rows,
+                                               int row,
+                                               struct hearth_err *err)
+{
+    HEARTH_TRY(apply_tenant(load, rows, row, err));
+    struct hearth_catalog_tenant *tenant =
+        hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0));
+    int64_t n = hearth_pg_i64(rows, row, 2);
+    hearth_label_index_free(tenant->index);
+    tenant->index = NULL;
+    tenant->n_series = n < 0 ? 0 : (size_t)n;
+    return HEARTH_OK;
 }
 
 /* What the index says about a row, as an error that names the row. */
@@ -73,20 +92,26 @@ outcome(enum hearth_status status, const char *what, int32_t id, struct hearth_e
 }
 
 static enum hearth_status
-apply_service(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_service(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (index == NULL) {
+        return HEARTH_OK;
+    }
     int32_t id = hearth_pg_i32(rows, row, 1);
     return outcome(hearth_label_index_add_service(index, id, hearth_pg_str(rows, row, 2)),
                    "service", id, err);
 }
 
 static enum hearth_status
-apply_pair(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_pair(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (index == NULL) {
+        return HEARTH_OK;
+    }
     int32_t id = hearth_pg_i32(rows, row, 1);
     return outcome(hearth_label_index_add_pair(index, id, hearth_pg_str(rows, row, 2),
                                                hearth_pg_str(rows, row, 3)),
@@ -94,10 +119,13 @@ apply_pair(struct load *load, const PGresult *rows, int row, struct hearth_err *
 }
 
 static enum hearth_status
-apply_shape(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_shape(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (index == NULL) {
+        return HEARTH_OK;
+    }
     struct hearth_str *type_ids = NULL;
     size_t n_types = 0;
     HEARTH_TRY(hearth_pg_str_array(rows, row, 2, &load->arena, &type_ids, &n_types, err));
@@ -107,10 +135,14 @@ apply_shape(struct load *load, const PGresult *rows, int row, struct hearth_err 
 }
 
 static enum hearth_status
-apply_series(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_series(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (index == NULL) {
+        hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0))->n_more++;
+        return HEARTH_OK;
+    }
     int32_t service_id = hearth_pg_i32(rows, row, 1), series_id = hearth_pg_i32(rows, row, 2);
     int32_t *pair_ids = NULL;
     size_t n_pairs = 0;
@@ -122,10 +154,13 @@ apply_series(struct load *load, const PGresult *rows, int row, struct hearth_err
 
 /* All series of one tenant that have a profile in one hour. */
 static enum hearth_status
-apply_hour(struct load *load, const PGresult *rows, int row, struct hearth_err *err)
+apply_hour(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (index == NULL) {
+        return HEARTH_OK;
+    }
     int32_t hour = hearth_pg_i32(rows, row, 1);
     int32_t *series_ids = NULL;
     size_t n = 0;
@@ -141,65 +176,92 @@ apply_hour(struct load *load, const PGresult *rows, int row, struct hearth_err *
     return HEARTH_OK;
 }
 
-/* ---- statements ---- */
+/* ---- statements: $1 < version <= $2, of the tenants $3, or of all ---- */
+
+#define OF_VERSIONS " WHERE version > $1 AND version <= $2"
+#define OF_TENANTS  OF_VERSIONS " AND ($3::int4[] = '{}' OR tenant_id = ANY ($3))"
+/* Of few tenants: through the keys of the large tables. */
+#define OF_SERVICES                                                   \
+    OF_VERSIONS " AND service_id = ANY (ARRAY(SELECT service_id FROM" \
+                " hearth_data.service WHERE tenant_id = ANY ($3::int4[])))"
+#define SERIES "SELECT tenant_id, service_id, series_id, shape_id, pair_ids FROM hearth_data.series"
+#define HOURS  "SELECT tenant_id, hour, array_agg(series_id) FROM hearth_data.series_hour"
+
+static const char SQL_TENANTS[] = "SELECT tenant_id, name FROM hearth_data.tenant" OF_TENANTS;
+static const char SQL_COUNTED_TENANTS[] =
+    "SELECT t.tenant_id, t.name, coalesce(s.n, 0) FROM (SELECT * FROM hearth_data.tenant" OF_TENANTS
+    ") t LEFT JOIN (SELECT tenant_id, count(*) AS n FROM hearth_data.series" OF_TENANTS
+    " GROUP BY 1) s ON s.tenant_id = t.tenant_id";
 
 static const struct {
-    const char *sql; /* $1 < version <= $2; parents before what refers to them */
+    const char *sql, *sql_of_few; /* parents before what refers to them */
     apply_row_fn *apply;
 } TABLES[] = {
-    {"SELECT tenant_id, name FROM hearth_data.tenant WHERE version > $1 AND version <= $2",
-     apply_tenant},
-    {"SELECT tenant_id, service_id, name FROM hearth_data.service"
-     " WHERE version > $1 AND version <= $2",
-     apply_service},
-    {"SELECT tenant_id, pair_id, name, value FROM hearth_data.label_pair"
-     " WHERE version > $1 AND version <= $2",
+    {"SELECT tenant_id, service_id, name FROM hearth_data.service" OF_TENANTS, NULL, apply_service},
+    {"SELECT tenant_id, pair_id, name, value FROM hearth_data.label_pair" OF_TENANTS, NULL,
      apply_pair},
-    {"SELECT tenant_id, shape_id, profile_types FROM hearth_data.shape"
-     " WHERE version > $1 AND version <= $2",
+    {"SELECT tenant_id, shape_id, profile_types FROM hearth_data.shape" OF_TENANTS, NULL,
      apply_shape},
-    {"SELECT tenant_id, service_id, series_id, shape_id, pair_ids FROM hearth_data.series"
-     " WHERE version > $1 AND version <= $2",
-     apply_series},
+    {SERIES OF_TENANTS, SERIES OF_SERVICES, apply_series},
 };
 
-static const char SQL_HOURS[] = "SELECT tenant_id, hour, array_agg(series_id)"
-                                " FROM hearth_data.series_hour"
-                                " WHERE version > $1 AND version <= $2 GROUP BY 1, 2";
-static enum hearth_status
-apply_rows(struct load *load, const PGresult *rows, apply_row_fn *apply, struct hearth_err *err)
+static const char SQL_HOURS[] = HOURS OF_TENANTS " GROUP BY 1, 2";
+static const char SQL_HOURS_OF_FEW[] = HOURS OF_SERVICES " GROUP BY 1, 2";
+
+static enum hearth_status apply_some(struct hearth_load *load,
+                                     const PGresult *rows,
+                                     int *row,
+                                     int end,
+                                     apply_row_fn *apply,
+                                     struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+    for (; *row < end && status == HEARTH_OK; ++*row) {
+        status = apply(load, rows, *row, err);
+        hearth_arena_reset(&load->arena);
+    }
+    return status;
+}
+
+static enum hearth_status apply_rows(struct hearth_load *load,
+                                     const PGresult *rows,
+                                     apply_row_fn *apply,
+                                     struct hearth_err *err)
 {
     int n = PQntuples(rows);
     enum hearth_status status = HEARTH_OK;
     for (int row = 0; row < n && status == HEARTH_OK;) {
-        HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
         int end = n - row > ROWS_PER_LOCK ? row + ROWS_PER_LOCK : n;
-        for (; row < end && status == HEARTH_OK; row++) {
-            status = apply(load, rows, row, err);
-            hearth_arena_reset(&load->arena);
+        if (load->into != NULL) { /* nobody else has it yet */
+            HEARTH_TRY(hearth_cancel_check(load->cancel, err));
+            status = apply_some(load, rows, &row, end, apply, err);
+            continue;
         }
+        HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
+        status = apply_some(load, rows, &row, end, apply, err);
         (void)pthread_rwlock_unlock(&load->catalog->rw);
     }
     load->changed = load->changed || n > 0;
     return status;
 }
 
-static void
-versions_param(const struct load *load, struct hearth_arena *arena, struct hearth_pg_params *params)
+static void make_params(struct hearth_load *load, struct hearth_pg_params *params)
 {
-    hearth_pg_params_init(params, arena);
+    hearth_arena_reset(&load->params); /* not the row's, which is reset while a statement streams */
+    hearth_pg_params_init(params, &load->params);
     hearth_pg_param_i64(params, load->from);
     hearth_pg_param_i64(params, load->upto);
+    hearth_pg_param_i32_array(params, load->tenant_ids, load->n_tenant_ids);
 }
 
-static enum hearth_status load_table(struct load *load,
+static enum hearth_status load_table(struct hearth_load *load,
                                      const char *sql,
                                      apply_row_fn *apply,
                                      enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    versions_param(load, &load->arena, &params);
+    make_params(load, &params);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(load->pg, sql, &params, load->cancel, &rows, ret_fault, err));
     enum hearth_status status = apply_rows(load, rows, apply, err);
@@ -213,23 +275,27 @@ static enum hearth_status visit_hour(void *context, const PGresult *row, struct 
     return apply_rows(context, row, apply_hour, err);
 }
 
-static enum hearth_status
-load_hours(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Everything but the tenants themselves. */
+enum hearth_status hearth_load_tables(struct hearth_load *load,
+                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
 {
-    struct hearth_arena arena; /* not the row's, which is reset while the statement streams */
+    bool few = load->into != NULL;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
+        const char *sql =
+            few && TABLES[i].sql_of_few != NULL ? TABLES[i].sql_of_few : TABLES[i].sql;
+        HEARTH_TRY(load_table(load, sql, TABLES[i].apply, ret_fault, err));
+    }
     struct hearth_pg_params params;
-    hearth_arena_init(&arena, 0);
-    versions_param(load, &arena, &params);
-    enum hearth_status status = hearth_pg_stream(load->pg, SQL_HOURS, &params, load->cancel,
-                                                 visit_hour, load, ret_fault, err);
-    hearth_arena_release(&arena);
-    return status;
+    make_params(load, &params);
+    return hearth_pg_stream(load->pg, few ? SQL_HOURS_OF_FEW : SQL_HOURS, &params, load->cancel,
+                            visit_hour, load, ret_fault, err);
 }
 
 /* ---- the whole ---- */
 
-static enum hearth_status
-read_clock(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status
+hearth_load_clock(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(load->pg, "SELECT version, epoch FROM hearth_data.catalog_clock",
@@ -272,65 +338,180 @@ void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version)
     }
 }
 
-static enum hearth_status start_over(struct load *load, struct hearth_err *err)
+/* ---- everything anew ---- */
+
+/* A tenant that may get its index loaded. */
+struct candidate {
+    int32_t tenant_id;
+    int64_t asked_mono_ns;
+    size_t n_series;
+};
+
+static int by_id(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    return (a->tenant_id > b->tenant_id) - (a->tenant_id < b->tenant_id);
+}
+
+/* The last asked first; of those that nobody asked, the small ones. */
+static int by_merit(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    if (a->asked_mono_ns != b->asked_mono_ns) {
+        return a->asked_mono_ns > b->asked_mono_ns ? -1 : 1;
+    }
+    if (a->n_series != b->n_series) {
+        return a->n_series < b->n_series ? -1 : 1;
+    }
+    return by_id(left, right);
+}
+
+static enum hearth_status list_tenants(const struct hearth_load *load,
+                                       struct hearth_arena *arena,
+                                       struct candidate **ret,
+                                       size_t *ret_n,
+                                       struct hearth_err *err)
+{
+    size_t n = load->catalog->n_tenants;
+    struct candidate *list = hearth_arena_array(arena, n, sizeof list[0]);
+    if (list == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_catalog_tenant *tenant = &load->catalog->tenants[i];
+        list[i] = (struct candidate){tenant->tenant_id, atomic_load(&tenant->asked_mono_ns),
+                                     tenant->n_series};
+    }
+    *ret = list;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+/* Empty indexes for those that are likely to fit; load->tenant_ids are theirs. */
+static enum hearth_status choose_tenants(struct hearth_load *load,
+                                         const struct candidate *asked,
+                                         size_t n_asked,
+                                         struct hearth_arena *arena,
+                                         struct hearth_err *err)
+{
+    struct candidate *list = NULL;
+    size_t n = 0, n_chosen = 0, n_bytes = 0;
+    size_t limit = load->catalog->store->options.label_index_bytes;
+    HEARTH_TRY(list_tenants(load, arena, &list, &n, err));
+    int32_t *chosen = hearth_arena_array(arena, n + 1, sizeof chosen[0]);
+    if (chosen == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n && n_asked > 0; i++) {
+        const struct candidate *before = bsearch(&list[i], asked, n_asked, sizeof *asked, by_id);
+        list[i].asked_mono_ns = before == NULL ? 0 : before->asked_mono_ns;
+    }
+    if (n > 0) {
+        qsort(list, n, sizeof list[0], by_merit);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_catalog_tenant *tenant =
+            hearth_catalog_tenant_of(load->catalog, list[i].tenant_id);
+        size_t more = TENANT_BYTES + list[i].n_series * SERIES_BYTES;
+        atomic_store(&tenant->asked_mono_ns, list[i].asked_mono_ns);
+        if (limit > 0 && (more > limit || n_bytes > limit - more)) {
+            continue;
+        }
+        n_bytes += more;
+        chosen[n_chosen++] = list[i].tenant_id;
+        tenant->index = hearth_label_index_new();
+        if (tenant->index == NULL) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
+        }
+    }
+    chosen[n_chosen] = 0; /* nobody: an empty list would be everyone */
+    load->tenant_ids = chosen;
+    load->n_tenant_ids = n_chosen == n ? 0 : n_chosen > 0 ? n_chosen : 1;
+    return HEARTH_OK;
+}
+
+static enum hearth_status load_all_rows(struct hearth_load *load,
+                                        struct hearth_arena *arena,
+                                        enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
+{
+    struct hearth_catalog *catalog = load->catalog;
+    struct candidate *asked = NULL;
+    size_t n_asked = 0;
+    HEARTH_TRY(list_tenants(load, arena, &asked, &n_asked, err));
+    if (n_asked > 0) {
+        qsort(asked, n_asked, sizeof asked[0], by_id);
+    }
+    HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
+    hearth_catalog_forget(catalog);
+    catalog->is_partial = true;
+    catalog->version = 0;
+    (void)pthread_rwlock_unlock(&catalog->rw);
+    load->from = 0;
+    atomic_store(&catalog->must_load_all, false);
+    (void)atomic_fetch_add(&catalog->n_starts, 1);
+    HEARTH_TRY(load_table(load, SQL_COUNTED_TENANTS, apply_counted_tenant, ret_fault, err));
+    HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
+    enum hearth_status status = choose_tenants(load, asked, n_asked, arena, err);
+    (void)pthread_rwlock_unlock(&catalog->rw);
+    HEARTH_TRY(status);
+    return hearth_load_tables(load, ret_fault, err);
+}
+
+static enum hearth_status
+load_all(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "loading the catalogue anew", "known",
                hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), "epoch",
                hearth_log_i64(load->epoch), NULL);
-    HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
-    hearth_catalog_forget(load->catalog);
-    load->catalog->is_partial = true;
-    load->catalog->version = 0;
-    (void)pthread_rwlock_unlock(&load->catalog->rw);
-    load->from = 0;
-    atomic_store(&load->catalog->must_load_all, false);
-    return HEARTH_OK;
-}
-
-static void count_series(const struct hearth_catalog *catalog)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < catalog->n_tenants; i++) {
-        n += hearth_label_index_series(catalog->tenants[i].index);
-    }
-    hearth_metric_set(HEARTH_M_CATALOG_SERIES, (int64_t)n);
-}
-
-static enum hearth_status finish(struct load *load, struct hearth_err *err)
-{
-    if (load->catalog->is_partial) {
-        HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
-        load->catalog->is_partial = false;
-        (void)pthread_rwlock_unlock(&load->catalog->rw);
-    }
-    load->catalog->version = load->upto;
-    load->catalog->loaded_epoch = load->epoch;
-    return HEARTH_OK;
-}
-
-static enum hearth_status
-load_tables(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
-        HEARTH_TRY(load_table(load, TABLES[i].sql, TABLES[i].apply, ret_fault, err));
-    }
-    return load_hours(load, ret_fault, err);
-}
-
-/* What is new, or everything. */
-static enum hearth_status
-load_new(struct load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    if (load->upto <= load->from) {
-        return HEARTH_OK;
-    }
-    /* Everything may take longer than a query may: a timeout would only make it start again. */
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    /* It may take longer than a query may: a timeout would only make it start again. */
     int64_t timeout_ms = load->pg->timeout_ms;
-    load->pg->timeout_ms = load->from == 0 ? 0 : timeout_ms;
-    load->lacks_series = false;
-    enum hearth_status status = load_tables(load, ret_fault, err);
+    load->pg->timeout_ms = 0;
+    enum hearth_status status = load_all_rows(load, &arena, ret_fault, err);
     load->pg->timeout_ms = timeout_ms;
+    load->tenant_ids = NULL;
+    load->n_tenant_ids = 0;
+    hearth_arena_release(&arena);
     return status;
+}
+
+/* ---- the refresh ---- */
+
+/* What is new of all tenants. */
+static enum hearth_status
+load_new(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_catalog *catalog = load->catalog;
+    load->lacks_series = false;
+    for (size_t i = 0; i < catalog->n_tenants; i++) {
+        catalog->tenants[i].n_more = 0; /* of a refresh that failed */
+    }
+    HEARTH_TRY(load_table(load, SQL_TENANTS, apply_tenant, ret_fault, err));
+    return hearth_load_tables(load, ret_fault, err);
+}
+
+static enum hearth_status finish(struct hearth_load *load, struct hearth_err *err)
+{
+    struct hearth_catalog *catalog = load->catalog;
+    bool more = catalog->is_partial;
+    for (size_t i = 0; i < catalog->n_tenants && !more; i++) {
+        more = catalog->tenants[i].n_more > 0;
+    }
+    if (more) {
+        HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
+        for (size_t i = 0; i < catalog->n_tenants; i++) {
+            /* A full load has counted them already. */
+            catalog->tenants[i].n_series += load->from > 0 ? catalog->tenants[i].n_more : 0;
+            catalog->tenants[i].n_more = 0;
+        }
+        catalog->is_partial = false;
+        (void)pthread_rwlock_unlock(&catalog->rw);
+    }
+    catalog->version = load->upto;
+    catalog->loaded_epoch = load->epoch;
+    return HEARTH_OK;
 }
 
 static enum hearth_status load_on(void *context,
@@ -338,22 +519,26 @@ static enum hearth_status load_on(void *context,
                                   enum hearth_pg_fault *ret_fault,
                                   struct hearth_err *err)
 {
-    struct load *load = context;
+    struct hearth_load *load = context;
     load->pg = pg;
     load->from = load->catalog->version;
     int64_t newest = atomic_load(&load->catalog->newest);
-    HEARTH_TRY(read_clock(load, ret_fault, err));
+    HEARTH_TRY(hearth_load_clock(load, ret_fault, err));
     hearth_catalog_saw_epoch(load->catalog, load->epoch);
-    if (hearth_catalog_went_back(load->catalog, newest, load->upto) ||
-        atomic_load(&load->catalog->must_load_all) ||
-        (load->from > 0 && load->epoch != load->catalog->loaded_epoch)) {
-        HEARTH_TRY(start_over(load, err));
-    }
+    bool all = hearth_catalog_went_back(load->catalog, newest, load->upto) ||
+               atomic_load(&load->catalog->must_load_all) ||
+               (load->from > 0 && load->epoch != load->catalog->loaded_epoch) ||
+               (load->from == 0 && load->upto > 0);
     hearth_catalog_note(load->catalog, load->upto);
-    HEARTH_TRY(load_new(load, ret_fault, err));
-    if (load->lacks_series && load->from > 0) {
-        HEARTH_TRY(start_over(load, err));
+    if (!all) {
+        HEARTH_TRY(hearth_load_adopt(load, ret_fault, err));
+    }
+    if (!all && load->upto > load->from) {
         HEARTH_TRY(load_new(load, ret_fault, err));
+        all = load->lacks_series;
+    }
+    if (all) {
+        HEARTH_TRY(load_all(load, ret_fault, err));
     }
     return finish(load, err);
 }
@@ -362,14 +547,17 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
                                        struct hearth_cancel *cancel,
                                        struct hearth_err *err)
 {
-    struct load load = {.catalog = catalog, .cancel = cancel};
+    struct hearth_load load = {.catalog = catalog, .cancel = cancel};
     hearth_arena_init(&load.arena, 0);
+    hearth_arena_init(&load.params, 0);
     enum hearth_status status = hearth_store_with_pg(catalog->store, cancel, load_on, &load, err);
     hearth_arena_release(&load.arena);
+    hearth_arena_release(&load.params);
     if (load.changed) {
         hearth_metric_add(HEARTH_M_CATALOG_REFRESH, 1);
-        /* Only this thread changes the indexes, so it may read them without the lock. */
-        count_series(catalog);
+    }
+    if (load.changed || catalog->is_over) {
+        hearth_catalog_shrink(catalog);
     }
     return status;
 }
@@ -379,7 +567,9 @@ hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_
 {
     HEARTH_TRY(hearth_catalog_lock(catalog, NULL, err));
     for (size_t i = 0; i < catalog->n_tenants; i++) {
-        hearth_label_index_trim(catalog->tenants[i].index, hour);
+        if (catalog->tenants[i].index != NULL) {
+            hearth_label_index_trim(catalog->tenants[i].index, hour);
+        }
     }
     (void)pthread_rwlock_unlock(&catalog->rw);
     return HEARTH_OK;

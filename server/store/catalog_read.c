@@ -1,12 +1,12 @@
 /*
- * catalog_read.c -- the label indexes of all tenants: whose refresh counts for whom, locking,
- * tenants.
+ * catalog_read.c -- the label indexes of all tenants: whose refresh counts for whom, locking.
  *
  * A caller must see what was acknowledged before it called. So it may share a refresh with others
  * only if that one started after it arrived: refreshes are numbered, and a caller waits for a
  * number above the last one started when it came. Whoever finds nobody refreshing does it itself,
  * for all who wait.
  */
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
 #include "catalog.h"
@@ -106,97 +106,9 @@ void hearth_catalog_free(struct hearth_catalog *catalog)
     hearth_mem_free(catalog);
 }
 
-/* ---- tenants ---- */
-
-static struct hearth_hash128 key_of_name(struct hearth_str name)
-{
-    return hearth_hash128(name.p, name.n, hearth_hash_process_seed());
-}
-
-static struct hearth_hash128 key_of_id(int32_t tenant_id)
-{
-    return hearth_hash128(&tenant_id, sizeof tenant_id, 0);
-}
-
-void hearth_catalog_forget(struct hearth_catalog *catalog)
-{
-    for (size_t i = 0; i < catalog->n_tenants; i++) {
-        hearth_label_index_free(catalog->tenants[i].index);
-        hearth_mem_freep(&catalog->tenants[i].name.p);
-    }
-    catalog->n_tenants = 0;
-    hearth_idmap_reset(&catalog->by_name);
-    hearth_idmap_reset(&catalog->by_id);
-}
-
-size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenant_id)
-{
-    (void)pthread_rwlock_rdlock(&catalog->rw);
-    const struct hearth_label_index *index = hearth_catalog_index_of(catalog, tenant_id);
-    size_t n = index == NULL ? 0 : hearth_label_index_series(index);
-    (void)pthread_rwlock_unlock(&catalog->rw);
-    return n;
-}
-
-struct hearth_label_index *hearth_catalog_index_of(const struct hearth_catalog *catalog,
-                                                   int32_t tenant_id)
-{
-    uint32_t at = hearth_idmap_find(&catalog->by_id, key_of_id(tenant_id));
-    return at == HEARTH_IDMAP_NONE ? NULL : catalog->tenants[at].index;
-}
-
-enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
-                                             int32_t tenant_id,
-                                             struct hearth_str name,
-                                             struct hearth_err *err)
-{
-    if (hearth_catalog_index_of(catalog, tenant_id) != NULL) {
-        return HEARTH_OK;
-    }
-    size_t n = catalog->n_tenants;
-    struct hearth_catalog_tenant tenant = {
-        .tenant_id = tenant_id,
-        .name = {hearth_mem_strndup(name.p, name.n), name.n},
-        .index = hearth_label_index_new(),
-    };
-    bool inserted = false;
-    bool ok = tenant.name.p != NULL && tenant.index != NULL && n < UINT32_MAX - 1 &&
-              hearth_mem_grow(&catalog->tenants, &catalog->cap_tenants, n + 1,
-                              sizeof catalog->tenants[0]);
-    if (ok) {
-        catalog->tenants[n] = tenant;
-        ok = hearth_idmap_intern(&catalog->by_name, key_of_name(name), (uint32_t)n, &inserted) !=
-                 HEARTH_IDMAP_NONE &&
-             hearth_idmap_intern(&catalog->by_id, key_of_id(tenant_id), (uint32_t)n, &inserted) !=
-                 HEARTH_IDMAP_NONE;
-    }
-    if (!ok) {
-        hearth_label_index_free(tenant.index);
-        hearth_mem_freep(&tenant.name.p);
-        /* One map may know what the other does not: start over. */
-        hearth_catalog_forget(catalog);
-        catalog->is_partial = true;
-        atomic_store(&catalog->must_load_all, true);
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
-    }
-    catalog->n_tenants++;
-    return HEARTH_OK;
-}
-
-static const struct hearth_label_index *index_of_name(const struct hearth_catalog *catalog,
-                                                      struct hearth_str name)
-{
-    uint32_t at = hearth_idmap_find(&catalog->by_name, key_of_name(name));
-    if (at == HEARTH_IDMAP_NONE || at >= catalog->n_tenants ||
-        !hearth_str_eq(catalog->tenants[at].name, name)) {
-        return catalog->nothing;
-    }
-    return catalog->tenants[at].index;
-}
-
 /* ---- locks with patience ---- */
 
-static struct timespec step_from_now(clockid_t clock)
+struct timespec hearth_catalog_wait_step(clockid_t clock)
 {
     struct timespec ts;
     (void)clock_gettime(clock, &ts);
@@ -214,7 +126,7 @@ static enum hearth_status lock_rw(struct hearth_catalog *catalog,
                                   struct hearth_err *err)
 {
     for (;;) {
-        struct timespec until = step_from_now(CLOCK_REALTIME);
+        struct timespec until = hearth_catalog_wait_step(CLOCK_REALTIME);
         int rc = lock(&catalog->rw, &until);
         if (rc == 0) {
             return HEARTH_OK;
@@ -274,7 +186,7 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
         } else if (!catalog->refreshing) {
             status = lead_refresh(catalog, cancel, err);
         } else {
-            struct timespec until = step_from_now(CLOCK_MONOTONIC);
+            struct timespec until = hearth_catalog_wait_step(CLOCK_MONOTONIC);
             (void)pthread_cond_timedwait(&catalog->refreshed, &catalog->refresh, &until);
             status = hearth_cancel_check(cancel, err);
         }
@@ -296,11 +208,21 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store,
     for (;;) {
         HEARTH_TRY(hearth_catalog_refresh(catalog, cancel, err));
         HEARTH_TRY(lock_rw(catalog, pthread_rwlock_timedrdlock, cancel, err));
-        if (!catalog->is_partial) {
-            *ret_index = index_of_name(catalog, tenant);
+        struct hearth_catalog_tenant *found = hearth_catalog_tenant_named(catalog, tenant);
+        bool partial = catalog->is_partial; /* then a later refresh loads everything anew */
+        if (!partial && (found == NULL || found->index != NULL)) {
+            *ret_index = catalog->nothing;
+            if (found != NULL) {
+                atomic_store(&found->asked_mono_ns, hearth_clock_mono_ns());
+                *ret_index = found->index;
+            }
             return HEARTH_OK;
         }
-        (void)pthread_rwlock_unlock(&catalog->rw); /* a later refresh loads everything anew */
+        int32_t tenant_id = found == NULL ? 0 : found->tenant_id;
+        (void)pthread_rwlock_unlock(&catalog->rw);
+        if (!partial) {
+            HEARTH_TRY(hearth_catalog_fetch(catalog, tenant_id, cancel, err));
+        }
     }
 }
 

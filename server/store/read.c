@@ -436,6 +436,8 @@ run(struct hearth_store *store, struct read *read, enum read_kind kind, struct h
     hearth_buf_init(&read->ids, 0);
     hearth_buf_init(&read->val, 0);
     hearth_buf_init(&read->val0, 0);
+    read->arena.budget = read->rows.budget = read->plan->budget;
+    read->ids.budget = read->val.budget = read->val0.budget = read->plan->budget;
     enum hearth_status status =
         hearth_read_statement_make(&read->statement, kind, read->plan, &read->arena, err);
     if (status == HEARTH_OK) {

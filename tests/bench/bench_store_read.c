@@ -296,7 +296,7 @@ static void bench_scan(const char *what, int n_series, uint16_t column, bool tot
     struct hearth_read_state state = {&service, 1, NULL, 0};
     struct hearth_read_leg leg = {HEARTH_SOURCE_PROFILE, T0, T0 + HEARTH_NS_PER_HOUR + 1, hits,
                                   (size_t)n_series};
-    struct hearth_read_plan plan = {&leg, 1, &state};
+    struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
     double best = 1e9, own_ms = 0, pg_ms = pg_cpu_ms();
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start = hearth_clock_mono_ns(), cpu = hearth_clock_thread_cpu_ns();

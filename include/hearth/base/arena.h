@@ -6,6 +6,8 @@
  * the arena stays usable; callers report HEARTH_NO_MEMORY (a hostile profile must not kill the
  * server).
  *
+ * An arena that has a budget takes its chunks from it, too (budget.h).
+ *
  * Threads: not thread-safe.
  */
 #ifndef HEARTH_BASE_ARENA_H
@@ -15,6 +17,7 @@
 #include "hearth/base/str.h"
 
 struct hearth_arena_chunk;
+struct hearth_budget;
 
 struct hearth_arena {
     struct hearth_arena_chunk *chunks; /* newest first */
@@ -22,10 +25,14 @@ struct hearth_arena {
     size_t used_bytes;  /* handed to callers, alignment included */
     size_t limit_bytes; /* 0: none */
     size_t next_chunk_bytes;
-    bool refused; /* an allocation failed since init or reset */
+    bool refused;                 /* an allocation failed since init or reset */
+    bool over_budget;             /* the latest that failed was refused by the budget */
+    struct hearth_budget *budget; /* NULL: none; set after init, before the first allocation */
 };
 
 void hearth_arena_init(struct hearth_arena *arena, size_t limit_bytes);
+/* With the limit and the budget of another, for scratch that dies sooner. */
+void hearth_arena_init_like(struct hearth_arena *arena, const struct hearth_arena *other);
 void hearth_arena_release(struct hearth_arena *arena);
 /* Empty it; keeps the largest chunk for reuse. */
 void hearth_arena_reset(struct hearth_arena *arena);
@@ -44,9 +51,14 @@ char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n);
 struct hearth_str hearth_arena_str(struct hearth_arena *arena, struct hearth_str s);
 char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...) HEARTH_PRINTF(2, 3);
 
+/* Why an allocation was refused, as the message of a NO_MEMORY. */
+void hearth_arena_explain(const struct hearth_arena *arena,
+                          struct hearth_err *err,
+                          const char *file,
+                          uint32_t line);
+
 /* The standard complaint of a caller whose allocation was refused. */
-#define HEARTH_FAIL_ARENA(err, arena)                                                             \
-    HEARTH_FAIL((err), HEARTH_NO_MEMORY, "request needs more than its memory limit of %zu bytes", \
-                (arena)->limit_bytes)
+#define HEARTH_FAIL_ARENA(err, arena) \
+    (hearth_arena_explain((arena), (err), __FILE__, (uint32_t)__LINE__), HEARTH_NO_MEMORY)
 
 #endif

@@ -14,11 +14,15 @@
 #include "hearth/base/status.h"
 #include "hearth/base/str.h"
 
+struct hearth_budget;
+
 struct hearth_buf {
     char *p;
     size_t n, cap;
     size_t limit_bytes; /* 0: none */
     bool failed;
+    struct hearth_budget
+        *budget; /* NULL: none; set after init. What is taken stays counted there */
 };
 
 void hearth_buf_init(struct hearth_buf *buf, size_t limit_bytes);

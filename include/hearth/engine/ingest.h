@@ -39,6 +39,7 @@ struct hearth_ingest_options {
     struct hearth_limits limits;
     /* Labels that name the service, first match wins; NULL-terminated. */
     const char *const *service_labels;
+    struct hearth_budget *budget; /* of decoding; kept; NULL: no limit */
 };
 
 struct hearth_ingest;

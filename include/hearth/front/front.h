@@ -11,6 +11,7 @@
 #ifndef HEARTH_FRONT_FRONT_H
 #define HEARTH_FRONT_FRONT_H
 
+#include "hearth/base/budget.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/query.h"
@@ -32,8 +33,11 @@ struct hearth_front_options {
     unsigned ingest_threads, query_threads; /* 0: as the options say */
     int64_t max_query_memory_bytes;         /* arena of one query; as in limits */
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
-    int64_t memory_quota_bytes;             /* gRPC resource quota; 512 MiB, at least 256 MiB */
-    const char *version;                    /* for buildinfo */
+    int64_t memory_quota_bytes;             /* gRPC resource quota; 256 MiB, the least */
+    /* Kept, borrowed until the front has stopped; NULL: no limit. */
+    struct hearth_budget *query_memory; /* all queries, with answers that are being sent */
+    struct hearth_budget *push_memory;  /* all bodies, and pushes until they wait for a commit */
+    const char *version;                /* for buildinfo */
 };
 
 /* True when the server can do its work; else false and one line why. Called from any thread. */

@@ -41,6 +41,7 @@ struct hearth_stacktree {
     struct hearth_idmap child_ids; /* (parent, name) -> node, of nodes [1, n_mapped) */
     size_t n_mapped;
     struct hearth_arena *arena; /* texts of names, copied */
+    size_t budgeted_bytes;      /* of the arrays and maps, taken from the arena's budget */
     uint64_t seed;
     /*
      * Truncated while it was made: what would be folded stands in it as nodes "other" already, and

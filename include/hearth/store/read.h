@@ -79,6 +79,7 @@ struct hearth_read_plan {
     struct hearth_read_leg *legs;
     size_t n_legs;
     const struct hearth_read_state *state; /* that it was made for */
+    struct hearth_budget *budget;          /* of what reading it unpacks; NULL: none */
 };
 
 /*

@@ -36,10 +36,11 @@ struct hearth_store_options {
     int64_t linger_ns;            /* how long a committer waits for company; 3 ms */
     size_t max_batch_rows;        /* 1000 */
     size_t max_queue_rows;        /* refuse above; 20,000 */
-    size_t max_queue_bytes;       /* refuse above; 256 MiB */
+    size_t max_queue_bytes;       /* refuse above; 64 MiB */
+    size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
     size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
-    size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 512 MiB */
-    size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 256 MiB */
+    size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
+    size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */
     int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */
     const char *read_url;         /* a replica for reads; NULL: none; borrowed during _open */
     int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */

@@ -17,7 +17,7 @@ static void the_defaults_are_the_documented_ones(void **state)
     memset(&limits, 0xff, sizeof limits);
     hearth_limits_init(&limits);
     assert_int_equal(limits.max_profile_bytes, 64 * mib);
-    assert_int_equal(limits.max_request_bytes, 256 * mib);
+    assert_int_equal(limits.max_request_bytes, 64 * mib);
     assert_int_equal(limits.max_samples, 1000000);
     assert_int_equal(limits.max_sample_types, 64);
     assert_int_equal(limits.max_sample_labels, 100);
@@ -35,7 +35,7 @@ static void the_defaults_are_the_documented_ones(void **state)
     assert_int_equal(limits.max_query_lookback_ns, 0);
     assert_int_equal(limits.default_flamegraph_nodes, 8192);
     assert_int_equal(limits.max_flamegraph_nodes, 1048576);
-    assert_int_equal(limits.max_query_memory_bytes, 1024 * mib);
+    assert_int_equal(limits.max_query_memory_bytes, 160 * mib);
     assert_int_equal(limits.max_points, 11000000);
 }
 

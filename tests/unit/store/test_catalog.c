@@ -612,6 +612,7 @@ static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **st
     hearth_store_options_init(&options);
     options.url = url;
     options.max_series = 3;
+    options.builder = false;
     struct hearth_store *store = open_store_with(&options);
     for (int pod = 0; pod < 3; pod++) {
         (void)resolve_one(store, TENANT, 1, pod, T0);

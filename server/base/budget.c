@@ -1,0 +1,116 @@
+/* budget.c -- counting bytes against a shared limit. */
+#include "hearth/base/budget.h"
+
+void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t limit_bytes)
+{
+    hearth_budget_init_part(budget, option, limit_bytes, 0, NULL);
+    budget->is_part = false;
+}
+
+void hearth_budget_init_part(struct hearth_budget *part,
+                             const char *option,
+                             size_t limit_bytes,
+                             size_t free_bytes,
+                             struct hearth_budget *parent)
+{
+    part->option = option;
+    part->limit_bytes = limit_bytes;
+    part->free_bytes = free_bytes;
+    part->parent = parent;
+    part->is_part = true;
+    part->peak_bytes = 0;
+    part->parent_refused = false;
+    atomic_init(&part->used_bytes, 0);
+}
+
+/* What a part that holds n_bytes owes its parent. */
+static size_t owed(const struct hearth_budget *part, size_t n_bytes)
+{
+    return n_bytes > part->free_bytes ? n_bytes - part->free_bytes : 0;
+}
+
+static bool take_shared(struct hearth_budget *budget, size_t n_bytes)
+{
+    size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    size_t limit = budget->limit_bytes == 0 ? SIZE_MAX : budget->limit_bytes;
+    do {
+        if (n_bytes > limit || used > limit - n_bytes) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + n_bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
+{
+    if (budget == NULL || n_bytes == 0) {
+        return true;
+    }
+    if (!take_shared(budget, n_bytes)) {
+        budget->parent_refused = false;
+        return false;
+    }
+    if (!budget->is_part) {
+        return true;
+    }
+    size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    budget->peak_bytes = used > budget->peak_bytes ? used : budget->peak_bytes;
+    if (budget->parent == NULL) {
+        return true;
+    }
+    if (!take_shared(budget->parent, owed(budget, used) - owed(budget, used - n_bytes))) {
+        budget->parent_refused = true;
+        (void)atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
+        return false;
+    }
+    return true;
+}
+
+void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes)
+{
+    if (budget == NULL || n_bytes == 0) {
+        return;
+    }
+    size_t used = atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
+    HEARTH_ASSERT(used >= n_bytes);
+    if (budget->parent != NULL) {
+        hearth_budget_give(budget->parent, owed(budget, used) - owed(budget, used - n_bytes));
+    }
+}
+
+void hearth_budget_settle(struct hearth_budget *part)
+{
+    size_t used = atomic_load_explicit(&part->used_bytes, memory_order_relaxed);
+    size_t not_owed = used - owed(part, used);
+    part->free_bytes = 0;
+    if (part->parent != NULL) {
+        (void)atomic_fetch_add_explicit(&part->parent->used_bytes, not_owed, memory_order_relaxed);
+    }
+}
+
+void hearth_budget_close(struct hearth_budget *part)
+{
+    hearth_budget_give(part, atomic_load_explicit(&part->used_bytes, memory_order_relaxed));
+}
+
+void hearth_budget_explain(const struct hearth_budget *budget,
+                           struct hearth_err *err,
+                           const char *file,
+                           uint32_t line)
+{
+    if (budget->is_part && budget->parent_refused) {
+        hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
+                       "all that runs now needs more than %s (%zu): ask again later, or for less",
+                       budget->parent->option, budget->parent->limit_bytes);
+    } else if (budget->is_part) {
+        hearth_err_set(
+            err, HEARTH_NO_MEMORY, file, line,
+            "the query needs more than %s (%zu): shorten the range or add label matchers",
+            budget->option, budget->limit_bytes);
+    } else {
+        hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
+                       "all that runs now needs more than %s (%zu): ask again later, or for less",
+                       budget->option, budget->limit_bytes);
+    }
+}

@@ -1,0 +1,152 @@
+"""Memory that many share: what does not fit is refused with the option's name, and afterwards all is as before."""
+
+import json
+import socket
+import threading
+import unittest
+
+import prometheus
+import wire
+from pprof import Profile
+from questions import CPU, QUERIER
+from server import PUSH, Cluster, RpcError, Server, eventually, in_threads, now_ms
+
+TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+MERGE = QUERIER + "SelectMergeStacktraces"
+STACKS = 30_000
+
+
+def profile(n_stacks):
+    p = Profile(TYPES)
+    for i in range(n_stacks):
+        p.add(["main", "group%d" % (i % 100), "function%d" % i], [1, 1 + i])
+    return p.encode()
+
+
+def labels(service):
+    return {"__name__": "process_cpu", "service_name": service}
+
+
+def merge(service, max_nodes=1_048_576):
+    selector = '{service_name="%s"}' % service
+    return wire.encode([(1, CPU), (2, selector), (3, now_ms() - 600_000), (4, now_ms() + 1000), (5, max_nodes)])
+
+
+def push_request(data, service):
+    pairs = [(1, [(1, n), (2, v)]) for n, v in labels(service).items()]
+    return wire.encode([(1, pairs + [(2, [(1, data)])])])
+
+
+class Memory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
+    def start(self, *options):
+        server = Server(*options, database_url=self.cluster.url())
+        self.addCleanup(server.stop)
+        return server
+
+    def gauge(self, server, name):
+        return prometheus.value(server.metrics(), name)
+
+    def refused(self, server, method, request, option):
+        with self.assertRaises(RpcError) as caught:
+            server.grpc_bytes(method, request)
+        self.assertIn(option, caught.exception.message)
+        return caught.exception.code
+
+    def test_a_query_that_all_queries_have_no_memory_for_is_refused_by_name_and_small_ones_are_answered(self):
+        server = self.start("--queries-memory-bytes", "1m")
+        server.push(profile(STACKS), labels("large"))
+        server.push(profile(10), labels("small"))
+        code = self.refused(server, MERGE, merge("large"), "queries-memory-bytes")
+        self.assertEqual(code, "resource_exhausted")
+        status, _, body = server.http("POST", "/" + MERGE, merge("large"), {"Content-Type": "application/proto"})
+        self.assertEqual((status, json.loads(body)["code"]), (429, "resource_exhausted"))
+        self.assertTrue(server.grpc_bytes(MERGE, merge("small"))[0])
+        self.assertIn("large", server.label_values("service_name", now_ms() - 600_000, now_ms() + 1000))
+        eventually(lambda: self.gauge(server, "hearth_query_memory_bytes") == 0, what="all memory is given back")
+
+    def test_the_limit_of_one_query_is_named_where_it_is_the_one(self):
+        server = self.start("--max-query-memory-bytes", "1m")
+        server.push(profile(STACKS), labels("large"))
+        self.assertEqual(self.refused(server, MERGE, merge("large"), "max-query-memory-bytes"), "resource_exhausted")
+
+    def test_many_large_queries_at_once_are_answered_or_refused_and_then_each_is_answered(self):
+        server = self.start("--queries-memory-bytes", "24m", "--query-threads", "12", "--readers", "12")
+        server.push(profile(STACKS), labels("large"))
+        expected = len(server.grpc_bytes(MERGE, merge("large"))[0])
+        counts, lock = {"ok": 0, "refused": 0}, threading.Lock()
+
+        def ask():
+            for _ in range(6):
+                try:
+                    self.assertEqual(len(server.grpc_bytes(MERGE, merge("large"))[0]), expected)
+                    what = "ok"
+                except RpcError as error:
+                    self.assertEqual(error.code, "resource_exhausted")
+                    self.assertIn("queries-memory-bytes", error.message)
+                    what = "refused"
+                with lock:
+                    counts[what] += 1
+
+        in_threads([ask] * 12)
+        self.assertEqual(sum(counts.values()), 72)
+        self.assertGreater(counts["ok"], 0)
+        self.assertGreater(counts["refused"], 0)
+        self.assertEqual(len(server.grpc_bytes(MERGE, merge("large"))[0]), expected)
+        eventually(lambda: self.gauge(server, "hearth_query_memory_bytes") == 0, what="all memory is given back")
+
+    def test_bodies_that_wait_count_together_and_go_when_their_clients_go(self):
+        server = self.start("--push-memory-bytes", "5m")
+        data = b"x" * 2_000_000  # nobody gets to look at it
+        server.push(profile(10), labels("s"))
+        head = "POST /%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/proto\r\nContent-Length: 4800000\r\n\r\n" % PUSH
+        held = socket.create_connection(("127.0.0.1", server.port))
+        self.addCleanup(held.close)
+        held.sendall(head.encode() + b"\0" * 2_200_000)
+        eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") > 3_000_000, what="a body that is held")
+        self.assertEqual(self.refused(server, PUSH, push_request(data, "s"), "push-memory-bytes"), "unavailable")
+        with socket.create_connection(("127.0.0.1", server.port)) as late:
+            late.sendall(head.encode())  # told before it sends its body
+            answer = b"".join(iter(lambda: late.recv(4096), b"")).decode()
+        self.assertTrue(answer.startswith("HTTP/1.1 503 "), answer)
+        self.assertIn("push-memory-bytes", answer)
+        self.assertIn("retry-after: 1", answer.lower())
+        self.assertTrue(server.label_values("service_name", now_ms() - 600_000, now_ms() + 1000), "questions go on")
+        held.close()
+        eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") < 1_000_000, what="its memory is given back")
+        server.push(profile(10), labels("s"))
+
+    def test_a_profile_whose_decoding_does_not_fit_is_refused_by_name(self):
+        server = self.start("--push-memory-bytes", "4m")
+        code = self.refused(server, PUSH, push_request(profile(STACKS), "s"), "push-memory-bytes")
+        self.assertIn(code, ("resource_exhausted", "unavailable"))
+        server.push(profile(10), labels("s"))
+
+    def test_label_indexes_that_do_not_fit_are_loaded_when_their_tenant_asks(self):
+        server = self.start("--multitenancy", "--label-index-bytes", "1")
+        tenants = ["t%d" % i for i in range(4)]
+        for tenant in tenants:
+            server.push(profile(3), labels("of-" + tenant), metadata=[("x-scope-orgid", tenant)])
+
+        def values(tenant):
+            return server.label_values(
+                "service_name", now_ms() - 600_000, now_ms() + 1000, metadata=[("x-scope-orgid", tenant)]
+            )
+
+        loads = self.gauge(server, "hearth_label_index_loads_total")
+        eventually(lambda: values("nobody") == [] and self.gauge(server, "hearth_label_index_tenants") == 0, pause=0.3,
+                   what="nothing is in memory")
+        for tenant in tenants:
+            self.assertEqual(values(tenant), ["of-" + tenant])
+        self.assertGreaterEqual(self.gauge(server, "hearth_label_index_loads_total") - loads, len(tenants))
+
+
+if __name__ == "__main__":
+    unittest.main()
