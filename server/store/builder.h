@@ -34,6 +34,8 @@ struct hearth_builder {
     int64_t next_fold_mono_ns;  /* roll_fold.c: when the next pass over all services begins */
     int32_t fold_after;         /* and the last service that this one has done */
     int64_t next_days_mono_ns;  /* compact_days.c: when it looks again */
+    /* roll_write.c: what a roll-up gathers before it writes; 0: 256 MiB of sums, 32 MiB of rows */
+    size_t max_sum_bytes, max_send_bytes;
 };
 
 /* OK, with *ret_more when it should be called again soon. Leaves no transaction open, failing or not. */

@@ -337,7 +337,9 @@ static enum hearth_status add_to_service(struct hearth_roll *roll,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the members of a block");
     }
     roll->n_sum_bytes += sum->sums.n_bytes - before;
-    return roll->n_sum_bytes > SERVICE_SUMS_BYTES ? shed_service_sums(roll, err) : HEARTH_OK;
+    size_t max = roll->builder->max_sum_bytes;
+    max = max > 0 ? max : SERVICE_SUMS_BYTES;
+    return roll->n_sum_bytes > max ? shed_service_sums(roll, err) : HEARTH_OK;
 }
 
 /* Write the sum of a series, and add it to what it is a part of. It is empty afterwards. */
@@ -475,7 +477,8 @@ bool hearth_roll_is_full(const struct hearth_roll *roll)
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         n += roll->blocks[tier].n;
     }
-    return n > SEND_BYTES;
+    size_t max = roll->builder->max_send_bytes;
+    return n > (max > 0 ? max : SEND_BYTES);
 }
 
 static enum hearth_status send(struct hearth_roll *roll,

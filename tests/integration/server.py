@@ -318,9 +318,12 @@ class Cluster:
                 ],
                 stdout=log, stderr=log, cwd="/", start_new_session=True, **self.as_user,
             )
-        eventually(lambda: os.path.exists(os.path.join(self.directory, ".s.PGSQL.5432")) and self._answers(), 60)
+        eventually(self._answers, 60, what="PostgreSQL")
 
     def _answers(self):
+        assert self.process.poll() is None, "PostgreSQL ended with %s" % self.process.returncode
+        if not os.path.exists(os.path.join(self.directory, ".s.PGSQL.5432")):
+            return None
         try:
             return sql(self.url(), "SELECT 1")
         except AssertionError:

@@ -1,0 +1,102 @@
+/* A builder that may keep next to nothing in memory writes more parts, and the same sums. */
+#include "rollup_fixture.h"
+#include "step_fixture.h"
+
+static void expect_right(const struct fixture *fix)
+{
+    long long wrong, all;
+    assert_true(rollup_compare(fix->url, &wrong, &all));
+    assert_true(all > 50);
+    assert_int_equal(wrong, 0);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(ROLLUP_TIERS); i++) {
+        int n;
+        assert_int_equal(rollup_compare_stacks(fix->url, &ROLLUP_TIERS[i], 1000, &n), 0);
+    }
+}
+
+/* The most parts of a whole-service block. */
+static long long most_parts(const struct fixture *fix, const char *table)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT max(n) FROM (SELECT count(*) n FROM hearth_data.%s WHERE series_id < 0"
+                   " GROUP BY service_id, series_id, t0, writer_id) k",
+                   table);
+    return pg_cluster_int(fix->url, sql);
+}
+
+static void fill(struct fixture *fix, struct hearth_store *other)
+{
+    int64_t day_ns = (hearth_day_of(hearth_clock_wall_ns()) - 2) * HEARTH_NS_PER_DAY;
+    push_a_day(fix, day_ns);
+    for (int i = 0; i < 8; i++) { /* a second dictionary */
+        push(other, 1, 1 + i % 4, day_ns + 2 * HOUR + i * 7 * MINUTE_NS);
+    }
+}
+
+static void sums_that_do_not_fit_go_out_as_parts(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_store *other = open_without_builder(fix.url);
+    fill(&fix, other);
+    fix.builder.max_sum_bytes = 1;
+    build(&fix);
+    /* One series at a time, so what a block is in as many parts as series. */
+    assert_int_equal(most_parts(&fix, "roll_10m"), 3);
+    expect_right(&fix);
+    /* Late ones of several series in one fold, likewise. */
+    fill(&fix, other);
+    bool more = true;
+    for (int i = 0; i < 100 && more; i++) {
+        more = false;
+        fix.builder.next_fold_mono_ns = 0;
+        assert_ok(hearth_step_fold(&fix.builder, &more, &err));
+    }
+    assert_int_equal(count(&fix, "profile_late"), 0);
+    expect_right(&fix);
+    close_store(other);
+    close_fixture(&fix);
+}
+
+static void rows_that_do_not_fit_are_sent_in_several_passes(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_store *other = open_without_builder(fix.url);
+    fill(&fix, other);
+    fix.builder.max_send_bytes = 1;
+    build(&fix);
+    assert_int_equal(most_parts(&fix, "roll_10m"), 1);
+    expect_right(&fix);
+    close_store(other);
+    close_fixture(&fix);
+}
+
+static void both_together(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_store *other = open_without_builder(fix.url);
+    fill(&fix, other);
+    fix.builder.max_sum_bytes = 20000;
+    fix.builder.max_send_bytes = 1;
+    build(&fix);
+    assert_true(most_parts(&fix, "roll_10m") > 1);
+    expect_right(&fix);
+    close_store(other);
+    close_fixture(&fix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_that_do_not_fit_go_out_as_parts),
+        cmocka_unit_test(rows_that_do_not_fit_are_sent_in_several_passes),
+        cmocka_unit_test(both_together),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
