@@ -6,6 +6,7 @@
  * as their node's total reaches the bound, and gets one leaf-side location "other" instead of the
  * rest.
  */
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 #include "hearth/format/pprof.h"
 #include "hearth/format/profile_builder.h"
@@ -359,9 +360,12 @@ static enum hearth_status finish_profile(struct pprof_merge *m,
                      : hearth_str_eq_c(type->name, "memory")    ? 524288
                                                                 : 1;
     hearth_pprof_encode(&profile, out);
-    return hearth_buf_failed(out)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the pprof message")
-               : HEARTH_OK;
+    if (!hearth_buf_failed(out)) {
+        return HEARTH_OK;
+    }
+    return out->budget != NULL
+               ? HEARTH_FAIL_BUDGET(err, out->budget)
+               : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the pprof message");
 }
 
 static enum hearth_status merge_sums(struct pprof_merge *m,
