@@ -59,7 +59,7 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .http_idle_timeout_ns = 120 * HEARTH_NS_PER_SEC,
         .grpc_keepalive_ns = 60 * HEARTH_NS_PER_SEC,
         .default_deadline_ns = 60 * HEARTH_NS_PER_SEC,
-        .max_query_memory_bytes = 160 * 1024 * 1024,
+        .max_query_memory_bytes = 384 * 1024 * 1024,
         .max_queued_requests = 4096,
         .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",

@@ -35,7 +35,7 @@ static void the_defaults_are_the_documented_ones(void **state)
     assert_int_equal(limits.max_query_lookback_ns, 0);
     assert_int_equal(limits.default_flamegraph_nodes, 8192);
     assert_int_equal(limits.max_flamegraph_nodes, 1048576);
-    assert_int_equal(limits.max_query_memory_bytes, 160 * mib);
+    assert_int_equal(limits.max_query_memory_bytes, 384 * mib);
     assert_int_equal(limits.max_points, 11000000);
 }
 
