@@ -298,7 +298,7 @@ static void enter_hour(struct stream *stream, int64_t ts_ns)
     for (uint32_t i = 0; i < stream->n_pods; i++) {
         char *pod = array(&scratch, 1, 128);
         struct hearth_label *labels = array(&scratch, 2, sizeof labels[0]);
-        (void)snprintf(pod, 128, "%s-%s-%05u", stream->service, stream->name_space, i);
+        (void)snprintf(pod, 128, "%.48s-%.60s-%05u", stream->service, stream->name_space, i);
         labels[0] =
             (struct hearth_label){HEARTH_STR("namespace"), hearth_str_c(stream->name_space)};
         labels[1] = (struct hearth_label){HEARTH_STR("pod"), hearth_str_c(pod)};
