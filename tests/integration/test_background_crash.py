@@ -1,7 +1,7 @@
 """kill -9 while background work is busy: what was acknowledged is there exactly once, by every way to read it.
 
 Profiles of the last two days come all the time, most of them late, and rebuilds are asked for, while hearthd, PostgreSQL's
-postmaster and its backends are killed in turn: HEARTH_BACKGROUND_CRASH_CYCLES times (5) with a database of its own, and
+postmaster and its backends are killed in turn: HEARTH_BACKGROUND_CRASH_CYCLES times (4) with a database of its own, and
 as often with the embedded one. Each profile has a stack of its own.
 """
 
@@ -21,7 +21,7 @@ from pprof import Decoded, Profile
 from questions import CPU
 from server import Cluster, RpcError, Server, eventually, note, now_ms
 
-CYCLES = int(os.environ.get("HEARTH_BACKGROUND_CRASH_CYCLES", "5"))
+CYCLES = int(os.environ.get("HEARTH_BACKGROUND_CRASH_CYCLES", "4"))
 SEED = int(os.environ.get("HEARTH_CRASH_SEED", time.time_ns() % 1_000_000))
 BUSY = ["--builder-interval", "100ms", "--rollup-grace", "0", "--compact-after", "0", "--commit-linger", "2ms"]
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
