@@ -44,20 +44,34 @@ void hearth_block_sums_release(struct hearth_block_sums *sums)
     hearth_mem_free(sums->acc);
     hearth_mem_free(sums->factors);
     hearth_mem_free(sums->totals);
+    hearth_mem_free(sums->listed);
     *sums = (struct hearth_block_sums){0};
+}
+
+/* Zeros where the list says that there may be something else; everywhere without a list. */
+static void clear_column(const struct hearth_block_sums *sums, int64_t *acc)
+{
+    if (!sums->is_listed) {
+        memset(acc, 0, sums->bound * sizeof acc[0]);
+        return;
+    }
+    for (uint32_t i = 0; i < sums->n_listed; i++) {
+        acc[sums->listed[i]] = 0;
+    }
 }
 
 void hearth_block_sums_reset(struct hearth_block_sums *sums)
 {
     for (uint32_t k = 0; k < sums->n_types; k++) {
         if (sums->acc[k] != NULL) {
-            memset(sums->acc[k], 0, sums->bound * sizeof sums->acc[k][0]);
+            clear_column(sums, sums->acc[k]);
         }
         sums->factors[k] = k == 0 ? FACTOR_NONE : FACTOR_ANY;
         sums->totals[k] = 0;
     }
     sums->bound = 0;
     sums->n_profiles = 0;
+    sums->is_listed = false;
 }
 
 /* ---- memory ---- */
@@ -198,6 +212,7 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
     if (!hearth_columns_id_bound(ids, &bound)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample columns are damaged: the highest stack id");
     }
+    sums->is_listed = false;
     HEARTH_TRY(add_totals(sums, totals, n_profiles, err));
     if (sums->n_types == 0) {
         return HEARTH_OK;
@@ -217,25 +232,21 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
     return HEARTH_OK;
 }
 
-/* acc[i] += other[i] * factor, values of `other` being >= 0. */
+/* acc[i] += from[i] * factor for the ids of `other`; values of `from` are >= 0. */
 static enum hearth_status add_column(int64_t *acc,
-                                     const int64_t *other,
-                                     uint32_t n,
+                                     const struct hearth_block_sums *other,
+                                     const int64_t *from,
                                      int64_t factor,
                                      uint32_t k,
                                      struct hearth_err *err)
 {
     bool overflow = false;
-    if (factor == 1) {
-        for (uint32_t i = 0; i < n; i++) {
-            overflow |= __builtin_add_overflow(acc[i], other[i], &acc[i]);
-        }
-    } else {
-        for (uint32_t i = 0; i < n; i++) {
-            int64_t product;
-            overflow |= __builtin_mul_overflow(other[i], factor, &product);
-            overflow |= __builtin_add_overflow(acc[i], product, &acc[i]);
-        }
+    uint32_t n = other->is_listed ? other->n_listed : other->bound;
+    for (uint32_t at = 0; at < n; at++) {
+        uint32_t i = other->is_listed ? other->listed[at] : at;
+        int64_t product;
+        overflow |= __builtin_mul_overflow(from[i], factor, &product);
+        overflow |= __builtin_add_overflow(acc[i], product, &acc[i]);
     }
     return overflow ? fail_overflow(k, err) : HEARTH_OK;
 }
@@ -248,6 +259,7 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sums of %u and of %u columns do not add up",
                            (unsigned)sums->n_types, (unsigned)other->n_types);
     }
+    sums->is_listed = false;
     HEARTH_TRY(add_totals(sums, other->totals, other->n_profiles, err));
     if (sums->n_types == 0) {
         return HEARTH_OK;
@@ -265,39 +277,77 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
             HEARTH_TRY(give_own_sums(sums, k, err));
         }
         const int64_t *from = factor >= 0 ? other->acc[0] : other->acc[k];
-        HEARTH_TRY(add_column(sums->acc[k], from, other->bound, factor >= 0 ? factor : 1, k, err));
+        HEARTH_TRY(add_column(sums->acc[k], other, from, factor >= 0 ? factor : 1, k, err));
     }
     return HEARTH_OK;
 }
 
-/* ---- encoding ---- */
+/* ---- which stacks ---- */
+
+#define CHUNK 256u
+
+/* Of n stacks, whether any column that has sums of its own is not 0: an array that says so. */
+static const int64_t *
+any_values(const struct hearth_block_sums *sums, uint32_t from, uint32_t n, int64_t mixed[CHUNK])
+{
+    const int64_t *any = sums->acc[0] + from;
+    for (uint32_t k = 1; k < sums->n_types; k++) {
+        if (sums->factors[k] != FACTOR_NONE) {
+            continue;
+        }
+        const int64_t *acc = sums->acc[k] + from;
+        for (uint32_t i = 0; i < n; i++) {
+            mixed[i] = any[i] | acc[i];
+        }
+        any = mixed;
+    }
+    return any;
+}
 
 static uint32_t count_stacks(const struct hearth_block_sums *sums)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < sums->bound; i++) {
-        int64_t any = 0;
-        for (uint32_t k = 0; k < sums->n_types; k++) {
-            any |= sums->factors[k] == FACTOR_NONE ? sums->acc[k][i] : 0;
+    uint32_t count = 0;
+    int64_t mixed[CHUNK];
+    for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
+        uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
+        const int64_t *any = any_values(sums, from, n, mixed);
+        for (uint32_t i = 0; i < n; i++) {
+            count += any[i] != 0;
         }
-        n += any != 0;
     }
-    return n;
+    return count;
 }
 
-static void gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
+/* The stacks that are not 0; ids has room for one more than there are, so that nothing branches. */
+static uint32_t gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < sums->bound; i++) {
-        int64_t any = 0;
-        for (uint32_t k = 0; k < sums->n_types; k++) {
-            any |= sums->factors[k] == FACTOR_NONE ? sums->acc[k][i] : 0;
-        }
-        if (any != 0) {
-            ids[n++] = i;
+    uint32_t count = 0;
+    int64_t mixed[CHUNK];
+    for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
+        uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
+        const int64_t *any = any_values(sums, from, n, mixed);
+        for (uint32_t i = 0; i < n; i++) {
+            ids[count] = from + i;
+            count += any[i] != 0;
         }
     }
+    return count;
 }
+
+void hearth_block_sums_list(struct hearth_block_sums *sums)
+{
+    size_t n = (size_t)sums->bound + 1, had = sums->cap_listed;
+    size_t room = sums->limit_bytes == 0 ? SIZE_MAX : sums->limit_bytes - sums->n_bytes;
+    bool fits = n <= had || n <= room / sizeof sums->listed[0] / 2; /* it may double */
+    sums->is_listed = sums->n_types > 0 && fits &&
+                      hearth_mem_grow(&sums->listed, &sums->cap_listed, n, sizeof sums->listed[0]);
+    sums->n_bytes += (sums->cap_listed - had) * sizeof sums->listed[0];
+    if (sums->is_listed) {
+        sums->n_listed = gather_ids(sums, sums->listed);
+    }
+}
+
+/* ---- encoding ---- */
 
 static enum hearth_status gather_values(const struct hearth_block_sums *sums,
                                         const uint32_t *ids,
@@ -322,24 +372,83 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums,
     return HEARTH_OK;
 }
 
+/* All columns are multiples of column 0: only that is gathered and encoded. */
+static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
+                                           const uint32_t *ids,
+                                           uint32_t n,
+                                           struct hearth_arena *arena,
+                                           struct hearth_columns *ret,
+                                           struct hearth_err *err)
+{
+    struct hearth_columns one;
+    int64_t *values = hearth_arena_array(arena, n, sizeof *values);
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        values[i] = sums->acc[0][ids[i]];
+    }
+    HEARTH_TRY(hearth_columns_encode(ids, values, n, 1, arena, &one, err));
+    *ret = (struct hearth_columns){.n = n, .n_types = sums->n_types, .ids = one.ids};
+    ret->vals = hearth_arena_array(arena, sums->n_types, sizeof ret->vals[0]);
+    ret->totals = hearth_arena_array(arena, sums->n_types, sizeof ret->totals[0]);
+    if (ret->vals == NULL || ret->totals == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    ret->vals[0] = one.vals[0];
+    for (uint32_t k = 1; k < sums->n_types; k++) {
+        int64_t factor = n == 0 || sums->factors[k] == FACTOR_ANY ? 0 : sums->factors[k];
+        if (__builtin_mul_overflow(one.totals[0], factor, &ret->totals[k])) {
+            return fail_overflow(k, err);
+        }
+        ret->vals[k] = hearth_columns_multiple((uint64_t)factor, arena);
+        if (ret->vals[k].p == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status encode_all(const struct hearth_block_sums *sums,
+                                     const uint32_t *ids,
+                                     uint32_t n,
+                                     struct hearth_arena *arena,
+                                     struct hearth_columns *ret,
+                                     struct hearth_err *err)
+{
+    size_t n_values;
+    int64_t *values = NULL;
+    if (!__builtin_mul_overflow((size_t)n, (size_t)sums->n_types, &n_values)) {
+        values = hearth_arena_array(arena, n_values, sizeof *values);
+    }
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(gather_values(sums, ids, n, values, err));
+    return hearth_columns_encode(ids, values, n, sums->n_types, arena, ret, err);
+}
+
 enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
                                             struct hearth_arena *arena,
                                             struct hearth_columns *ret,
                                             struct hearth_err *err)
 {
-    uint32_t n = count_stacks(sums);
-    size_t n_values;
-    uint32_t *ids = hearth_arena_array(arena, n, sizeof *ids);
-    int64_t *values = NULL;
-    if (!__builtin_mul_overflow((size_t)n, (size_t)sums->n_types, &n_values)) {
-        values = hearth_arena_array(arena, n_values, sizeof *values);
+    bool multiples = sums->n_types > 0;
+    for (uint32_t k = 1; k < sums->n_types; k++) {
+        multiples = multiples && sums->factors[k] != FACTOR_NONE;
     }
-    if (ids == NULL || values == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+    const uint32_t *ids = sums->listed;
+    uint32_t n = sums->n_listed;
+    if (!sums->is_listed) {
+        n = sums->n_types > 0 ? count_stacks(sums) : 0;
+        uint32_t *found = hearth_arena_array(arena, (size_t)n + 1, sizeof *found);
+        if (found == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        n = sums->n_types > 0 ? gather_ids(sums, found) : 0;
+        ids = found;
     }
-    gather_ids(sums, ids);
-    HEARTH_TRY(gather_values(sums, ids, n, values, err));
-    HEARTH_TRY(hearth_columns_encode(ids, values, n, sums->n_types, arena, ret, err));
+    HEARTH_TRY((multiples ? encode_multiples : encode_all)(sums, ids, n, arena, ret, err));
     /* As they were stored: a block says what its profiles say. */
     for (uint32_t k = 0; k < sums->n_types; k++) {
         ret->totals[k] = sums->totals[k];

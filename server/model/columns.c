@@ -95,6 +95,16 @@ encode_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, u
     return (size_t)(at - out);
 }
 
+struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *arena)
+{
+    uint8_t *out = hearth_arena_alloc(arena, 11);
+    if (out == NULL) {
+        return (struct hearth_str){NULL, 0};
+    }
+    out[0] = MULTIPLE;
+    return hearth_str_n((const char *)out, 1 + hearth_varint_write(out + 1, factor));
+}
+
 static enum hearth_status encode_column(const int64_t *values,
                                         uint32_t n,
                                         uint32_t k,
@@ -108,19 +118,15 @@ static enum hearth_status encode_column(const int64_t *values,
                            (unsigned)k);
     }
     int64_t factor;
-    bool multiple = k > 0 && factor_of(values, n, ret->n_types, k, &factor);
-    size_t bound = multiple ? 11 : 1 + (size_t)n * hearth_varint_size(bits);
-    uint8_t *out = hearth_arena_alloc(arena, bound);
+    if (k > 0 && factor_of(values, n, ret->n_types, k, &factor)) {
+        ret->vals[k] = hearth_columns_multiple((uint64_t)factor, arena);
+        return ret->vals[k].p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+    }
+    uint8_t *out = hearth_arena_alloc(arena, 1 + (size_t)n * hearth_varint_size(bits));
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    size_t n_bytes;
-    if (multiple) {
-        out[0] = MULTIPLE;
-        n_bytes = 1 + hearth_varint_write(out + 1, (uint64_t)factor);
-    } else {
-        n_bytes = encode_values(values, n, ret->n_types, k, out);
-    }
+    size_t n_bytes = encode_values(values, n, ret->n_types, k, out);
     ret->vals[k] = hearth_str_n((const char *)out, n_bytes);
     return HEARTH_OK;
 }

@@ -348,6 +348,7 @@ static enum hearth_status pass_on(struct hearth_roll *roll,
                                   struct hearth_roll_sum *sum,
                                   struct hearth_err *err)
 {
+    hearth_block_sums_list(&sum->sums);
     HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
     HEARTH_TRY(add_to_service(roll, tier, sum, err));
     enum hearth_tier next = tier + 1;

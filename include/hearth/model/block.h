@@ -24,6 +24,10 @@ struct hearth_block_sums {
     int64_t *totals;  /* [n_types] */
     int64_t n_profiles;
     size_t limit_bytes, n_bytes; /* 0: no limit */
+    uint32_t *listed;            /* [n_listed]: the stacks that are not 0, when is_listed */
+    uint32_t n_listed;
+    size_t cap_listed;
+    bool is_listed;
 };
 
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums,
@@ -47,6 +51,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_add(struct hearth_block_s
 /* Add other sums of the same dictionary and number of types. */
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_add_sums(
     struct hearth_block_sums *sums, const struct hearth_block_sums *other, struct hearth_err *err);
+
+/*
+ * Note which stacks are not 0, until something is added: encoding these sums, adding them to others and
+ * resetting them then touch no other stack. Worth it where several of that follow. When memory is
+ * short nothing is noted, and everything goes on as without.
+ */
+void hearth_block_sums_list(struct hearth_block_sums *sums);
 
 /* As columns, in arena: the stacks that are not 0 in every column, ascending. */
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,

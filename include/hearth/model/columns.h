@@ -45,6 +45,9 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids,
                                          struct hearth_columns *ret,
                                          struct hearth_err *err);
 
+/* A value column that is `factor` times column 0, in arena; p is NULL when memory was refused. */
+struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *arena);
+
 /*
  * Add column k of a stored profile to acc[stack id]. `val` is vals[k]; `val0` is vals[0] and is
  * read only when val is not column 0 and is stored as a multiple of it

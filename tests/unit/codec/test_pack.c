@@ -1,4 +1,4 @@
-/* test_pack.c -- packed bytes come back as they were, in the shorter form, and damage is named. */
+/* test_pack.c -- packed bytes come back as they were, as a frame where that saves much, and damage is named. */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
@@ -76,10 +76,11 @@ static void what_is_packed_comes_back_at_every_size(void **state)
     }
 }
 
-static void noise_stays_plain_and_the_rest_is_a_frame(void **state)
+static void what_saves_too_little_stays_plain_and_the_rest_is_a_frame(void **state)
 {
     (void)state;
     struct hearth_buf plain = noise(1000, 8), dense = noise(1000, 2), out, scratch;
+    struct hearth_buf little = noise(1000, 6); /* a quarter can be saved */
     hearth_buf_init(&out, 0);
     hearth_buf_init(&scratch, 0);
     struct hearth_str view;
@@ -93,6 +94,10 @@ static void noise_stays_plain_and_the_rest_is_a_frame(void **state)
     assert_int_equal(hearth_pack(g_packer, hearth_buf_view(&dense), &out, &g_err), HEARTH_OK);
     assert_int_equal(out.p[0], 1);
     assert_true(out.n < 600);
+    hearth_buf_reset(&out);
+    assert_int_equal(hearth_pack(g_packer, hearth_buf_view(&little), &out, &g_err), HEARTH_OK);
+    assert_int_equal(out.n, 1001);
+    hearth_buf_release(&little);
     hearth_buf_release(&plain);
     hearth_buf_release(&dense);
     hearth_buf_release(&out);
@@ -157,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_packed_comes_back_at_every_size),
-        cmocka_unit_test(noise_stays_plain_and_the_rest_is_a_frame),
+        cmocka_unit_test(what_saves_too_little_stays_plain_and_the_rest_is_a_frame),
         cmocka_unit_test(a_frame_that_claims_too_much_is_refused_before_memory_is_asked_for),
         cmocka_unit_test(damage_is_named_wherever_it_is),
         cmocka_unit_test(refused_memory_leaves_the_buffer_as_it_was),

@@ -117,7 +117,7 @@ static void sums_of_random_profiles_are_those_of_a_table(void **state)
         uint32_t n_types = 1 + synth_below(&rng, MOST_TYPES);
         struct hearth_block_sums sums;
         assert_int_equal(hearth_block_sums_init(&sums, n_types, 0, &g_err), HEARTH_OK);
-        for (int again = 0; again < 2; again++) { /* the second time after a reset */
+        for (int again = 0; again < 3; again++) { /* later times after a reset */
             memset(&naive, 0, sizeof naive);
             uint32_t n_profiles = synth_below(&rng, 12);
             for (uint32_t p = 0; p < n_profiles; p++) {
@@ -126,6 +126,11 @@ static void sums_of_random_profiles_are_those_of_a_table(void **state)
                 assert_int_equal(add(&sums, &c), HEARTH_OK);
             }
             assert_sums(&sums, &naive, n_types);
+            if (synth_below(&rng, 2) == 0) {
+                hearth_block_sums_list(&sums);
+                assert_true(sums.is_listed);
+                assert_sums(&sums, &naive, n_types);
+            }
             hearth_block_sums_reset(&sums);
             hearth_arena_reset(&arena);
         }
@@ -155,6 +160,9 @@ static void sums_of_sums_and_of_blocks_are_sums_of_their_profiles(void **state)
             for (uint32_t p = 0; p < n_profiles; p++) {
                 struct hearth_columns c = draw_profile(&rng, n_types, period, &arena, &naive);
                 assert_int_equal(add(&part, &c), HEARTH_OK);
+                if (synth_below(&rng, 3) == 0) {
+                    hearth_block_sums_list(&part); /* does not hold for what comes after it */
+                }
             }
             struct hearth_columns block;
             assert_int_equal(hearth_block_sums_add_sums(&by_sums, &part, &g_err), HEARTH_OK);
@@ -289,6 +297,9 @@ static void memory_stays_within_its_limit(void **state)
     struct hearth_columns own = single(&arena, 3, 2, 8), far = single(&arena, 4000000000u, 1, 1);
     assert_int_equal(hearth_block_sums_init(&sums, 2, 1500 * 8, &g_err), HEARTH_OK);
     assert_int_equal(add(&sums, &low), HEARTH_OK);
+    assert_true(sums.n_bytes <= sums.limit_bytes);
+    hearth_block_sums_list(&sums);
+    assert_false(sums.is_listed); /* no room for a list, which is no failure */
     assert_true(sums.n_bytes <= sums.limit_bytes);
     assert_int_equal(add(&sums, &high), HEARTH_RESOURCE_EXHAUSTED);
     hearth_block_sums_reset(&sums);
