@@ -62,21 +62,22 @@ static inline void wait_until_ready(struct hearth_store *store)
     }
 }
 
+/* Without background work: what tests write lies far back, and would be rolled up and removed. */
 static inline struct hearth_store *open_store_with(const struct hearth_store_options *options)
 {
+    struct hearth_store_options idle = *options;
+    idle.builder = false;
     struct hearth_store *store = NULL;
-    assert_ok(hearth_store_open(options, &store, &err));
+    assert_ok(hearth_store_open(&idle, &store, &err));
     wait_until_ready(store);
     return store;
 }
 
-/* Without background work: what tests write lies far back, and would be rolled up and removed. */
 static inline struct hearth_store *open_store(const char *url)
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.url = url;
-    options.builder = false;
     return open_store_with(&options);
 }
 
