@@ -225,33 +225,27 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
 
 /* ---- what is to be built ---- */
 
+#define SQL_BUILT_DAY  HEARTH_SQL_DAY("r.built_to")
+#define SQL_BUILT_HOUR HEARTH_SQL_HOUR("r.built_to")
+#define SQL_MARK_DAY   HEARTH_SQL_DAY("r.watermark")
+#define SQL_LAST_HOUR  HEARTH_SQL_HOUR("r.watermark - 1")
+
 /* Services without profiles in what was closed: most of them, most of the time. A day that they leave
  * with something in it has to be summed first. */
 static enum hearth_status skip_idle(struct hearth_builder *builder, struct hearth_err *err)
 {
     char sql[1024];
-    (void)snprintf(
-        sql, sizeof sql,
-        "UPDATE hearth_data.roll_state r SET built_to = watermark, generation ="
-        " generation + 1 WHERE built_to < watermark AND watermark <= %" PRId64
-        " AND NOT EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
-        " r.service_id AND h.hour >= CASE WHEN " HEARTH_SQL_DAY("r.built_to") " < " HEARTH_SQL_DAY(
-            "r.watermark") " THEN (" HEARTH_SQL_DAY("r.built_to") " * 24)::int4 "
-                                                                  "ELSE " HEARTH_SQL_HOUR(
-                                                                      "r.built_"
-                                                                      "to") " E"
-                                                                            "ND"
-                                                                            " A"
-                                                                            "ND"
-                                                                            " h"
-                                                                            ".h"
-                                                                            "ou"
-                                                                            "r "
-                                                                            "<="
-                                                                            " " HEARTH_SQL_HOUR(
-                                                                                "r.watermark "
-                                                                                "- 1") ")",
-        builder->close->safe_ns);
+    /* Idle: no hour from built_to on; from the beginning of its day on, when the day ends before
+     * the watermark. */
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state r SET built_to = watermark,"
+                   " generation = generation + 1"
+                   " WHERE built_to < watermark AND watermark <= %" PRId64
+                   " AND NOT EXISTS (SELECT FROM hearth_data.series_hour h"
+                   " WHERE h.service_id = r.service_id AND h.hour <= " SQL_LAST_HOUR
+                   " AND h.hour >= CASE WHEN " SQL_BUILT_DAY " < " SQL_MARK_DAY
+                   " THEN (" SQL_BUILT_DAY " * 24)::int4 ELSE " SQL_BUILT_HOUR " END)",
+                   builder->close->safe_ns);
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = exec(builder, sql, err);
     if (status == HEARTH_OK) {
@@ -268,15 +262,13 @@ static enum hearth_status list_due(struct hearth_builder *builder,
                                    struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        &builder->pg,
-        "SELECT service_id, built_to, watermark, compacted_to, hour FROM (SELECT r.*, (SELECT"
-        " min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id = r.service_id AND h.hour"
-        " BETWEEN " HEARTH_SQL_HOUR("r.built_to") " AND " HEARTH_SQL_HOUR(
-            "r.watermark - 1") ") AS hour FROM"
-                               " hearth_data.roll_state r WHERE built_to < watermark) due ORDER BY"
-                               " greatest(built_to, hour * 3600000000000), service_id",
-        NULL, NULL, &result, NULL, err));
+    static const char sql[] =
+        "SELECT service_id, built_to, watermark, compacted_to, hour FROM (SELECT r.*,"
+        " (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id = r.service_id"
+        " AND h.hour BETWEEN " SQL_BUILT_HOUR " AND " SQL_LAST_HOUR ") AS hour"
+        " FROM hearth_data.roll_state r WHERE built_to < watermark) due"
+        " ORDER BY greatest(built_to, hour * 3600000000000), service_id";
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     int n = PQntuples(result);
     struct due *dues = hearth_mem_calloc((size_t)n + 1, sizeof *dues);
     for (int i = 0; dues != NULL && i < n; i++) {
