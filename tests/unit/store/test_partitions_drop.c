@@ -215,7 +215,8 @@ static void check_probe(struct prober *prober, const char *what)
                   (double)prober->worst_ns / 1e6);
     assert_true(prober->n > 50);
     assert_int_equal(prober->n_failed, 0);
-    assert_true(prober->worst_ns < 100 * HEARTH_NS_PER_MS);
+    /* Who waited for the reader waited for seconds; a busy machine alone takes a tenth of one. */
+    assert_true(prober->worst_ns < 2 * HEARTH_NS_PER_SEC);
 }
 
 static void drop_behind_reader(const char *from)
