@@ -77,6 +77,21 @@ static void new_leaves_are_read_by_their_index_and_other_days_not_at_all(void **
     assert_string_equal(text, "0 t,0 f");
 }
 
+/* A vacuum leaves out what some transaction that runs at the moment might not see yet. */
+static void vacuum_until_all_is_visible(const char *url)
+{
+    static const char left[] = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relpages > 0"
+                               " AND relname LIKE 'profile_2%' AND relallvisible < relpages";
+    for (int i = 0; i < 100; i++) {
+        pg_cluster_run(url, "VACUUM");
+        if (pg_cluster_int(url, left) == 0) {
+            return;
+        }
+        (void)usleep(100000);
+    }
+    fail_msg("rows stay invisible to somebody");
+}
+
 static void totals_are_read_without_the_heap(void **state)
 {
     (void)state;
@@ -84,7 +99,7 @@ static void totals_are_read_without_the_heap(void **state)
     pg_cluster_database(&g_cluster, url);
     struct hearth_store *store = open_store(url);
     fill_many(store, url);
-    pg_cluster_run(url, "VACUUM");
+    vacuum_until_all_is_visible(url);
     pg_cluster_run(url, "SELECT pg_stat_reset()");
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 0);
