@@ -40,7 +40,9 @@ enum hearth_time_token hearth_time_lex(struct hearth_time_lexer *lexer)
         d+ "h"      { return HEARTH_TIME_PART_H; }
         d+ "d"      { return HEARTH_TIME_PART_D; }
         d+ "w"      { return HEARTH_TIME_PART_W; }
+        d+ "min"    { return HEARTH_TIME_PART_MIN; }
         d+ "M"      { return HEARTH_TIME_PART_MONTH; }
+        d+ "mon"    { return HEARTH_TIME_PART_MONTH; }
         d+ "y"      { return HEARTH_TIME_PART_Y; }
         *           { return HEARTH_TIME_OTHER; }
         $           { return HEARTH_TIME_END; }

@@ -113,36 +113,28 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
 }
 
 enum hearth_status cli_ask_profile(struct cli *cli,
-                                   const char *type,
-                                   const char *selector,
+                                   Hearth__V1__Selection *selection,
                                    struct hearth_str *ret_wire,
                                    struct hearth_profile *ret_profile)
 {
-    Querier__V1__SelectMergeProfileRequest request;
-    querier__v1__select_merge_profile_request__init(&request);
-    request.profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
-    request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
-    if (request.profile_typeid == NULL || request.label_selector == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    request.start = cli->from_ms;
-    request.end = cli->to_ms;
-    if (cli->max_nodes > 0) {
-        request.max_nodes_presence_case =
-            QUERIER__V1__SELECT_MERGE_PROFILE_REQUEST__MAX_NODES_PRESENCE_MAX_NODES;
-        request.max_nodes = cli->max_nodes;
-    }
-    Google__V1__Profile *answer;
-    HEARTH_TRY(cli_call(cli, QUERIER "SelectMergeProfile", &request,
-                        &google__v1__profile__descriptor, &answer));
+    Hearth__V1__MergeRequest request;
+    Hearth__V1__MergeResponse *answer;
+    hearth__v1__merge_request__init(&request);
+    request.selection = selection;
+    request.format = QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
+    request.max_nodes = cli->max_nodes;
+    HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
+                        &hearth__v1__merge_response__descriptor, &answer));
+    cli_say_aggregation(selection, answer->aggregation);
     *ret_profile = (struct hearth_profile){0};
-    if (answer->n_sample == 0) {
+    const Google__V1__Profile *profile = answer->pprof == NULL ? NULL : answer->pprof->profile;
+    if (profile == NULL || profile->n_sample == 0) {
         *ret_wire = (struct hearth_str){0};
         return HEARTH_OK;
     }
     struct hearth_buf wire;
     hearth_buf_init(&wire, 0);
-    hearth_pb_pack(&answer->base, &wire);
+    hearth_pb_pack(&profile->base, &wire);
     *ret_wire = hearth_arena_str(&cli->arena, hearth_buf_view(&wire));
     hearth_buf_release(&wire);
     if (ret_wire->p == NULL) {

@@ -2,7 +2,7 @@
  * cli.h -- what the commands of `hearth` share: options, the connection, output.
  *
  * main.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
- * --help; cmd_*.c are the commands; text.c formats values; ask.c makes the calls that several
+ * --help; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests; ask.c makes the calls that several
  * commands need; sizing.c is the arithmetic of `admin sizing`.
  */
 #ifndef HEARTH_CLIENTS_CLI_H
@@ -13,6 +13,7 @@
 #include "hearth/client.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
 #include "sizing.h"
@@ -36,6 +37,12 @@ enum cli_output {
 #define CLI_MAX_ARGS   1024
 #define CLI_MAX_LABELS 64
 
+/* Values of an option that may be repeated. */
+struct cli_texts {
+    const char *v[CLI_MAX_LABELS];
+    size_t n;
+};
+
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
@@ -58,6 +65,10 @@ struct cli {
     bool all, yes, dry_run; /* admin */
     const char *reason;
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
+    /* of questions of hearth.v1, and what of them querier.v1 has, too */
+    struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
+    const char *aggregation, *by_kind, *search, *sort, *base_from, *base_to, *id;
+    int64_t offset;
     /* the rest */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -67,10 +78,12 @@ struct cli {
 
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
+cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
+    cli_heatmap, cli_rules;
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
     cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
-    cli_admin_retention, cli_admin_sizing;
+    cli_admin_retention, cli_admin_limits, cli_admin_sizing;
 
 /* ---- main.c ---- */
 
@@ -107,10 +120,9 @@ cli_selector(struct cli *cli, size_t arg, const char **ret_selector);
  * which it took. */
 HEARTH_MUST_CHECK enum hearth_status
 cli_profile_type(struct cli *cli, const char *selector, const char **ret_type);
-/* SelectMergeProfile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
+/* The merged profile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
 HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
-                                                     const char *type,
-                                                     const char *selector,
+                                                     Hearth__V1__Selection *selection,
                                                      struct hearth_str *ret_wire,
                                                      struct hearth_profile *ret_profile);
 HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli,
@@ -129,6 +141,19 @@ cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_
 /* A text of the client for a field of a request: protobuf-c wants them writable. */
 char *cli_field(struct cli *cli, const char *text);
 
+/* ---- filters.c ---- */
+
+/* What a question of hearth.v1 begins with, out of selector argument, range, type and filters. */
+HEARTH_MUST_CHECK enum hearth_status
+cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret);
+/* Say on standard error what was done with a gauge, unless it was asked for. */
+void cli_say_aggregation(const Hearth__V1__Selection *selection,
+                         Hearth__V1__Aggregation aggregation);
+/* INVALID_ARGUMENT when there are any. */
+HEARTH_MUST_CHECK enum hearth_status cli_no_filters(struct cli *cli, const char *command);
+/* The values as the repeated field of a request. */
+char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
+
 /* ---- text.c ---- */
 
 /* 12.3 s, 4.56 MiB, 1,234; `unit` as in profile types. `out` holds 48 bytes. */
@@ -145,6 +170,10 @@ void cli_count(int64_t n, char out[32]);
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
 /* n of width cells as block characters, eighths of a cell at the end. */
 void cli_bar(double fraction, int width, struct hearth_buf *out);
+/* The course of values in block characters, one cell each; max is the full cell. */
+void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
+/* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */
+void cli_percent(double part, double whole, bool sign, char out[32]);
 /* Text cut to `width` columns of UTF-8 characters, padded when pad. Control bytes become '?'. */
 void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
 /* Write and flush standard output; CLI_FAILED when it is closed. */

@@ -3,13 +3,12 @@
  * elsewhere an indented tree with bars.
  */
 #include "hearth/base/hash.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
-
-#define QUERIER "querier.v1.QuerierService/"
 
 /* Node k of a level: absolute x, total, self, name. */
 struct cell {
@@ -224,24 +223,17 @@ static void paint(const struct cli *cli, const struct picture *p, struct hearth_
 static enum hearth_status
 ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
 {
-    const char *selector;
-    HEARTH_TRY(cli_selector(cli, 0, &selector));
-    HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, selector, ret_type));
-    Querier__V1__SelectMergeStacktracesRequest request;
-    querier__v1__select_merge_stacktraces_request__init(&request);
-    request.profile_typeid = hearth_arena_strndup(&cli->arena, *ret_type, strlen(*ret_type));
-    request.label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
-    request.start = cli->from_ms;
-    request.end = cli->to_ms;
-    if (cli->max_nodes > 0) {
-        request.max_nodes_presence_case =
-            QUERIER__V1__SELECT_MERGE_STACKTRACES_REQUEST__MAX_NODES_PRESENCE_MAX_NODES;
-        request.max_nodes = cli->max_nodes;
-    }
-    Querier__V1__SelectMergeStacktracesResponse *answer;
-    HEARTH_TRY(cli_call(cli, QUERIER "SelectMergeStacktraces", &request,
-                        &querier__v1__select_merge_stacktraces_response__descriptor, &answer));
+    Hearth__V1__MergeRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__MergeResponse *answer;
+    hearth__v1__merge_request__init(&request);
+    HEARTH_TRY(cli_selection(cli, 0, &selection));
+    request.selection = &selection;
+    request.max_nodes = cli->max_nodes;
+    HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
+                        &hearth__v1__merge_response__descriptor, &answer));
+    cli_say_aggregation(&selection, answer->aggregation);
+    *ret_type = selection.profile_type;
     *ret_graph = answer->flamegraph;
     return HEARTH_OK;
 }

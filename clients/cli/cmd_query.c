@@ -1,5 +1,6 @@
 /* cmd_query.c -- types, labels, values, series, timeline. */
 #include "hearth/model/labels.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
 
@@ -188,12 +189,11 @@ print_points(const Types__V1__Series *series, struct hearth_str unit, struct hea
 }
 
 /* Several: a line per series with its course in block characters, on one scale. */
-static void print_courses(const Querier__V1__SelectSeriesResponse *answer,
-                          const Querier__V1__SelectSeriesRequest *request,
+static void print_courses(const Hearth__V1__TimelineResponse *answer,
+                          const Hearth__V1__Selection *selection,
                           struct hearth_str unit,
                           struct hearth_buf *out)
 {
-    static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     enum {
         CELLS = 60
     };
@@ -206,16 +206,13 @@ static void print_courses(const Querier__V1__SelectSeriesResponse *answer,
         const Types__V1__Series *series = answer->series[i];
         double cells[CELLS] = {0}, sum = 0;
         for (size_t p = 0; p < series->n_points; p++) {
-            int64_t span = request->end - request->start + 1;
-            int64_t at = (series->points[p]->timestamp - request->start) * CELLS / span;
+            int64_t span = selection->end - selection->start + 1;
+            int64_t at = (series->points[p]->timestamp - selection->start) * CELLS / span;
             at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
             cells[at] = series->points[p]->value > cells[at] ? series->points[p]->value : cells[at];
             sum += series->points[p]->value;
         }
-        for (size_t c = 0; c < CELLS; c++) {
-            int level = cells[c] <= 0 ? 0 : 1 + (int)(cells[c] / max * 7.0 + 0.5);
-            hearth_buf_cstr(out, levels[level > 8 ? 8 : level]);
-        }
+        cli_course(cells, CELLS, max, out);
         char text[48];
         cli_value(sum, unit, text);
         hearth_buf_printf(out, "  %10s  ", text);
@@ -225,34 +222,31 @@ static void print_courses(const Querier__V1__SelectSeriesResponse *answer,
 }
 
 static enum hearth_status ask_timeline(struct cli *cli,
-                                       Querier__V1__SelectSeriesRequest *request,
-                                       Querier__V1__SelectSeriesResponse **ret_answer)
+                                       Hearth__V1__Selection *selection,
+                                       Hearth__V1__TimelineResponse **ret_answer)
 {
-    const char *selector, *type;
-    HEARTH_TRY(cli_selector(cli, 0, &selector));
-    HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, selector, &type));
-    HEARTH_TRY(cli_timeline_step(cli, &request->step));
-    request->profile_typeid = hearth_arena_strndup(&cli->arena, type, strlen(type));
-    request->label_selector = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
-    request->start = cli->from_ms;
-    request->end = cli->to_ms;
-    request->group_by = cli_by_names(cli);
-    request->n_group_by = cli->n_by;
-    if (cli->has_limit) {
-        request->limit_presence_case = QUERIER__V1__SELECT_SERIES_REQUEST__LIMIT_PRESENCE_LIMIT;
-        request->limit = cli->limit;
-    }
-    return cli_call(cli, QUERIER "SelectSeries", request,
-                    &querier__v1__select_series_response__descriptor, ret_answer);
+    Hearth__V1__TimelineRequest request;
+    hearth__v1__timeline_request__init(&request);
+    HEARTH_TRY(cli_selection(cli, 0, selection));
+    HEARTH_TRY(cli_timeline_step(cli, &request.step));
+    request.selection = selection;
+    request.group_by = cli_by_names(cli);
+    request.n_group_by = cli->n_by;
+    request.limit = cli->has_limit ? cli->limit : 0;
+    HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Timeline", &request,
+                        &hearth__v1__timeline_response__descriptor, ret_answer));
+    cli_say_aggregation(selection, (*ret_answer)->aggregation);
+    return HEARTH_OK;
 }
 
 enum cli_exit cli_timeline(struct cli *cli)
 {
-    Querier__V1__SelectSeriesRequest request;
-    querier__v1__select_series_request__init(&request);
-    Querier__V1__SelectSeriesResponse *answer = NULL;
-    enum hearth_status status = ask_timeline(cli, &request, &answer);
+    if (cli->functions.n > 0) {
+        return cli_function_timeline(cli);
+    }
+    Hearth__V1__Selection selection;
+    Hearth__V1__TimelineResponse *answer = NULL;
+    enum hearth_status status = ask_timeline(cli, &selection, &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -260,7 +254,7 @@ enum cli_exit cli_timeline(struct cli *cli)
         return cli_no_data(cli);
     }
     struct hearth_profile_type type;
-    status = hearth_profile_type_parse(hearth_str_c(request.profile_typeid), &type, &cli->err);
+    status = hearth_profile_type_parse(hearth_str_c(selection.profile_type), &type, &cli->err);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -269,7 +263,7 @@ enum cli_exit cli_timeline(struct cli *cli)
     if (answer->n_series == 1) {
         print_points(answer->series[0], type.sample_unit, &out);
     } else {
-        print_courses(answer, &request, type.sample_unit, &out);
+        print_courses(answer, &selection, type.sample_unit, &out);
     }
     return cli_print_answer(cli, &answer->base, &out);
 }

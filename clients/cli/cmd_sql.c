@@ -199,7 +199,14 @@ static enum hearth_status add_range(struct export *export,
     struct hearth_profile profile;
     cli->from_ms = from_ms;
     cli->to_ms = to_ms;
-    HEARTH_TRY(cli_ask_profile(cli, export->type, export->selector, &wire, &profile));
+    Hearth__V1__Selection selection;
+    hearth__v1__selection__init(&selection);
+    selection.profile_type = cli_field(cli, export->type);
+    selection.label_selector = cli_field(cli, export->selector);
+    selection.start = from_ms;
+    selection.end = to_ms;
+    selection.aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_SUM; /* steps add up */
+    HEARTH_TRY(cli_ask_profile(cli, &selection, &wire, &profile));
     if (profile.n_samples == 0) {
         return HEARTH_OK;
     }

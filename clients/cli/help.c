@@ -13,6 +13,19 @@ static const char g_options_help[] =
     "  --by LABEL         series, timeline: labels to group by (repeat, or separate with commas)\n"
     "  --step 15s         timeline: distance of points [range / 60]\n"
     "  --limit N          rows or series to print\n"
+    "  --function NAME    top, sandwich, lines: stack traces with it (repeat: one of them); "
+    "timeline:\n"
+    "                     a line each\n"
+    "  --without NAME     the same: stack traces without it\n"
+    "  --call-site NAME   stack traces that begin with these (repeat, root first); also flame, "
+    "diff\n"
+    "  --profile-id UUID, --span-id HEX, --trace-id HEX    only these (repeat)\n"
+    "  --aggregation A    of gauges: sum, mean [mean]\n"
+    "  --by-kind KIND     top: function, line, file, directory, class, package, module, thread\n"
+    "  --search RE        top: rows whose name matches\n"
+    "  --sort KEY         top: self, total, name [self]; --offset N: rows to pass over\n"
+    "  --base-from T --base-to T    diff: the range to compare with [as long, right before]\n"
+    "  --id ID            rules set: the rule to replace\n"
     "  --max-nodes N      flame, profile: nodes asked for\n"
     "  --min-percent P    flame: leave out what is smaller [0.5]\n"
     "  --label K=V        upload: labels (repeat); service_name and __name__ are guessed when "
@@ -33,6 +46,7 @@ static const char g_options_help[] =
     "  hearth query top '{service_name=\"api\"}' --since 30m --limit 20\n"
     "  hearth query profile '{service_name=\"api\"}' -o pprof=api.pb.gz\n"
     "  hearth flame '{service_name=\"api\"}' --since 7d --explain\n"
+    "  hearth diff '{service_name=\"api\"}' --since 1h --base-from now-1d\n"
     "  hearth admin doctor\n";
 
 void cli_print_help(const struct cli_command *commands, size_t n)
@@ -96,6 +110,13 @@ static const struct {
      "    hearth admin retention\n"
      "    hearth admin retention set raw 14d\n"
      "    hearth admin retention reset raw\n"},
+    {"limits",
+     "hearth admin limits [TENANT] [NAME=VALUE...]\n"
+     "  What holds for a tenant, and which limits are its own. NAME is that of hearthd's option,\n"
+     "  VALUE as there, or default: the server's again. gauge-aggregation is sum or mean.\n"
+     "    hearth admin limits shop\n"
+     "    hearth admin limits shop max-query-range=30d ingest-rate-bytes=8m\n"
+     "    hearth admin limits shop max-query-range=default gauge-aggregation=mean\n"},
 };
 
 static void print_sizing_help(void)

@@ -25,11 +25,26 @@ static const struct cli_command g_commands[] = {
      false, cli_explain_timeline},
     {"query", "profile", "[SELECTOR]", "merged profile: -o pprof=FILE, collapsed, json",
      cli_profile, 1, false, cli_explain_merge},
-    {"query", "top", "[SELECTOR]", "functions by self, exact", cli_top, 1, false,
-     cli_explain_merge},
+    {"query", "top", "[SELECTOR]", "the same as top", cli_top, 1, false, cli_explain_merge},
     {"query", "flamegraph", "[SELECTOR]", "the same as flame", cli_flame, 1, false,
      cli_explain_merge},
     {"flame", NULL, "[SELECTOR]", "flame graph as text", cli_flame, 1, false, cli_explain_merge},
+    {"top", NULL, "[SELECTOR]", "exact table by --by-kind; --search, --sort", cli_top, 1, false,
+     cli_explain_merge},
+    {"sandwich", NULL, "FUNCTION [SELECTOR]", "who calls a function, and what it calls",
+     cli_sandwich, 2, false, NULL},
+    {"lines", NULL, "FUNCTION [SELECTOR]", "self and total of each line of a function", cli_lines,
+     2, false, NULL},
+    {"timeline", NULL, "[SELECTOR]", "as query timeline; --function: a line each", cli_timeline, 1,
+     false, cli_explain_timeline},
+    {"label-stats", NULL, "LABEL [SELECTOR]", "count, sum, mean, deviation of each value",
+     cli_label_stats, 2, false, NULL},
+    {"diff", NULL, "SELECTOR [SELECTOR]", "what changed: since the range before, or of another",
+     cli_diff, 2, false, NULL},
+    {"heatmap", NULL, "[SELECTOR]", "sizes of profiles over time; --by-kind span", cli_heatmap, 1,
+     false, NULL},
+    {"rules", NULL, "[list|get|set|delete]", "recording rules: rules set METRIC SELECTOR",
+     cli_rules, 3, false, NULL},
     {"admin", "status", "", "roll-ups, late profiles, sizes of tables", cli_admin_status, 0, false,
      NULL},
     {"admin", "doctor", "", "check the database; exit code 1: something is wrong", cli_admin_doctor,
@@ -41,6 +56,8 @@ static const struct cli_command g_commands[] = {
      cli_admin_erasures, 0, false, NULL},
     {"admin", "retention", "[show|set|reset]", "how long profiles and roll-ups are kept",
      cli_admin_retention, 3, false, NULL},
+    {"admin", "limits", "[TENANT] [NAME=VALUE...]", "limits that a tenant has of its own",
+     cli_admin_limits, 64, false, NULL},
     {"admin", "sizing", "", "calculator: processors, disk and memory", cli_admin_sizing, 0, true,
      NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
@@ -128,6 +145,22 @@ static void print_note(void *context, struct hearth_str text)
     hearth_buf_release(&line);
 }
 
+/* An option that would be passed over in silence, so that the answer is to another question; else NULL. */
+static const char *find_misplaced(const struct cli *cli, const struct cli_command *command)
+{
+    bool is_top = command->run == cli_top;
+    if (cli->explain && command->explain == NULL) {
+        return "--explain is for flame, query flamegraph, timeline, profile and top";
+    }
+    if (cli->by_kind != NULL && !is_top && command->run != cli_heatmap) {
+        return "--by-kind is for top and heatmap";
+    }
+    if ((cli->search != NULL || cli->sort != NULL || cli->offset > 0) && !is_top) {
+        return "--search, --sort and --offset are for top";
+    }
+    return NULL;
+}
+
 static enum cli_exit run(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
@@ -182,11 +215,11 @@ int main(int argc, char **argv)
     enum cli_exit code = cli_parse(cli, argc, argv);
     if (code == CLI_OK) {
         const struct cli_command *command = find_command(cli);
+        const char *misplaced = command == NULL ? NULL : find_misplaced(cli, command);
         if (command != NULL && cli->n_args > command->max_args) {
             code = cli_usage("too many arguments; a selector is one argument: put it in quotes");
-        } else if (command != NULL && cli->explain && command->explain == NULL) {
-            code = cli_usage("--explain is for flame, query flamegraph, timeline, profile and top: "
-                             "the others read no profiles");
+        } else if (misplaced != NULL) {
+            code = cli_usage(misplaced);
         } else if (command != NULL) {
             code = run(cli, command);
         } else if (cli->n_args == 1 && strcmp(cli->args[0], "admin") == 0) {

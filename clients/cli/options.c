@@ -61,11 +61,36 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         {"--materialize", &cli->materialize},
         {"--database-url", &cli->database_url},
         {"--reason", &cli->reason},
+        {"--aggregation", &cli->aggregation},
+        {"--by-kind", &cli->by_kind},
+        {"--search", &cli->search},
+        {"--sort", &cli->sort},
+        {"--base-from", &cli->base_from},
+        {"--base-to", &cli->base_to},
+        {"--id", &cli->id},
+    };
+    const struct {
+        const char *flag;
+        struct cli_texts *to;
+    } lists[] = {
+        {"--function", &cli->functions},  {"--without", &cli->without},
+        {"--call-site", &cli->call_site}, {"--profile-id", &cli->profile_ids},
+        {"--span-id", &cli->span_ids},    {"--trace-id", &cli->trace_ids},
     };
     *ret_known = true;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         if (strcmp(flag, texts[i].flag) == 0) {
             *texts[i].to = value;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(lists); i++) {
+        if (strcmp(flag, lists[i].flag) == 0) {
+            struct cli_texts *list = lists[i].to;
+            if (list->n == CLI_MAX_LABELS || value[0] == '\0') {
+                return false;
+            }
+            list->v[list->n++] = value;
             return true;
         }
     }
@@ -88,6 +113,9 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
     if (strcmp(flag, "--limit") == 0) {
         cli->has_limit = true;
         return parse_count(value, &cli->limit);
+    }
+    if (strcmp(flag, "--offset") == 0) {
+        return hearth_str_to_i64(hearth_str_c(value), &cli->offset) && cli->offset >= 0;
     }
     if (strcmp(flag, "--max-nodes") == 0) {
         return parse_count(value, &cli->max_nodes);

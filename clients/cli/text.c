@@ -100,6 +100,25 @@ void cli_bar(double fraction, int width, struct hearth_buf *out)
     hearth_buf_cstr(out, eighths[n % 8]);
 }
 
+void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out)
+{
+    static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    for (size_t i = 0; i < n; i++) {
+        int level = cells[i] <= 0 || max <= 0 ? 0 : 1 + (int)(cells[i] / max * 7.0 + 0.5);
+        hearth_buf_cstr(out, levels[level > 8 ? 8 : level]);
+    }
+}
+
+void cli_percent(double part, double whole, bool sign, char out[32])
+{
+    double percent = whole > 0 ? 100.0 * part / whole : 0;
+    if (percent != 0 && fabs(percent) < 0.005) {
+        (void)snprintf(out, 32, "%s<0.01%%", percent < 0 ? "-" : sign ? "+" : "");
+    } else {
+        (void)snprintf(out, 32, sign ? "%+.2f%%" : "%.2f%%", percent);
+    }
+}
+
 /* C0, DEL, and C1 (U+0080 to U+009F): a terminal could take them for commands. */
 static bool is_control(const char *p, size_t n)
 {

@@ -24,6 +24,22 @@ static const struct hearth_option *find_option(struct hearth_str flag)
     return NULL;
 }
 
+/* The option of a variable: "limits-profile" is limits.profile, as no variable has dots. */
+static const struct hearth_option *option_of_variable(const char *flag)
+{
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const char *name = hearth_options[i].flag;
+        size_t n = 0;
+        while (name != NULL && name[n] != '\0' && (name[n] == '.' ? '-' : name[n]) == flag[n]) {
+            n++;
+        }
+        if (name != NULL && name[n] == '\0' && flag[n] == '\0') {
+            return &hearth_options[i];
+        }
+    }
+    return NULL;
+}
+
 static void *member(struct hearth_config *config, const struct hearth_option *option)
 {
     return (char *)config + option->offset;
@@ -297,7 +313,7 @@ load_environment(struct hearth_config *config, char *const *environment, struct 
             is_client_variable(flag)) {
             continue;
         }
-        const struct hearth_option *option = find_option(hearth_str_c(flag));
+        const struct hearth_option *option = option_of_variable(flag);
         if (option == NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "environment: unknown variable \"%s\"",
                                quoted(config, hearth_str_n(pair.p, eq)));
@@ -384,6 +400,36 @@ static enum hearth_status load_flags(struct hearth_config *config,
     return HEARTH_OK;
 }
 
+static const struct {
+    const char *flag, *value;
+} g_pyroscope[] = {
+#define P(flag, value, theirs) {flag, value},
+#include "hearth/app/limits_pyroscope.def"
+#undef P
+};
+
+/* Limits that nobody set begin where the profile says. */
+static enum hearth_status load_limits_profile(struct hearth_config *config, struct hearth_err *err)
+{
+    struct hearth_str profile = hearth_str_c(config->limits_profile);
+    if (hearth_str_eq_c(profile, "hearth")) {
+        return HEARTH_OK;
+    }
+    if (!hearth_str_eq_c(profile, "pyroscope")) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "limits.profile is neither hearth nor pyroscope");
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_pyroscope); i++) {
+        const struct hearth_option *option = find_option(hearth_str_c(g_pyroscope[i].flag));
+        HEARTH_ASSERT(option != NULL);
+        if (strcmp(config->origins[option - hearth_options], "default") == 0) {
+            HEARTH_TRY(set_option(config, option, hearth_str_c(g_pyroscope[i].value),
+                                  "limits.profile", false, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
 /* The value of a variable, or NULL. */
 static const char *variable(char *const *environment, const char *name)
 {
@@ -441,7 +487,7 @@ static void spread(struct hearth_config *config)
     config->store.ingest_dict_bytes = (size_t)config->ingest_dict_bytes;
     config->store.read_dict_bytes = (size_t)config->read_dict_bytes;
     config->store.label_index_bytes = (size_t)config->label_index_bytes;
-    config->store.max_series = (size_t)config->max_series;
+    config->store.max_series = (size_t)config->limits.max_series;
     config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
     config->store.read_url =
         config->read_database_url[0] == '\0' ? NULL : config->read_database_url;
@@ -488,6 +534,7 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
     }
     HEARTH_TRY(load_environment(config, environment, err));
     HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
+    HEARTH_TRY(load_limits_profile(config, err));
     HEARTH_TRY(default_data_dir(config, variable(environment, "HOME"), geteuid() == 0, err));
     HEARTH_TRY(check(config, err));
     spread(config);

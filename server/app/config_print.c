@@ -98,17 +98,22 @@ static void print_value(const struct hearth_config *config,
     }
 }
 
-void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
+static void print_options(const struct hearth_config *config, bool set_only, struct hearth_buf *out)
 {
     struct hearth_arena scratch;
     hearth_arena_init(&scratch, 0);
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *o = &hearth_options[i];
         if (o->group != NULL) {
-            hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
+            if (!set_only) {
+                hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
+            }
             continue;
         }
         const char *origin = config->origins[i];
+        if (set_only && strcmp(origin, "default") == 0) {
+            continue;
+        }
         hearth_buf_printf(out, "%s = ", o->flag);
         print_value(config, o, &scratch, out);
         hearth_buf_byte(out, '\n');
@@ -117,4 +122,23 @@ void hearth_config_print(const struct hearth_config *config, struct hearth_buf *
         }
     }
     hearth_arena_release(&scratch);
+}
+
+void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
+{
+    print_options(config, false, out);
+}
+
+void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out)
+{
+    if (which != HEARTH_FRONT_CONFIG_DEFAULT) {
+        print_options(config, which == HEARTH_FRONT_CONFIG_DIFF, out);
+        return;
+    }
+    struct hearth_config defaults;
+    char *const nothing[] = {NULL};
+    if (hearth_config_load(&defaults, 0, nothing, nothing, NULL) == HEARTH_OK) {
+        print_options(&defaults, false, out);
+    }
+    hearth_config_release(&defaults);
 }

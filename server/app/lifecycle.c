@@ -3,7 +3,7 @@
  * stop in reverse.
  *
  * The front listens before the database is there: /ready says what it waits for. Signals are
- * blocked in every thread and taken here, so that nothing is ever interrupted half-way.
+ * blocked in every thread and taken here, so that nothing is ever interrupted half-way; but for SIGPROF, see self_profile.h.
  */
 #include "lifecycle.h"
 
@@ -12,6 +12,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
+#include "hearth/engine/rules.h"
+
+#include "self_profile.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -33,6 +36,7 @@ struct server {
     struct hearth_store *store;
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
+    struct hearth_rules *rules;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
@@ -97,8 +101,12 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
                                            .budget = &server->push_memory};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
+    HEARTH_TRY(hearth_rules_start(server->query, &server->query_memory, &server->rules, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     config->front.version = HEARTH_VERSION;
+    config->front.write_config = hearth_config_write_part;
+    config->front.hooks_context = config;
+    config->front.cpu_profile = hearth_self_profile;
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
@@ -117,6 +125,7 @@ static void stop(struct server *server)
     int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;
     hearth_store_close(server->store, deadline > moment ? deadline : moment);
     hearth_ingest_free(server->ingest);
+    hearth_rules_free(server->rules);
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);

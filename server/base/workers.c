@@ -2,9 +2,9 @@
 #include "hearth/base/workers.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 
 struct hearth_workers {
@@ -61,7 +61,7 @@ enum hearth_status hearth_workers_start(const char *name,
     workers->max_queued = max_queued;
     /* Signals are for the main thread. */
     sigset_t all, old;
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     for (unsigned i = 0; i < n_threads; i++) {
         if (pthread_create(&workers->threads[i], NULL, run_thread, workers) != 0) {

@@ -1,5 +1,6 @@
 # Code generators: protobuf-c, re2c, Lemon, and files embedded as C arrays. All output goes to the build
 # tree, is never edited and never committed.
+find_program(PROTOC protoc REQUIRED)
 find_program(PROTOC_C protoc-c REQUIRED)
 find_program(RE2C re2c REQUIRED)
 find_program(LEMON lemon REQUIRED)
@@ -19,9 +20,23 @@ function(hearth_proto_library target)
       VERBATIM)
     list(APPEND sources ${out}/${base}.pb-c.c)
   endforeach()
+  set_property(GLOBAL APPEND PROPERTY HEARTH_PROTOS ${ARGN})
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated ${out})
   target_link_libraries(${target} PUBLIC PkgConfig::PROTOBUF_C)
+endfunction()
+
+# hearth_descriptors(OUT): all of these as one file, a FileDescriptorSet with what they import.
+function(hearth_descriptors out)
+  get_property(protos GLOBAL PROPERTY HEARTH_PROTOS)
+  set(file ${CMAKE_BINARY_DIR}/generated/descriptors.pb)
+  list(TRANSFORM protos PREPEND ${CMAKE_SOURCE_DIR}/proto/ OUTPUT_VARIABLE inputs)
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${PROTOC} --proto_path=${CMAKE_SOURCE_DIR}/proto --include_imports
+            --descriptor_set_out=${file} ${protos}
+    DEPENDS ${inputs} VERBATIM)
+  set(${out} ${file} PARENT_SCOPE)
 endfunction()
 
 # hearth_re2c(OUT input.re) and hearth_lemon(OUT input.y): sets OUT to the generated .c file.

@@ -1,17 +1,13 @@
 /* admin.c -- deletion by selector, retention, rebuilding, looking: what the store does, in the words
  * of those who ask. */
-#include "hearth/engine/admin.h"
-
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/query/selector.h"
 
+#include "admin_internal.h"
+
 #define MAX_MS       (INT64_MAX / HEARTH_NS_PER_MS)
 #define ABOUT_NOW_NS (120 * HEARTH_NS_PER_SEC)
-
-struct hearth_admin {
-    struct hearth_store *store;
-};
 
 enum hearth_status hearth_admin_new(struct hearth_store *store,
                                     struct hearth_admin **ret_admin,

@@ -6,6 +6,7 @@
  * say which of two questions is dearer, and by how much; another machine has another scale.
  */
 #include "planned.h"
+#include "stack_filter.h"
 
 /* Of a question without rows: index, state, statement, dictionaries at hand, a small answer. */
 #define FIXED_MS 1.0
@@ -139,6 +140,7 @@ static enum hearth_status explain(const struct hearth_query *query,
                                   const struct hearth_selection *selection,
                                   int64_t from_ns,
                                   int64_t to_ns,
+                                  struct hearth_str of_range, /* lines */
                                   struct hearth_explanation *ret,
                                   struct hearth_err *err)
 {
@@ -151,8 +153,9 @@ static enum hearth_status explain(const struct hearth_query *query,
                                            .n_services = (int64_t)selection->n_services,
                                            .n_series = (int64_t)selection->n_hits};
         hearth_buf_reset(&notes);
-        status =
-            selection->n_hits == 0 ? HEARTH_OK : explain_once(query, selection, ret, &notes, err);
+        hearth_buf_str(&notes, of_range);
+        status = selection->n_hits == 0 ? split_notes(query, of_range, ret, err)
+                                        : explain_once(query, selection, ret, &notes, err);
     }
     hearth_buf_release(&notes);
     if (status == HEARTH_ABORTED) {
@@ -163,22 +166,24 @@ static enum hearth_status explain(const struct hearth_query *query,
     return status;
 }
 
-enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
-                                              const struct hearth_merge_spec *spec,
-                                              struct hearth_explanation *ret,
-                                              struct hearth_err *err)
+static enum hearth_status explain_merge(const struct hearth_query *query,
+                                        const struct hearth_merge_spec *spec,
+                                        struct hearth_explanation *ret,
+                                        struct hearth_err *err)
 {
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
-    return explain(query, &selection, selection.from_ns, selection.to_ns, ret, err);
+    return explain(query, &selection, selection.from_ns, selection.to_ns,
+                   hearth_buf_view(query->notes), ret, err);
 }
 
-enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *query,
-                                                   const struct hearth_timeseries_spec *spec,
-                                                   struct hearth_explanation *ret,
-                                                   struct hearth_err *err)
+static enum hearth_status explain_timeseries(const struct hearth_query *query,
+                                             const struct hearth_timeseries_spec *spec,
+                                             struct hearth_explanation *ret,
+                                             struct hearth_err *err)
 {
     struct hearth_buckets buckets;
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
     struct hearth_store *store = query->engine->store;
     struct hearth_selection selection;
@@ -190,9 +195,39 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);
     selection.totals = true;
-    selection.rows = spec->n_call_site > 0;
+    selection.rows = !hearth_stack_filter_is_empty(&spec->stacks);
     if (buckets.empty) {
         selection.n_hits = selection.n_services = 0;
     }
-    return explain(query, &selection, buckets.from_ns, buckets.to_ns, ret, err);
+    return explain(query, &selection, buckets.from_ns, buckets.to_ns, hearth_buf_view(query->notes),
+                   ret, err);
+}
+
+/* What is said of the range belongs to the explanation. */
+enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
+                                              const struct hearth_merge_spec *spec,
+                                              struct hearth_explanation *ret,
+                                              struct hearth_err *err)
+{
+    struct hearth_query own = *query;
+    struct hearth_buf notes;
+    hearth_buf_init(&notes, 0);
+    own.notes = &notes;
+    enum hearth_status status = explain_merge(&own, spec, ret, err);
+    hearth_buf_release(&notes);
+    return status;
+}
+
+enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *query,
+                                                   const struct hearth_timeseries_spec *spec,
+                                                   struct hearth_explanation *ret,
+                                                   struct hearth_err *err)
+{
+    struct hearth_query own = *query;
+    struct hearth_buf notes;
+    hearth_buf_init(&notes, 0);
+    own.notes = &notes;
+    enum hearth_status status = explain_timeseries(&own, spec, ret, err);
+    hearth_buf_release(&notes);
+    return status;
 }

@@ -10,6 +10,8 @@
 
 #include "ingest_internal.h"
 
+#include <stdio.h>
+
 #define GODELTA "godeltaprof_"
 
 /* A message is one line of bounded length: what it quotes must leave room for what it says. */
@@ -215,6 +217,28 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
     return HEARTH_OK;
 }
 
+enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options *options,
+                                              const struct hearth_push_series *series,
+                                              struct hearth_str name,
+                                              struct hearth_str app_name,
+                                              struct hearth_arena *arena,
+                                              uint64_t *discards,
+                                              struct hearth_identity *ret,
+                                              struct hearth_err *err)
+{
+    size_t n = series->n_labels;
+    struct hearth_push_series named = {.n_labels = n + 1};
+    named.labels = hearth_arena_array(arena, n + 1, sizeof *named.labels);
+    if (named.labels == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (n > 0) {
+        memcpy(named.labels, series->labels, n * sizeof *named.labels);
+    }
+    named.labels[n] = (struct hearth_label){HEARTH_STR(HEARTH_LABEL_NAME), name};
+    return hearth_identity_make(options, &named, app_name, arena, discards, ret, err);
+}
+
 enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
                                          const struct hearth_profile *profile,
                                          struct hearth_arena *arena,
@@ -251,6 +275,20 @@ enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
     return HEARTH_OK;
 }
 
+/* Of a series whose labels are sorted out, for messages. */
+static const char *window_labels(const struct hearth_identity *identity, char out[256])
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    hearth_labels_format(&identity->labels, MAX_QUOTED_LABELS, &text);
+    (void)snprintf(out, 256, "{service_name=\"" HEARTH_STR_FMT "\"%s%.*s",
+                   HEARTH_STR_ARG(quoted_name(identity->service_name)),
+                   identity->labels.n == 0 ? "" : ", ", text.n == 0 ? 0 : (int)text.n - 1,
+                   text.n == 0 ? "" : text.p + 1);
+    hearth_buf_release(&text);
+    return out;
+}
+
 enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
                                         const struct hearth_identity *identity,
                                         int64_t time_ns,
@@ -273,12 +311,13 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
         hearth_clock_format(time_ns, at);
         hearth_clock_format(oldest, from);
         hearth_clock_format(newest, to);
+        char labels[256];
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile of service '" HEARTH_STR_FMT
-                           "' is outside of ingestion window (profile timestamp: %s, the ingestion "
+                           "profile with labels '%s' is outside of ingestion window (profile "
+                           "timestamp: %s, the ingestion "
                            "window starts at %s and ends at %s; limits reject-older-than, "
                            "reject-newer-than)",
-                           HEARTH_STR_ARG(identity->service_name), at, from, to);
+                           window_labels(identity, labels), at, from, to);
     }
     *ret_ts_ns = time_ns;
     return HEARTH_OK;

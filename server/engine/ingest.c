@@ -51,6 +51,7 @@ struct push_job {
     struct hearth_push_state *state;
     struct hearth_arena keep; /* rows until the commit */
     uint32_t series_idx, n_samples;
+    bool has_hints, is_read;
     struct hearth_str id;
 };
 
@@ -60,21 +61,11 @@ struct hearth_push_state {
     _Atomic uint32_t pending;
     pthread_mutex_t lock; /* guards the request's outcome while profiles end on several threads */
     int64_t now_ns;
-    struct hearth_arena arena; /* identities */
+    struct hearth_ingest_options options; /* with the limits of the tenant */
+    struct hearth_arena arena;            /* identities */
     uint64_t raw_bytes;
     struct push_job jobs[];
 };
-
-static const char *const g_discard_names[] = {
-#define X(id, name, meaning) name,
-#include "hearth/engine/discards.def"
-#undef X
-};
-
-const char *hearth_discard_name(enum hearth_discard discard)
-{
-    return g_discard_names[discard];
-}
 
 /* ---- scratch ---- */
 
@@ -84,6 +75,15 @@ static void scratch_free(struct scratch *scratch)
     hearth_buf_release(&scratch->raw);
     hearth_arena_release(&scratch->arena);
     hearth_mem_free(scratch);
+}
+
+/* Decoded arrays are up to about eight times the inflated bytes. */
+static size_t scratch_limit(const struct hearth_limits *limits)
+{
+    size_t raw = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : 0, bytes;
+    bool fits = raw > 0 && !__builtin_mul_overflow(raw, (size_t)12, &bytes) &&
+                !__builtin_add_overflow(bytes, (size_t)1 << 20, &bytes);
+    return fits ? bytes : 0;
 }
 
 static struct scratch *scratch_take(struct hearth_ingest *ingest)
@@ -103,9 +103,7 @@ static struct scratch *scratch_take(struct hearth_ingest *ingest)
         return NULL;
     }
     hearth_buf_init(&scratch->raw, 0);
-    /* Decoded arrays are up to about eight times the inflated bytes. */
-    int64_t raw = ingest->options.limits.max_profile_bytes;
-    hearth_arena_init(&scratch->arena, raw > 0 ? (size_t)raw * 12 + (1u << 20) : 0);
+    hearth_arena_init(&scratch->arena, 0);
     scratch->raw.budget = scratch->arena.budget = ingest->options.budget;
     scratch->inflater = hearth_inflater_new();
     if (scratch->inflater == NULL) {
@@ -178,12 +176,7 @@ static void finish_request(struct hearth_push_state *state)
                        "; and %u more of %u profiles failed", request->n_failed - 1,
                        request->n_profiles);
     }
-    for (size_t i = 0; i < HEARTH_N_DISCARDS; i++) {
-        if (request->discards[i] > 0) {
-            hearth_metric_add_label(HEARTH_M_DISCARDED, hearth_str_c(g_discard_names[i]),
-                                    (int64_t)request->discards[i]);
-        }
-    }
+    hearth_discards_count(request->discards);
     hearth_arena_release(&state->arena);
     (void)pthread_mutex_destroy(&state->lock);
     hearth_mem_free(state);
@@ -209,10 +202,13 @@ static void record_failure(struct hearth_push_state *state,
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
+        request->is_unreadable = !job->is_read;
         /* The id is the client's and may be long: the reason must stay readable. */
         int n_id = job->id.n > MAX_QUOTED_ID ? MAX_QUOTED_ID : (int)job->id.n;
-        hearth_err_prefix(&request->err, "push series with index %u and id %.*s failed",
-                          job->series_idx, n_id, n_id > 0 ? job->id.p : "");
+        if (!job->has_hints) { /* clients of /ingest know neither series nor ids */
+            hearth_err_prefix(&request->err, "push series with index %u and id %.*s failed",
+                              job->series_idx, n_id, n_id > 0 ? job->id.p : "");
+        }
     }
     (void)pthread_mutex_unlock(&state->lock);
 }
@@ -254,7 +250,7 @@ static enum hearth_status inflate_profile(struct push_job *job,
                                           struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
-    const struct hearth_limits *limits = &state->ingest->options.limits;
+    const struct hearth_limits *limits = &state->options.limits;
     size_t cap = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : SIZE_MAX / 16;
     const char *limit_name = "max-profile-bytes";
     if (limits->max_request_bytes > 0) {
@@ -270,9 +266,11 @@ static enum hearth_status inflate_profile(struct push_job *job,
     enum hearth_status status = hearth_inflate(
         scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "uncompressed profile payload size exceeds limit of %zu bytes (%s)", cap,
-                           limit_name);
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the profile exceeds the size limit (max_profile_size_byte, actual: more, limit: "
+            "%zu): uncompressed profile payload size exceeds limit of %zu bytes (%s)",
+            cap, cap, limit_name);
     }
     if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {
         return HEARTH_FAIL_BUDGET(err, scratch->raw.budget);
@@ -280,38 +278,6 @@ static enum hearth_status inflate_profile(struct push_job *job,
     state->raw_bytes += scratch->raw.n;
     hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);
     return status;
-}
-
-static uint32_t clamp_u32(int64_t limit)
-{
-    return limit <= 0 ? 0 : limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
-}
-
-static enum hearth_status decode_profile(struct push_job *job,
-                                         struct scratch *scratch,
-                                         struct hearth_profile *ret_profile,
-                                         struct hearth_err *err)
-{
-    const struct hearth_limits *limits = &job->state->ingest->options.limits;
-    struct hearth_pprof_limits decode_limits = {
-        .max_samples = clamp_u32(limits->max_samples),
-        .max_sample_labels = clamp_u32(limits->max_sample_labels),
-        .max_types = clamp_u32(limits->max_sample_types),
-        .max_depth = clamp_u32(limits->max_stack_depth),
-        .max_string_bytes = clamp_u32(limits->max_symbol_bytes),
-    };
-    struct hearth_pprof_notes notes = {0};
-    enum hearth_status status = hearth_pprof_decode(hearth_buf_view(&scratch->raw), &decode_limits,
-                                                    &scratch->arena, ret_profile, &notes, err);
-    if (status != HEARTH_OK) {
-        return status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
-    }
-    uint64_t *discards = job->state->request->discards;
-    discards[HEARTH_DISCARD_CUT_STACKS] += notes.stacks_cut;
-    discards[HEARTH_DISCARD_CUT_FRAMES] += notes.frames_cut;
-    discards[HEARTH_DISCARD_CUT_STRINGS] += notes.strings_cut;
-    discards[HEARTH_DISCARD_REPAIRED_STRINGS] += notes.strings_repaired;
-    return HEARTH_OK;
 }
 
 /* Series ids of all groups: one catalogue call for the profile. */
@@ -368,25 +334,52 @@ static enum hearth_status encode_groups(struct push_job *job,
     return HEARTH_OK;
 }
 
+/* The profile and whose it is: *identity is that of the series, or its own in *named. */
+static enum hearth_status read_profile(struct push_job *job,
+                                       const struct hearth_push_sample *sample,
+                                       struct scratch *scratch,
+                                       struct hearth_profile *profile,
+                                       const struct hearth_identity **identity,
+                                       struct hearth_identity *named,
+                                       struct hearth_err *err)
+{
+    const struct hearth_push_request *request = job->state->request;
+    const struct hearth_ingest_options *options = &job->state->options;
+    uint64_t *discards = job->state->request->discards;
+    struct hearth_arena *arena = &scratch->arena;
+    struct hearth_str name;
+    int64_t mark = hearth_clock_thread_cpu_ns();
+    HEARTH_TRY(inflate_profile(job, sample->profile, scratch, err));
+    count_stage("inflate", &mark);
+    HEARTH_TRY(hearth_ingest_decode(&options->limits, sample->hints, hearth_buf_view(&scratch->raw),
+                                    arena, discards, profile, &name, err));
+    count_stage("scan", &mark);
+    job->is_read = true;
+    if (sample->hints == NULL) {
+        return HEARTH_OK;
+    }
+    *identity = named;
+    return hearth_identity_make_named(options, &request->series[job->series_idx], name,
+                                      request->app_name, arena, discards, named, err);
+}
+
 /* Everything between inflated bytes and a row in the commit queue. *ret_submitted: `job_done` will
  * come. */
 static enum hearth_status run_profile(struct push_job *job,
                                       const struct hearth_identity *identity,
-                                      struct hearth_str bytes,
+                                      const struct hearth_push_sample *sample,
                                       struct scratch *scratch,
                                       bool *ret_submitted,
                                       struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
     struct hearth_ingest *ingest = state->ingest;
-    const struct hearth_limits *limits = &ingest->options.limits;
+    const struct hearth_limits *limits = &state->options.limits;
     struct hearth_arena *arena = &scratch->arena;
-    int64_t mark = hearth_clock_thread_cpu_ns();
-    HEARTH_TRY(inflate_profile(job, bytes, scratch, err));
-    count_stage("inflate", &mark);
     struct hearth_profile profile;
-    HEARTH_TRY(decode_profile(job, scratch, &profile, err));
-    count_stage("scan", &mark);
+    struct hearth_identity named;
+    HEARTH_TRY(read_profile(job, sample, scratch, &profile, &identity, &named, err));
+    int64_t mark = hearth_clock_thread_cpu_ns();
     HEARTH_TRY(hearth_identity_time(limits, identity, profile.time_ns, state->now_ns,
                                     &job->item.ts_ns, err));
     struct hearth_stack_keys keys;
@@ -437,7 +430,8 @@ static void push_profile(struct push_job *job,
     if (scratch == NULL) {
         status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
     } else {
-        status = run_profile(job, identity, sample->profile, scratch, &submitted, &err);
+        scratch->arena.limit_bytes = scratch_limit(&state->options.limits);
+        status = run_profile(job, identity, sample, scratch, &submitted, &err);
         scratch_give(state->ingest, scratch);
     }
     if (submitted) {
@@ -455,15 +449,16 @@ static void push_profile(struct push_job *job,
 /* One bucket per tenant; charged with the compressed size before, since the rest is known only
  * after the work. */
 static enum hearth_status check_rate(struct hearth_ingest *ingest,
+                                     const struct hearth_limits *limits,
                                      struct hearth_str tenant,
                                      int64_t n_bytes,
                                      struct hearth_err *err)
 {
-    int64_t rate = ingest->options.limits.ingest_rate_bytes;
+    int64_t rate = limits->ingest_rate_bytes;
     if (rate <= 0) {
         return HEARTH_OK;
     }
-    int64_t burst = ingest->options.limits.ingest_burst_bytes;
+    int64_t burst = limits->ingest_burst_bytes;
     burst = burst > 0 ? burst : rate;
     struct rate *slot =
         &ingest->rates[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % RATE_SLOTS];
@@ -515,14 +510,18 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
     struct hearth_push_request *request = state->request;
     const struct hearth_push_series *series = &request->series[series_idx];
     struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_identity identity;
+    struct hearth_identity identity = {0};
+    /* With hints, profiles name themselves. */
+    bool is_named = series->n_samples > 0 && series->samples[0].hints == NULL;
     enum hearth_status status =
-        hearth_identity_make(&state->ingest->options, series, request->app_name, &state->arena,
-                             request->discards, &identity, &err);
+        is_named ? hearth_identity_make(&state->options, series, request->app_name, &state->arena,
+                                        request->discards, &identity, &err)
+                 : HEARTH_OK;
     for (size_t i = 0; i < series->n_samples; i++) {
         struct push_job *job = &jobs[i];
         job->state = state;
         job->series_idx = series_idx;
+        job->has_hints = !is_named;
         /* A copy: the end may come after the caller has let go of its texts. */
         job->id = hearth_arena_str(&state->arena, series->samples[i].id);
         hearth_arena_init(&job->keep, 0);
@@ -532,7 +531,9 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
             release_pending(state);
             continue;
         }
-        bind_id(job, &identity, series->samples[i].id);
+        if (is_named) {
+            bind_id(job, &identity, series->samples[i].id);
+        }
         push_profile(job, &identity, &series->samples[i]);
     }
 }
@@ -551,7 +552,9 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     if (n_jobs == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no profiles received");
     }
-    HEARTH_TRY(check_rate(ingest, request->tenant, (int64_t)n_bytes, err));
+    struct hearth_limits limits;
+    hearth_limits_of_tenant(&ingest->options.limits, ingest->store, request->tenant, &limits);
+    HEARTH_TRY(check_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err));
     struct hearth_push_state *state = NULL;
     if (n_jobs < UINT32_MAX) {
         state = hearth_mem_zalloc(sizeof *state + n_jobs * sizeof state->jobs[0]);
@@ -562,6 +565,8 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     }
     state->request = request;
     state->ingest = ingest;
+    state->options = ingest->options;
+    state->options.limits = limits;
     state->now_ns = hearth_clock_wall_ns();
     atomic_init(&state->pending, (uint32_t)n_jobs + 1);
     (void)pthread_mutex_init(&state->lock, NULL);

@@ -2,6 +2,7 @@
  * ingest_internal.h -- the steps of one profile through ingest (private to the engine).
  *
  *   ingest.c     requests: inflate, decode, run the steps, submit, answer
+ *   ingest_decode.c  bytes of any format to a profile
  *   identity.c   labels, service, profile types, time: who the profile belongs to
  *   split.c      samples: normalise, group by label set, gather attributes
  *   rows.c       groups to encoded rows
@@ -31,6 +32,35 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
                                         struct hearth_arena *arena,
                                         uint64_t *discards,
                                         struct hearth_identity *ret,
+                                        struct hearth_err *err);
+
+/* The same for a series without __name__, whose profile has that name. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options *options,
+                                              const struct hearth_push_series *series,
+                                              struct hearth_str name,
+                                              struct hearth_str app_name,
+                                              struct hearth_arena *arena,
+                                              uint64_t *discards,
+                                              struct hearth_identity *ret,
+                                              struct hearth_err *err);
+
+/* The limits of a tenant as decoders know them. */
+struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits);
+
+/*
+ * Inflated bytes to a profile within the limits; with hints, as they say: *ret_name is its __name__
+ * then, else empty. In arena; what was changed is counted in discards. INVALID_ARGUMENT or
+ * NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_ingest_decode(const struct hearth_limits *limits,
+                                        const struct hearth_push_hints *hints,
+                                        struct hearth_str bytes,
+                                        struct hearth_arena *arena,
+                                        uint64_t *discards,
+                                        struct hearth_profile *ret_profile,
+                                        struct hearth_str *ret_name,
                                         struct hearth_err *err);
 
 /* Ids of the profile's types in column order: array of n_types in arena. */

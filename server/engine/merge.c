@@ -10,6 +10,7 @@
 #include "hearth/base/mem.h"
 
 #include "planned.h"
+#include "stack_filter.h"
 
 #include <stdlib.h>
 
@@ -46,8 +47,11 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
         return NULL;
     }
     if (inserted) {
-        sums->dicts[sums->n_dicts++] = (struct hearth_dict_sums){
-            .service_id = row->service_id, .day = day, .writer_id = row->writer_id};
+        sums->dicts[sums->n_dicts] = (struct hearth_dict_sums){.service_id = row->service_id,
+                                                               .day = day,
+                                                               .writer_id = row->writer_id,
+                                                               .arrival = sums->n_dicts};
+        sums->n_dicts++;
     }
     sums->last = i;
     return &sums->dicts[i];
@@ -89,10 +93,70 @@ static enum hearth_status make_room(struct hearth_sums *sums,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+/* Samples that carry attributes stand beside the row once more, with their own values. */
+static enum hearth_status add_samples(struct hearth_sums *sums,
+                                      const struct hearth_read_row *row,
+                                      const struct hearth_attr_sample *samples,
+                                      size_t n,
+                                      size_t *ret_dict,
+                                      struct hearth_err *err)
 {
-    struct hearth_sums *sums = context;
+    struct hearth_dict_sums *dict = NULL;
+    for (size_t i = 0; i < n; i++) {
+        int64_t value = samples[i].values[row->column];
+        if (!hearth_profile_match_sample(sums->match, &samples[i].attrs)) {
+            continue;
+        }
+        if (value < 0 || samples[i].stack_id == UINT32_MAX) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                               "profiles of series %d: damaged sample attributes", row->series_id);
+        }
+        if (dict == NULL) {
+            dict = dict_of_row(sums, row, err);
+            if (dict == NULL) {
+                return HEARTH_NO_MEMORY;
+            }
+            *ret_dict = (size_t)(dict - sums->dicts);
+        }
+        HEARTH_TRY(make_room(sums, dict, samples[i].stack_id + 1, err));
+        int64_t *sum = &dict->acc[samples[i].stack_id];
+        if (__builtin_add_overflow(*sum, value, sum)) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over samples exceeds 64 bits");
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status sum_samples(struct hearth_sums *sums,
+                                      const struct hearth_read_row *row,
+                                      size_t *ret_dict,
+                                      struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, sums->limit_bytes);
+    arena.budget = sums->budget;
+    struct hearth_attr_sample *samples;
+    size_t n;
+    enum hearth_status status = hearth_row_samples(row, &arena, &samples, &n, err);
+    if (status == HEARTH_OK) {
+        status = add_samples(sums, row, samples, n, ret_dict, err);
+    }
+    hearth_arena_release(&arena);
+    return status;
+}
+
+enum hearth_status hearth_sums_add_row(struct hearth_sums *sums,
+                                       const struct hearth_read_row *row,
+                                       size_t *ret_dict,
+                                       struct hearth_err *err)
+{
+    *ret_dict = SIZE_MAX;
+    if (sums->match != NULL && !hearth_profile_match_row(sums->match, row)) {
+        return HEARTH_OK;
+    }
+    if (sums->match != NULL && sums->match->of_samples) {
+        return sum_samples(sums, row, ret_dict, err);
+    }
     struct hearth_dict_sums *dict = dict_of_row(sums, row, err);
     if (dict == NULL) {
         return HEARTH_NO_MEMORY;
@@ -103,22 +167,60 @@ sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
                            row->series_id);
     }
     HEARTH_TRY(make_room(sums, dict, bound, err));
+    *ret_dict = (size_t)(dict - sums->dicts);
     return hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, dict->acc,
                                 dict->bound, err);
 }
 
+static enum hearth_status
+sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+{
+    size_t dict;
+    return hearth_sums_add_row(context, row, &dict, err);
+}
+
 static size_t limit_of(const struct hearth_query *query)
 {
-    int64_t limit = query->engine->limits.max_query_memory_bytes;
-    return limit > 0 ? (size_t)limit : 0;
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    return limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
+}
+
+void hearth_sums_init(struct hearth_sums *sums,
+                      const struct hearth_query *query,
+                      const struct hearth_profile_match *match)
+{
+    *sums = (struct hearth_sums){
+        .match = match, .limit_bytes = limit_of(query), .budget = query->arena->budget};
+}
+
+void hearth_sums_forget(struct hearth_sums *sums)
+{
+    struct hearth_sums empty = {
+        .match = sums->match, .limit_bytes = sums->limit_bytes, .budget = sums->budget};
+    hearth_sums_release(sums);
+    *sums = empty;
 }
 
 static void forget_sums(void *context)
 {
-    struct hearth_sums *sums = context;
-    struct hearth_sums empty = {.limit_bytes = sums->limit_bytes, .budget = sums->budget};
-    hearth_sums_release(sums);
-    *sums = empty;
+    hearth_sums_forget(context);
+}
+
+/* By profile, span or trace: nothing but single profiles knows those. */
+enum hearth_status hearth_selection_match(const struct hearth_query *query,
+                                          const struct hearth_profile_filter *profiles,
+                                          struct hearth_selection *selection,
+                                          struct hearth_err *err)
+{
+    struct hearth_profile_match *match;
+    HEARTH_TRY(hearth_profile_match_make(profiles, query->arena, &match, err));
+    if (match != NULL) {
+        selection->match = match;
+        selection->rows = true;
+        selection->detail = match->detail;
+    }
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
@@ -128,6 +230,7 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
 {
     *ret = (struct hearth_selection){0};
     struct hearth_range range;
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
     HEARTH_TRY(
@@ -138,7 +241,7 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     if (range.empty) {
         ret->n_hits = 0;
     }
-    return status;
+    return status == HEARTH_OK ? hearth_selection_match(query, &spec->profiles, ret, err) : status;
 }
 
 /* Rows come in no particular order, which must not show in an answer. */
@@ -154,18 +257,28 @@ static int by_key(const void *left, const void *right)
     return (a->writer_id > b->writer_id) - (a->writer_id < b->writer_id);
 }
 
+void hearth_sums_sort(struct hearth_sums *sums)
+{
+    if (sums->n_dicts > 0) {
+        qsort(sums->dicts, sums->n_dicts, sizeof sums->dicts[0], by_key);
+    }
+}
+
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
-    *sums = (struct hearth_sums){.limit_bytes = limit_of(query), .budget = query->arena->budget};
+    hearth_sums_init(sums, query, NULL);
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
-    const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};
-    HEARTH_TRY(hearth_selection_read(query, &selection, &reader, err));
-    if (sums->n_dicts > 0) {
-        qsort(sums->dicts, sums->n_dicts, sizeof sums->dicts[0], by_key);
+    sums->match = selection.match;
+    if (spec->mean && selection.gauge) {
+        HEARTH_TRY(hearth_mean_sum(query, &selection, sums, err));
+    } else {
+        const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};
+        HEARTH_TRY(hearth_selection_read(query, &selection, &reader, err));
     }
+    hearth_sums_sort(sums);
     return HEARTH_OK;
 }

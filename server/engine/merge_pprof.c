@@ -4,7 +4,7 @@
  *
  * With max_nodes the message is cut like a flame graph: a stack keeps its root-most frames as long
  * as their node's total reaches the bound, and gets one leaf-side location "other" instead of the
- * rest.
+ * rest. Instead of that, go_pgo keeps the leaf side.
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
@@ -12,12 +12,13 @@
 #include "hearth/format/profile_builder.h"
 
 #include "query_internal.h"
+#include "stack_filter.h"
 
 /* What the message needs to know of a name tree, about its first n_nodes nodes. */
 struct tree_marks {
     struct hearth_name_tree *tree; /* a reference */
     uint32_t n_nodes;
-    bool *inside; /* NULL: no call site */
+    bool *inside; /* leaves of stacks that pass the filter; NULL: all do */
     bool *stays;  /* NULL: nothing is cut */
 };
 
@@ -37,11 +38,12 @@ struct translation {
     const struct hearth_dict *dict;
     const struct tree_marks *marks;
     uint32_t *location, *function, *mapping;
+    uint32_t *callee; /* with aggregate_callees: locations as leaves */
 };
 
 static bool wants_cut(const struct hearth_merge_spec *spec)
 {
-    return spec->has_max_nodes && spec->max_nodes > 0;
+    return spec->has_max_nodes && spec->max_nodes > 0 && !spec->go_pgo;
 }
 
 static uint32_t *no_index_array(struct hearth_arena *arena, size_t n)
@@ -84,14 +86,16 @@ static uint32_t add_function(struct pprof_merge *m, struct translation *t, uint3
     return t->function[function];
 }
 
-/* HEARTH_NO_INDEX when memory was refused. */
+/* as_callee: which line is executing does not matter. HEARTH_NO_INDEX when memory was refused. */
 static uint32_t add_location(struct pprof_merge *m,
                              struct translation *t,
                              uint32_t location,
+                             bool as_callee,
                              struct hearth_arena *arena)
 {
-    if (t->location[location] != HEARTH_NO_INDEX) {
-        return t->location[location];
+    uint32_t *known = as_callee ? &t->callee[location] : &t->location[location];
+    if (*known != HEARTH_NO_INDEX) {
+        return *known;
     }
     struct hearth_location copy = t->dict->locations[location];
     struct hearth_line *lines = hearth_arena_array(arena, copy.n_lines, sizeof lines[0]);
@@ -100,14 +104,15 @@ static uint32_t add_location(struct pprof_merge *m,
     }
     for (uint32_t i = 0; i < copy.n_lines; i++) {
         const struct hearth_line *from = &t->dict->lines[copy.first_line + i];
-        lines[i] = (struct hearth_line){add_function(m, t, from->function), from->line};
+        lines[i] = (struct hearth_line){add_function(m, t, from->function),
+                                        as_callee && i == 0 ? 0 : from->line};
         if (lines[i].function == HEARTH_NO_INDEX) {
             return HEARTH_NO_INDEX;
         }
     }
     copy.mapping = add_mapping(m, t, copy.mapping);
-    t->location[location] = hearth_profile_builder_location(m->builder, &copy, lines, copy.n_lines);
-    return t->location[location];
+    *known = hearth_profile_builder_location(m->builder, &copy, lines, copy.n_lines);
+    return *known;
 }
 
 /* The location that stands for what a cut stack lost. */
@@ -124,6 +129,36 @@ static uint32_t other_location(struct pprof_merge *m)
         }
     }
     return m->other_location;
+}
+
+/*
+ * What the Go compiler needs of a stack (spec->go_pgo): its leaf-most locations, each the caller of the
+ * one before.
+ */
+static enum hearth_status add_leaf_side(struct pprof_merge *m,
+                                        struct translation *t,
+                                        uint32_t stack,
+                                        int64_t value,
+                                        struct hearth_arena *arena,
+                                        struct hearth_err *err)
+{
+    const struct hearth_dict *dict = t->dict;
+    const uint32_t *from = dict->stack_locs + dict->stack_first[stack];
+    uint32_t n = dict->stack_first[stack + 1] - dict->stack_first[stack];
+    if (m->spec->keep_locations > 0 && m->spec->keep_locations < n) {
+        n = m->spec->keep_locations;
+    }
+    uint32_t *locations = hearth_arena_array(arena, n, sizeof locations[0]);
+    if (locations == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        locations[i] = add_location(m, t, from[i], i == 0 && t->callee != NULL, arena);
+        if (locations[i] == HEARTH_NO_INDEX) {
+            return HEARTH_FAIL_ARENA(err, m->query->arena);
+        }
+    }
+    return hearth_profile_builder_sample(m->builder, locations, n, &value, err);
 }
 
 /* How many locations of a stack stay, counted from the root. */
@@ -175,7 +210,7 @@ static enum hearth_status add_stack(struct pprof_merge *m,
         locations[n++] = other_location(m);
     }
     for (uint32_t i = depth - kept; i < depth; i++) {
-        locations[n++] = add_location(m, t, from[i], arena);
+        locations[n++] = add_location(m, t, from[i], false, arena);
     }
     for (uint32_t i = 0; i < n; i++) {
         if (locations[i] == HEARTH_NO_INDEX) {
@@ -248,8 +283,8 @@ static enum hearth_status marks_of(struct pprof_merge *m,
     if (size <= marks->n_nodes) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_call_site_nodes(tree, size, m->spec->call_site, m->spec->n_call_site,
-                                      m->query->arena, &marks->inside, err));
+    HEARTH_TRY(hearth_stack_filter_nodes(&m->spec->stacks, tree, size, m->query->arena,
+                                         &marks->inside, err));
     if (wants_cut(m->spec)) {
         HEARTH_TRY(find_kept_nodes(m, tree, size, &marks->stays, err));
     }
@@ -272,14 +307,22 @@ static enum hearth_status add_dict(struct pprof_merge *m,
     if (t.location == NULL || t.function == NULL || t.mapping == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
-    HEARTH_TRY(marks_of(m, dict->tree, &t.marks, err));
-    const bool *inside = t.marks->inside;
-    for (uint32_t s = 0; s < part->bound; s++) {
-        if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
-            HEARTH_TRY(add_stack(m, &t, s, part->acc[s], scratch, err));
+    if (m->spec->go_pgo && m->spec->aggregate_callees) {
+        t.callee = no_index_array(scratch, dict->n_locations);
+        if (t.callee == NULL) {
+            return HEARTH_FAIL_ARENA(err, scratch);
         }
     }
-    return HEARTH_OK;
+    HEARTH_TRY(marks_of(m, dict->tree, &t.marks, err));
+    const bool *inside = t.marks->inside;
+    enum hearth_status status = HEARTH_OK;
+    for (uint32_t s = 0; status == HEARTH_OK && s < part->bound; s++) {
+        if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
+            status = m->spec->go_pgo ? add_leaf_side(m, &t, s, part->acc[s], scratch, err)
+                                     : add_stack(m, &t, s, part->acc[s], scratch, err);
+        }
+    }
+    return status;
 }
 
 /* Visit the dictionaries of all sums: with `merge` to sum its tree, else to build the message. */
@@ -328,9 +371,17 @@ find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_
     if (status == HEARTH_OK) {
         status = hearth_stacktree_seal(&m->tree, err);
     }
-    return status == HEARTH_OK
-               ? hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err)
-               : status;
+    if (status == HEARTH_OK) {
+        status = hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err);
+    }
+    if (status == HEARTH_OK && m->tree.n_nodes > (uint64_t)m->spec->max_nodes + 1) {
+        hearth_query_note(
+            m->query,
+            "of %zu frames those beyond the largest %lld are folded into \"other\": ask "
+            "for more with max_nodes",
+            m->tree.n_nodes - 1, (long long)m->spec->max_nodes);
+    }
+    return status;
 }
 
 /* What clients of querier.v1 expect in the header fields. */
@@ -405,9 +456,11 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
 {
     struct hearth_sums sums;
     struct hearth_merge_spec cut = *spec;
-    if (query->engine->limits.flamegraph_nodes_on_pprof && !wants_cut(spec)) {
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    if (limits.flamegraph_nodes_on_pprof && !wants_cut(spec)) {
         cut.has_max_nodes = true;
-        cut.max_nodes = query->engine->limits.default_flamegraph_nodes;
+        cut.max_nodes = limits.default_flamegraph_nodes;
     }
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     if (status == HEARTH_OK && !all_zero(&sums)) {

@@ -9,6 +9,7 @@
 #include "hearth/base/mem.h"
 
 #include "query_internal.h"
+#include "stack_filter.h"
 
 static enum hearth_status fail_range(struct hearth_err *err)
 {
@@ -82,7 +83,7 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
     return overflow ? fail_range(err) : HEARTH_OK;
 }
 
-/* What lies outside of the call site goes. The first node with a negative self, or NO_NODE. */
+/* Stacks that do not pass the filter go. The first node with a negative self, or NO_NODE. */
 static uint32_t keep_inside(struct hearth_tree_part *part, const bool *inside)
 {
     int64_t signs = 0;
@@ -343,8 +344,8 @@ static enum hearth_status finish_part(struct hearth_tree_part *part,
     bool *inside;
     uint32_t size = hearth_name_tree_size(part->tree);
     part->n_nodes = part->n_nodes < size ? part->n_nodes : size;
-    HEARTH_TRY(hearth_call_site_nodes(part->tree, part->n_nodes, spec->call_site, spec->n_call_site,
-                                      arena, &inside, err));
+    HEARTH_TRY(
+        hearth_stack_filter_nodes(&spec->stacks, part->tree, part->n_nodes, arena, &inside, err));
     struct placing p = {.part = part, .tree = tree, .arena = arena};
     if (!placing_init(&p)) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -371,12 +372,11 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
     return HEARTH_OK;
 }
 
-/* The sealed tree of what spec selects. The tree was initialised by the caller, who releases it. */
-static enum hearth_status make_tree(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    int64_t max_nodes,
-                                    struct hearth_stacktree *tree,
-                                    struct hearth_err *err)
+enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
+                                              const struct hearth_merge_spec *spec,
+                                              int64_t max_nodes,
+                                              struct hearth_stacktree *tree,
+                                              struct hearth_err *err)
 {
     struct hearth_sums sums;
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
@@ -403,17 +403,17 @@ static enum hearth_status make_tree(const struct hearth_query *query,
     return status == HEARTH_OK ? hearth_stacktree_seal(tree, err) : status;
 }
 
-/* The limit that a flame graph request means; INVALID_ARGUMENT beyond what is allowed. */
-static enum hearth_status flamegraph_nodes(const struct hearth_query *query,
-                                           const struct hearth_merge_spec *spec,
-                                           int64_t *ret_max_nodes,
-                                           struct hearth_err *err)
+enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
+                                          const struct hearth_merge_spec *spec,
+                                          int64_t *ret_max_nodes,
+                                          struct hearth_err *err)
 {
-    const struct hearth_limits *limits = &query->engine->limits;
-    int64_t max = limits->max_flamegraph_nodes;
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    int64_t max = limits.max_flamegraph_nodes;
     int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
     if (n == 0) {
-        n = limits->default_flamegraph_nodes;
+        n = limits.default_flamegraph_nodes;
     }
     if (max > 0 && n < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -430,18 +430,38 @@ static enum hearth_status flamegraph_nodes(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
+/* n_all: nodes without the root, before anything was folded. */
+static void note_cut(const struct hearth_query *query,
+                     const struct hearth_merge_spec *spec,
+                     size_t n_all,
+                     int64_t max_nodes)
+{
+    bool asked = spec->has_max_nodes && spec->max_nodes != 0;
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    hearth_query_note(
+        query,
+        "of %zu nodes those beyond the largest %lld (%s) are folded into \"other\": ask "
+        "for more with max_nodes, at most %lld (max-flamegraph-nodes)",
+        n_all, (long long)max_nodes, asked ? "max_nodes" : "default-flamegraph-nodes",
+        (long long)limits.max_flamegraph_nodes);
+}
+
 enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
                                            struct hearth_flamegraph *ret,
                                            struct hearth_err *err)
 {
     int64_t max_nodes;
-    HEARTH_TRY(flamegraph_nodes(query, spec, &max_nodes, err));
+    HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->arena);
-    enum hearth_status status = make_tree(query, spec, max_nodes, &tree, err);
+    enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_flamegraph_make(&tree, max_nodes, query->arena, ret, err);
+    }
+    if (status == HEARTH_OK && ret->n_folded > 0) {
+        note_cut(query, spec, tree.n_nodes - 1 + tree.n_left_out, max_nodes);
     }
     hearth_stacktree_release(&tree);
     return status;
@@ -453,12 +473,16 @@ enum hearth_status hearth_query_tree(const struct hearth_query *query,
                                      struct hearth_err *err)
 {
     int64_t max_nodes;
-    HEARTH_TRY(flamegraph_nodes(query, spec, &max_nodes, err));
+    HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->arena);
-    enum hearth_status status = make_tree(query, spec, max_nodes, &tree, err);
+    enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_stacktree_write_bytes(&tree, max_nodes, out, err);
+    }
+    size_t n_all = tree.n_nodes == 0 ? 0 : tree.n_nodes - 1 + tree.n_left_out;
+    if (status == HEARTH_OK && max_nodes > 0 && n_all > (uint64_t)max_nodes) {
+        note_cut(query, spec, n_all, max_nodes);
     }
     hearth_stacktree_release(&tree);
     return status;

@@ -166,12 +166,18 @@ static void note_gap(struct planner *p, struct plan_stretch gap, bool deleted)
     (void)text_of(gap.from_ns, from);
     (void)text_of(gap.to_ns, to);
     const char *what = p->in->totals && !p->in->rows ? "totals over time" : "roll-ups";
-    if (deleted) {
+    bool whole = gap.from_ns == p->range.from_ns && gap.to_ns == p->range.to_ns;
+    if (p->in->rows && whole) {
+        (void)snprintf(line, sizeof line,
+                       "profiles before %s are gone (retain-raw), and the question is about single "
+                       "profiles: nothing is left of its range",
+                       gone);
+    } else if (deleted && !p->in->rows) {
         (void)snprintf(line, sizeof line,
                        "series with deleted profiles lack what was from %s to %s: profiles before "
                        "%s are gone (retain-raw), and %s there are not used",
                        from, to, gone, what);
-    } else if (gap.from_ns == p->range.from_ns && gap.to_ns == p->range.to_ns) {
+    } else if (whole) {
         (void)snprintf(line, sizeof line,
                        "profiles before %s are gone (retain-raw), and no %s fit into the range: "
                        "nothing is left of it",

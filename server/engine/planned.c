@@ -165,8 +165,9 @@ static enum hearth_status read_once(const struct hearth_query *query,
     struct hearth_read_plan plan;
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
     plan.budget = read->arena->budget;
+    plan.detail = read->selection->detail;
     count_legs(&plan);
-    bool totals = read->selection->totals && !read->selection->rows;
+    bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
     return totals ? hearth_store_read_totals(store, &plan, query->cancel, read->reader->total,
                                              read->reader->context, err)
                   : hearth_store_read(store, &plan, query->cancel, visit_row, read, err);

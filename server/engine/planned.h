@@ -2,6 +2,7 @@
  * planned.h -- what a question selects, and reading it by plan (private to the engine).
  *
  *   planned.c   select, plan, read; again when background work came in between
+ *   mean.c      sums of gauges to means per scrape
  *   explain.c   plans and what they would read
  */
 #ifndef HEARTH_ENGINE_PLANNED_H
@@ -9,10 +10,14 @@
 
 #include "hearth/engine/plan.h"
 
+#include "profile_match.h"
 #include "query_internal.h"
 
-/* A plan races with background work for a millisecond, every ten minutes: more is a fault. */
-#define HEARTH_PLAN_ATTEMPTS 20
+/*
+ * A plan races with background work for a millisecond, every ten minutes; while the builder catches up on
+ * many services and processors are short, for longer. The deadline of the question bounds it, too.
+ */
+#define HEARTH_PLAN_ATTEMPTS 200
 
 /* What a question selects, and what it wants of it (plan.h). Arrays in the query's arena. */
 struct hearth_selection {
@@ -22,6 +27,8 @@ struct hearth_selection {
     size_t n_services;
     int64_t from_ns, to_ns; /* both included */
     bool totals, rows, gauge;
+    struct hearth_read_detail detail;         /* of single profiles: with `rows` */
+    const struct hearth_profile_match *match; /* whoever takes the rows has to ask it; NULL: all */
 };
 
 /* Under the index's lock. totals and rows are left for the caller to set. */
@@ -35,6 +42,13 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          struct hearth_selection *ret,
                                          struct hearth_err *err);
 
+/* Choose by profile, span or trace as well; an empty filter changes nothing. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_selection_match(const struct hearth_query *query,
+                                          const struct hearth_profile_filter *profiles,
+                                          struct hearth_selection *selection,
+                                          struct hearth_err *err);
+
 /* Ask what stands where, and plan. In arena; notes may be NULL. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_plan(const struct hearth_query *query,
@@ -44,7 +58,10 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          struct hearth_buf *notes,
                                          struct hearth_err *err);
 
-/* Who takes what is read: totals when the selection wants them and not rows, else rows. */
+/*
+ * Who takes what is read: totals when the selection wants them and not rows, else rows; with both,
+ * rows unless `row` is NULL, then the totals of single profiles.
+ */
 struct hearth_reader {
     void (*reset)(void *context); /* forget everything: it comes again, or for the first time */
     hearth_read_row_fn *row;
@@ -66,12 +83,41 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
                                        struct hearth_selection *ret,
                                        struct hearth_err *err);
 
+/*
+ * The mean per scrape of a gauge, as sums: each series' sums are divided by the number of its profiles,
+ * added over the series, and rounded once for each stack trace, half away from zero. A stack trace that
+ * several dictionaries have stands in one of them.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_mean_sum(const struct hearth_query *query,
+                                   struct hearth_selection *selection,
+                                   struct hearth_sums *sums,
+                                   struct hearth_err *err);
+
 /* The buckets of a time series, and which profiles fall into them. */
 struct hearth_buckets {
     int64_t start_ms, step_ms, n;
     int64_t from_ns, to_ns; /* both included */
     bool empty;
 };
+
+/* Of seconds that have been checked: at least 0.001. */
+static inline int64_t hearth_step_ms(double seconds)
+{
+    const int64_t longest = INT64_MAX / HEARTH_NS_PER_MS; /* longer than any range */
+    return seconds * 1000 < (double)longest ? (int64_t)(seconds * 1000) : longest;
+}
+
+/* Which of them a profile falls into, if it exists; times are cut to milliseconds. */
+static inline int64_t hearth_bucket_number(const struct hearth_buckets *buckets, int64_t ts_ns)
+{
+    int64_t ts_ms = ts_ns / HEARTH_NS_PER_MS - (ts_ns % HEARTH_NS_PER_MS < 0);
+    int64_t offset = ts_ms - buckets->start_ms;
+    return offset <= 0 ? 0 : (offset + buckets->step_ms - 1) / buckets->step_ms;
+}
+
+/* The end of bucket b in nanoseconds, excluded. */
+int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b);
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,

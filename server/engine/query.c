@@ -1,8 +1,12 @@
 /* query.c -- ranges and selectors of every question; types, label names, label values, series. */
 #include "hearth/base/mem.h"
+#include "hearth/query/timeexpr.h"
+#include "hearth/store/settings.h"
 
 #include "query_internal.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MAX_MS (INT64_MAX / HEARTH_NS_PER_MS)
@@ -27,6 +31,88 @@ void hearth_query_engine_free(struct hearth_query_engine *engine)
     hearth_mem_free(engine);
 }
 
+const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine)
+{
+    return &engine->limits;
+}
+
+void hearth_query_tenant_limits(const struct hearth_query_engine *engine,
+                                struct hearth_str tenant,
+                                struct hearth_limits *ret)
+{
+    hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
+}
+
+static void take_aggregation(void *context, struct hearth_str name, int64_t value)
+{
+    if (hearth_str_eq_c(name, HEARTH_SETTING_GAUGES) && value <= HEARTH_GAUGES_MEAN) {
+        *(enum hearth_gauge_aggregation *)context = (enum hearth_gauge_aggregation)value;
+    }
+}
+
+enum hearth_gauge_aggregation
+hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct hearth_str tenant)
+{
+    enum hearth_gauge_aggregation found = HEARTH_GAUGES_UNSET;
+    hearth_store_settings(engine->store, tenant, take_aggregation, &found);
+    return found;
+}
+
+/* ---- notes ---- */
+
+static bool is_said(struct hearth_str text, struct hearth_str line)
+{
+    for (size_t from = 0; from < text.n;) {
+        size_t to = hearth_str_find(text, '\n', from);
+        if (hearth_str_eq(line, hearth_str_n(text.p + from, to - from))) {
+            return true;
+        }
+        from = to + 1;
+    }
+    return false;
+}
+
+void hearth_query_note(const struct hearth_query *query, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    if (query->notes == NULL) {
+        return;
+    }
+    va_start(arguments, format);
+    int n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    struct hearth_str text = {line, n < 0                     ? 0
+                                    : (size_t)n < sizeof line ? (size_t)n
+                                                              : sizeof line - 1};
+    if (text.n > 0 && !is_said(hearth_buf_view(query->notes), text)) {
+        hearth_buf_printf(query->notes, HEARTH_STR_FMT "\n", HEARTH_STR_ARG(text));
+    }
+}
+
+void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all)
+{
+    if (n < n_all) {
+        hearth_query_note(query,
+                          "%zu of %zu series are in the answer: its limit; ask with a larger one",
+                          n, n_all);
+    }
+}
+
+/* ---- ranges ---- */
+
+static void note_moved(const struct hearth_query *query, int64_t lookback_ns, bool empty)
+{
+    char back[48];
+    hearth_duration_format(lookback_ns, back);
+    hearth_query_note(query,
+                      empty ? "the whole range is older than questions may look back (%s, "
+                              "max-query-lookback): nothing is left of it"
+                            : "the range begins %s ago: questions may look back no further "
+                              "(max-query-lookback)",
+                      back);
+}
+
 static int64_t clamp_ms(int64_t ms)
 {
     return ms > MAX_MS ? MAX_MS : ms < -MAX_MS ? -MAX_MS : ms;
@@ -36,7 +122,8 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
                                       struct hearth_range *ret,
                                       struct hearth_err *err)
 {
-    const struct hearth_limits *limits = &query->engine->limits;
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
     if (query->start_ms == 0 || query->end_ms == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "missing time range in the query");
     }
@@ -47,21 +134,27 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
         .from_ns = clamp_ms(query->start_ms) * HEARTH_NS_PER_MS,
         .to_ns = clamp_ms(query->end_ms) * HEARTH_NS_PER_MS,
     };
-    if (limits->max_query_lookback_ns > 0) {
-        int64_t oldest = hearth_clock_wall_ns() - limits->max_query_lookback_ns;
+    if (limits.max_query_lookback_ns > 0) {
+        int64_t oldest = hearth_clock_wall_ns() - limits.max_query_lookback_ns;
         range.empty = range.to_ns < oldest;
+        if (range.from_ns < oldest) {
+            note_moved(query, limits.max_query_lookback_ns, range.empty);
+        }
         range.from_ns = range.from_ns < oldest ? oldest : range.from_ns;
     }
-    int64_t length;
-    if (limits->max_query_range_ns > 0 && !range.empty &&
+    int64_t length = INT64_MAX;
+    if (limits.max_query_range_ns > 0 && !range.empty &&
         (__builtin_sub_overflow(range.to_ns, range.from_ns, &length) ||
-         length > limits->max_query_range_ns)) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the query time range exceeds the limit (max-query-range, actual: %llds, "
-            "limit: %llds)",
-            (long long)(range.to_ns / HEARTH_NS_PER_SEC - range.from_ns / HEARTH_NS_PER_SEC),
-            (long long)(limits->max_query_range_ns / HEARTH_NS_PER_SEC));
+         length > limits.max_query_range_ns)) {
+        char actual[48], limit[48];
+        /* Whole seconds are enough, unless they would say the limit itself. */
+        int64_t whole = length - length % HEARTH_NS_PER_SEC;
+        hearth_duration_format(whole > limits.max_query_range_ns ? whole : length, actual);
+        hearth_duration_format(limits.max_query_range_ns, limit);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the query time range exceeds the limit (max_query_length, actual: %s, "
+                           "limit: %s); it is called max-query-range here",
+                           actual, limit);
     }
     *ret = range;
     return HEARTH_OK;

@@ -2,8 +2,8 @@
  * query_internal.h -- what the files of the query engine share (private to the engine).
  *
  *   query.c        ranges, selectors; types, names, values, series
+ *   profile_match.c  a filter by profile, span or trace, made ready
  *   merge.c        rows of a selection summed per dictionary, and what can be read off the sums
- *   call_site.c    which nodes of a name tree a call site selects
  *   merge_tree.c   sums to a function tree: flame graphs, tree bytes
  *   merge_pprof.c  sums to a pprof message
  *   timeseries.c   totals into buckets
@@ -11,17 +11,61 @@
 #ifndef HEARTH_ENGINE_QUERY_INTERNAL_H
 #define HEARTH_ENGINE_QUERY_INTERNAL_H
 
+#include "hearth/base/varint.h"
 #include "hearth/engine/query.h"
+
+#define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
 
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
 };
 
+/* What holds for the query's tenant. */
+static inline void hearth_query_limits(const struct hearth_query *query, struct hearth_limits *ret)
+{
+    hearth_limits_of_tenant(&query->engine->limits, query->engine->store, query->tenant, ret);
+    if (query->is_own) {
+        ret->max_query_range_ns = ret->max_query_lookback_ns = ret->max_points = 0;
+    }
+}
+
+/* A line of query->notes, unless it is there already; nothing without notes. What does not fit is lost. */
+void hearth_query_note(const struct hearth_query *query, const char *format, ...)
+    HEARTH_PRINTF(2, 3);
+/* That an answer has n of n_all series, because of its limit. */
+void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all);
+
 /* Days since the epoch: with service and writer the name of a row's dictionary. */
 static inline int32_t hearth_query_day(int64_t ts_ns)
 {
     return (int32_t)(ts_ns / HEARTH_NS_PER_DAY - (ts_ns % HEARTH_NS_PER_DAY < 0));
+}
+
+/* The stack ids of a column of ids, one after the other. Whoever merged the column has checked it. */
+struct hearth_ids_walk {
+    const uint8_t *at, *end;
+    uint64_t stack;
+};
+
+static inline struct hearth_ids_walk hearth_ids_walk(struct hearth_str ids)
+{
+    struct hearth_ids_walk walk = {(const uint8_t *)ids.p, (const uint8_t *)ids.p + ids.n, 0};
+    uint64_t bound;
+    if (ids.n == 0 || !hearth_varint_read(&walk.at, walk.end, &bound)) {
+        walk.at = walk.end;
+    }
+    return walk;
+}
+
+static inline bool hearth_ids_next(struct hearth_ids_walk *walk)
+{
+    uint64_t step;
+    if (walk->at >= walk->end || !hearth_varint_read(&walk->at, walk->end, &step)) {
+        return false;
+    }
+    walk->stack += step >> 1;
+    return true;
 }
 
 /* A validated range in nanoseconds, both ends included. */
@@ -54,6 +98,7 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
 struct hearth_dict_sums {
     int32_t service_id, day, writer_id;
     uint32_t bound; /* highest stack id seen, plus one */
+    size_t arrival; /* its index before they were sorted */
     size_t cap;
     int64_t *acc;
 };
@@ -62,32 +107,36 @@ struct hearth_sums {
     struct hearth_dict_sums *dicts;
     size_t n_dicts, cap_dicts;
     struct hearth_idmap by_key;
-    size_t last; /* dictionary of the row before */
+    size_t last;                              /* dictionary of the row before */
+    const struct hearth_profile_match *match; /* which rows and samples count; NULL: all */
     size_t n_bytes, limit_bytes;
     struct hearth_budget *budget; /* of the query */
 };
 
+/* match: borrowed; NULL: all rows count. */
+void hearth_sums_init(struct hearth_sums *sums,
+                      const struct hearth_query *query,
+                      const struct hearth_profile_match *match);
 void hearth_sums_release(struct hearth_sums *sums);
 
-/* Everything that `spec` selects, summed. `sums` is zeroed by this call; release it in any case. */
+/* Add a row to the sums of its dictionary, sums->dicts[*ret_dict]. SIZE_MAX: sums->match lets nothing
+ * of it through. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_sums_add_row(struct hearth_sums *sums,
+                                       const struct hearth_read_row *row,
+                                       size_t *ret_dict,
+                                       struct hearth_err *err);
+/* Rows come in no particular order, which must not show in an answer. No row may be added after. */
+void hearth_sums_sort(struct hearth_sums *sums);
+/* As before the first row. */
+void hearth_sums_forget(struct hearth_sums *sums);
+
+/* Everything that `spec` selects, summed; of a gauge with spec->mean, the mean per scrape. `sums` is zeroed by this call; release it in any case. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     struct hearth_sums *sums,
                                     struct hearth_err *err);
-
-/*
- * inside[node] for the first n_nodes nodes of a name tree: the path from the root begins with
- * call_site. NULL in *ret when n_call_site is 0 (everything is inside). In arena.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_call_site_nodes(const struct hearth_name_tree *tree,
-                                          uint32_t n_nodes,
-                                          const struct hearth_str *call_site,
-                                          size_t n_call_site,
-                                          struct hearth_arena *arena,
-                                          bool **ret_inside,
-                                          struct hearth_err *err);
 
 /*
  * The sums of any number of dictionaries on their way to one tree: dense arrays, one per name tree
@@ -114,7 +163,7 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
                                          const struct hearth_dict_sums *sums,
                                          struct hearth_err *err);
 /*
- * Everything that was added, within the call site of spec, to a function tree. Once. Where the tree
+ * Everything that was added and passes spec->stacks, to a function tree. Once. Where the tree
  * was empty and one name tree holds all of it, it comes truncated to max_nodes (stacktree.h: is_cut;
  * max_nodes < 1: whole), so that only what is shown becomes a node.
  */
@@ -124,5 +173,35 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
                                             int64_t max_nodes,
                                             struct hearth_stacktree *tree,
                                             struct hearth_err *err);
+
+/*
+ * The sealed function tree of what spec selects, whole with max_nodes < 1, else perhaps truncated as
+ * by hearth_tree_merge_finish. The caller has initialised the tree, and releases it in any case.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
+                                              const struct hearth_merge_spec *spec,
+                                              int64_t max_nodes,
+                                              struct hearth_stacktree *tree,
+                                              struct hearth_err *err);
+/* The number of nodes that a flame graph request means; INVALID_ARGUMENT beyond what is allowed. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
+                                          const struct hearth_merge_spec *spec,
+                                          int64_t *ret_max_nodes,
+                                          struct hearth_err *err);
+
+/*
+ * The sandwich of a function in a sealed tree, each side cut to max_nodes (< 1: whole); *ret_n_folded nodes
+ * of both went into "other". In arena. NOT_FOUND when nothing contains it.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
+                                        struct hearth_str function,
+                                        int64_t max_nodes,
+                                        struct hearth_arena *arena,
+                                        struct hearth_sandwich *ret,
+                                        size_t *ret_n_folded,
+                                        struct hearth_err *err);
 
 #endif

@@ -8,12 +8,12 @@
  */
 #include "hearth/base/mem.h"
 
-#include "planned.h"
+#include "singles.h"
+#include "stack_filter.h"
 
 #include <stdlib.h>
 
 #define PAGE_BUCKETS 256
-#define MAX_STEP_MS  (INT64_MAX / HEARTH_NS_PER_MS) /* longer than any range */
 
 struct bucket {
     int64_t sum;
@@ -21,10 +21,16 @@ struct bucket {
 };
 
 struct group {
-    struct hearth_labels labels;
     struct bucket **pages; /* [n_pages] */
     int64_t sum;
     size_t n_points;
+};
+
+/* Where the value before went: group and bucket b, of from_ns <= time < to_ns. */
+struct cursor {
+    struct group *group;
+    struct bucket *bucket; /* NULL: behind the last */
+    int64_t b, from_ns, to_ns;
 };
 
 struct series_run {
@@ -32,15 +38,13 @@ struct series_run {
     const struct hearth_timeseries_spec *spec;
     struct hearth_buckets buckets;
     struct hearth_selection selection;
-    struct hearth_idmap group_of_hit; /* (series, column) -> group */
-    struct group *groups;
-    size_t n_groups, cap_groups;
+    struct hearth_grouping grouping;
+    struct group *groups; /* [grouping.n] */
     size_t n_pages;
-    int32_t last_series;
-    uint16_t last_column;
-    struct group *last_group;
-    int64_t n_points;
-    /* With a call site: the rows wait here until their dictionaries can be read. */
+    struct cursor at;
+    int64_t n_points, max_points;
+    struct hearth_singles singles; /* of all groups, if there are to be exemplars */
+    /* With a filter of stacks: the rows wait here until their dictionaries can be read. */
     struct kept_row *rows;
 };
 
@@ -49,103 +53,43 @@ struct kept_row {
     struct hearth_read_row row; /* texts copied */
 };
 
-static struct hearth_hash128 hit_key(int32_t series_id, uint16_t column)
-{
-    uint32_t parts[2] = {(uint32_t)series_id, column};
-    return hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
-}
-
-/* The labels of a hit that are asked for, in order of their names. */
-static enum hearth_status project(const struct series_run *run,
-                                  const struct hearth_labels *all,
-                                  struct hearth_labels *ret,
-                                  struct hearth_err *err)
-{
-    struct hearth_arena *arena = run->query->arena;
-    struct hearth_label *v = hearth_arena_array(arena, run->spec->n_group_by, sizeof v[0]);
-    if (v == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < run->spec->n_group_by; i++) {
-        struct hearth_str value = hearth_labels_get(all, run->spec->group_by[i]);
-        bool repeated = false;
-        for (size_t j = 0; j < n; j++) {
-            repeated = repeated || hearth_str_eq(v[j].name, run->spec->group_by[i]);
-        }
-        if (value.p != NULL && !repeated) {
-            v[n++] = (struct hearth_label){run->spec->group_by[i], hearth_arena_str(arena, value)};
-            if (v[n - 1].value.p == NULL) {
-                return HEARTH_FAIL_ARENA(err, arena);
-            }
-        }
-    }
-    *ret = (struct hearth_labels){v, n};
-    hearth_labels_sort(ret);
-    return HEARTH_OK;
-}
-
-/* Every hit's group, while the index is locked. */
 static enum hearth_status
 make_groups(struct series_run *run, const struct hearth_label_index *index, struct hearth_err *err)
 {
-    struct hearth_idmap by_labels;
-    hearth_idmap_init(&by_labels);
-    enum hearth_status status = HEARTH_OK;
-    for (size_t i = 0; status == HEARTH_OK && i < run->selection.n_hits; i++) {
-        struct hearth_labels all = {0}, labels = {0};
-        if (run->spec->n_group_by > 0) {
-            status = hearth_label_index_labels(index, &run->selection.hits[i], run->query->arena,
-                                               &all, err);
-            status = status == HEARTH_OK ? project(run, &all, &labels, err) : status;
-            if (status != HEARTH_OK) {
-                break;
-            }
-        }
-        bool inserted, unused;
-        uint32_t group = hearth_idmap_intern(&by_labels, hearth_labels_fingerprint(&labels),
-                                             (uint32_t)run->n_groups, &inserted);
-        if (group == HEARTH_IDMAP_NONE ||
-            (inserted && !hearth_mem_grow(&run->groups, &run->cap_groups, run->n_groups + 1,
-                                          sizeof run->groups[0])) ||
-            hearth_idmap_intern(
-                &run->group_of_hit,
-                hit_key(run->selection.hits[i].series_id, run->selection.hits[i].column), group,
-                &unused) == HEARTH_IDMAP_NONE) {
-            status =
-                HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the groups of a time series");
-        } else if (inserted) {
-            run->groups[run->n_groups++] = (struct group){.labels = labels};
-        }
-    }
-    hearth_idmap_release(&by_labels);
-    return status;
+    struct hearth_arena *arena = run->query->arena;
+    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
+                                    run->selection.n_hits, run->spec->group_by,
+                                    run->spec->n_group_by, arena, err));
+    run->groups = hearth_arena_calloc(arena, run->grouping.n, sizeof run->groups[0]);
+    return run->groups != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, arena);
 }
 
-static struct group *group_of(struct series_run *run, int32_t series_id, uint16_t column)
+/* The end of bucket b in nanoseconds, excluded; profile times are cut to milliseconds. */
+int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
 {
-    if (run->last_group == NULL || run->last_series != series_id || run->last_column != column) {
-        uint32_t group = hearth_idmap_find(&run->group_of_hit, hit_key(series_id, column));
-        if (group == HEARTH_IDMAP_NONE) {
-            return NULL;
-        }
-        run->last_group = &run->groups[group];
-        run->last_series = series_id;
-        run->last_column = column;
-    }
-    return run->last_group;
+    int64_t ms, ns;
+    bool is_far = __builtin_mul_overflow(b, buckets->step_ms, &ms) ||
+                  __builtin_add_overflow(ms, buckets->start_ms + 1, &ms) ||
+                  __builtin_mul_overflow(ms, HEARTH_NS_PER_MS, &ns);
+    return is_far ? INT64_MAX : ns;
 }
 
-/* Add one profile's value at its time. */
-static enum hearth_status add_value(struct series_run *run,
-                                    struct group *group,
-                                    int64_t ts_ns,
-                                    int64_t value,
-                                    struct hearth_err *err)
+/* Point the cursor at the bucket of this time. */
+static enum hearth_status
+move_cursor(struct series_run *run, struct group *group, int64_t ts_ns, struct hearth_err *err)
 {
-    int64_t ts_ms = ts_ns / HEARTH_NS_PER_MS - (ts_ns % HEARTH_NS_PER_MS < 0);
-    int64_t offset = ts_ms - run->buckets.start_ms;
-    int64_t b = offset <= 0 ? 0 : (offset + run->buckets.step_ms - 1) / run->buckets.step_ms;
+    struct cursor *at = &run->at;
+    int64_t ahead;
+    bool is_next = group == at->group && ts_ns >= at->to_ns &&
+                   !__builtin_sub_overflow(ts_ns, at->to_ns, &ahead) &&
+                   ahead < run->buckets.step_ms * HEARTH_NS_PER_MS;
+    int64_t b = is_next ? at->b + 1 : hearth_bucket_number(&run->buckets, ts_ns);
+    *at = (struct cursor){
+        .group = group,
+        .b = b,
+        .from_ns = b == 0 ? INT64_MIN : hearth_bucket_end_ns(&run->buckets, b - 1),
+        .to_ns = hearth_bucket_end_ns(&run->buckets, b),
+    };
     if (b >= run->buckets.n) {
         return HEARTH_OK;
     }
@@ -160,37 +104,75 @@ static enum hearth_status add_value(struct series_run *run,
     if (page == NULL || *page == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    struct bucket *bucket = &(*page)[b % PAGE_BUCKETS];
-    int64_t max_points = run->query->engine->limits.max_points;
-    if (bucket->n++ == 0) {
-        group->n_points++;
-        if (max_points > 0 && ++run->n_points > max_points) {
-            return HEARTH_FAIL(
-                err, HEARTH_INVALID_ARGUMENT,
-                "the answer would have more than max-points (%lld) points: use a longer "
-                "step or fewer groups",
-                (long long)max_points);
-        }
+    at->bucket = &(*page)[b % PAGE_BUCKETS];
+    return HEARTH_OK;
+}
+
+static enum hearth_status count_point(struct series_run *run, struct hearth_err *err)
+{
+    int64_t max_points = run->max_points;
+    run->at.group->n_points++;
+    if (max_points > 0 && ++run->n_points > max_points) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the answer would have more than max-points (%lld) points: use a longer "
+                           "step or fewer groups",
+                           (long long)max_points);
     }
-    if (__builtin_add_overflow(bucket->sum, value, &bucket->sum) ||
+    return HEARTH_OK;
+}
+
+/*
+ * Add one profile's value at its time. Those of a series come in order, several to a bucket: the
+ * cursor saves them the division.
+ */
+static enum hearth_status add_value(struct series_run *run,
+                                    struct group *group,
+                                    int64_t ts_ns,
+                                    int64_t value,
+                                    struct hearth_err *err)
+{
+    const struct cursor *at = &run->at;
+    if (group != at->group || ts_ns < at->from_ns || ts_ns >= at->to_ns) {
+        HEARTH_TRY(move_cursor(run, group, ts_ns, err));
+    }
+    if (at->bucket == NULL) { /* behind the last whole step */
+        return HEARTH_OK;
+    }
+    if (at->bucket->n++ == 0) {
+        HEARTH_TRY(count_point(run, err));
+    }
+    if (__builtin_add_overflow(at->bucket->sum, value, &at->bucket->sum) ||
         __builtin_add_overflow(group->sum, value, &group->sum)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the time series exceeds 64 bits");
     }
     return HEARTH_OK;
 }
 
+/* A row of the hit that it names. */
+static enum hearth_status
+add_single(struct series_run *run, struct hearth_single *single, struct hearth_err *err)
+{
+    if (single->hit == HEARTH_IDMAP_NONE) {
+        return HEARTH_OK;
+    }
+    single->group = run->grouping.of_hit[single->hit];
+    HEARTH_TRY(add_value(run, &run->groups[single->group], single->ts_ns, single->value, err));
+    return run->spec->exemplars ? hearth_singles_add(&run->singles, single, err) : HEARTH_OK;
+}
+
 static enum hearth_status
 visit_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
 {
     struct series_run *run = context;
-    struct group *group = group_of(run, total->series_id, total->column);
-    if (group == NULL) {
-        return HEARTH_OK;
-    }
-    return add_value(run, group, total->ts_ns, total->total, err);
+    struct hearth_single single = {
+        .ts_ns = total->ts_ns,
+        .value = total->total,
+        .hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column),
+    };
+    return add_single(run, &single, err);
 }
 
-/* ---- with a call site: the value of a profile is that of its stacks below the call site ---- */
+/* ---- with a filter: the value of a profile is that of its stacks that pass ---- */
 
 static enum hearth_status
 keep_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
@@ -213,15 +195,23 @@ keep_row(void *context, const struct hearth_read_row *row, struct hearth_err *er
     return HEARTH_OK;
 }
 
-/* Which stacks of a dictionary lie below the call site. */
-struct call_site_mask {
+/* Which stacks of a dictionary pass the filter. */
+struct dict_mask {
     int32_t service_id, day, writer_id;
     uint32_t n_stacks;
     bool *inside; /* [n_stacks] */
 };
 
+struct mask_table {
+    struct dict_mask *masks;
+    size_t n, cap;
+    struct hearth_idmap by_key;
+    struct hearth_stack_mask of_tree; /* of the last one's */
+};
+
 static enum hearth_status load_mask(const struct series_run *run,
-                                    struct call_site_mask *mask,
+                                    struct hearth_stack_mask *of_tree,
+                                    struct dict_mask *mask,
                                     uint32_t min_stacks,
                                     struct hearth_err *err)
 {
@@ -230,10 +220,8 @@ static enum hearth_status load_mask(const struct series_run *run,
     HEARTH_TRY(hearth_store_read_dict(store, mask->service_id, mask->day, mask->writer_id,
                                       min_stacks, run->query->cancel, &dict, err));
     struct hearth_arena *arena = run->query->arena;
-    bool *nodes = NULL;
-    enum hearth_status status =
-        hearth_call_site_nodes(dict->tree, hearth_name_tree_size(dict->tree), run->spec->call_site,
-                               run->spec->n_call_site, arena, &nodes, err);
+    const bool *nodes = NULL;
+    enum hearth_status status = hearth_stack_mask_of(of_tree, dict->tree, &nodes, err);
     if (status == HEARTH_OK) {
         mask->n_stacks = dict->n_tree_stacks;
         mask->inside = hearth_arena_array(arena, dict->n_tree_stacks, sizeof mask->inside[0]);
@@ -248,18 +236,12 @@ static enum hearth_status load_mask(const struct series_run *run,
     return status;
 }
 
-struct mask_table {
-    struct call_site_mask *masks;
-    size_t n, cap;
-    struct hearth_idmap by_key;
-};
-
 /* The mask of a row's dictionary, covering at least `bound` stacks. */
 static enum hearth_status mask_of_row(const struct series_run *run,
                                       struct mask_table *table,
                                       const struct hearth_read_row *row,
                                       uint32_t bound,
-                                      const struct call_site_mask **ret_mask,
+                                      const struct dict_mask **ret_mask,
                                       struct hearth_err *err)
 {
     int32_t parts[3] = {row->service_id, hearth_query_day(row->ts_ns), row->writer_id};
@@ -269,13 +251,13 @@ static enum hearth_status mask_of_row(const struct series_run *run,
     if (i == HEARTH_IDMAP_NONE ||
         (inserted &&
          !hearth_mem_grow(&table->masks, &table->cap, table->n + 1, sizeof table->masks[0]))) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a call site mask");
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a filter of stacks");
     }
     if (inserted) {
-        table->masks[table->n++] = (struct call_site_mask){parts[0], parts[1], parts[2], 0, NULL};
+        table->masks[table->n++] = (struct dict_mask){parts[0], parts[1], parts[2], 0, NULL};
     }
     if (table->masks[i].n_stacks < bound) {
-        HEARTH_TRY(load_mask(run, &table->masks[i], bound, err));
+        HEARTH_TRY(load_mask(run, &table->of_tree, &table->masks[i], bound, err));
     }
     *ret_mask = &table->masks[i];
     return HEARTH_OK;
@@ -292,7 +274,7 @@ static enum hearth_status add_kept_row(struct series_run *run,
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "profile of series %d: damaged ids",
                            row->series_id);
     }
-    const struct call_site_mask *mask;
+    const struct dict_mask *mask;
     HEARTH_TRY(mask_of_row(run, table, row, bound, &mask, err));
     int64_t *acc = hearth_arena_calloc(scratch, bound, sizeof acc[0]);
     if (acc == NULL) {
@@ -304,8 +286,14 @@ static enum hearth_status add_kept_row(struct series_run *run,
     for (uint32_t s = 0; s < bound; s++) {
         value += mask->inside[s] ? acc[s] : 0; /* part of the row's total, which fits */
     }
-    struct group *group = group_of(run, row->series_id, row->column);
-    return group == NULL || value == 0 ? HEARTH_OK : add_value(run, group, row->ts_ns, value, err);
+    struct hearth_single single = {
+        .ts_ns = row->ts_ns,
+        .value = value,
+        .profile_no = row->profile_no,
+        .writer_id = row->writer_id,
+        .hit = hearth_grouping_hit(&run->grouping, row->series_id, row->column),
+    };
+    return value == 0 ? HEARTH_OK : add_single(run, &single, err);
 }
 
 static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_err *err)
@@ -313,6 +301,7 @@ static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_er
     struct mask_table table = {0};
     struct hearth_arena scratch;
     hearth_arena_init_like(&scratch, run->query->arena);
+    hearth_stack_mask_init(&table.of_tree, &run->spec->stacks, run->query->arena);
     enum hearth_status status = HEARTH_OK;
     for (const struct kept_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {
@@ -323,6 +312,7 @@ static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_er
         }
     }
     hearth_arena_release(&scratch);
+    hearth_stack_mask_release(&table.of_tree);
     hearth_idmap_release(&table.by_key);
     hearth_mem_free(table.masks);
     return status;
@@ -362,39 +352,67 @@ write_points(const struct series_run *run, const struct group *group, struct hea
     out->n_points = n;
 }
 
+/* Series come by sum, and their groups with them. */
+struct ranked {
+    struct hearth_timeseries series;
+    size_t group;
+};
+
+static enum hearth_status
+rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_arena *arena = run->query->arena;
+    size_t n = 0;
+    for (size_t g = 0; g < run->grouping.n; g++) {
+        const struct group *group = &run->groups[g];
+        if (group->n_points == 0) {
+            continue;
+        }
+        struct hearth_timeseries *series = &ranked[n].series;
+        ranked[n++].group = g;
+        series->labels = run->grouping.labels[g];
+        series->points = hearth_arena_array(arena, group->n_points, sizeof series->points[0]);
+        if (series->points == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        series->total = group->sum;
+        write_points(run, group, series);
+    }
+    if (n > 0) {
+        qsort(ranked, n, sizeof ranked[0], by_sum_then_labels);
+    }
+    *ret_n = run->spec->limit > 0 && n > (uint64_t)run->spec->limit ? (size_t)run->spec->limit : n;
+    hearth_query_note_series(run->query, *ret_n, n);
+    return HEARTH_OK;
+}
+
 static enum hearth_status write_series(struct series_run *run,
                                        struct hearth_timeseries **ret_series,
                                        size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
-    struct hearth_timeseries *series = hearth_arena_calloc(arena, run->n_groups, sizeof series[0]);
-    if (series == NULL) {
+    size_t n, n_groups = run->grouping.n;
+    struct ranked *ranked = hearth_arena_calloc(arena, n_groups, sizeof ranked[0]);
+    struct hearth_timeseries *series = hearth_arena_array(arena, n_groups, sizeof series[0]);
+    size_t *series_of_group = hearth_arena_array(arena, n_groups, sizeof series_of_group[0]);
+    if (ranked == NULL || series == NULL || series_of_group == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    size_t n = 0;
-    for (size_t g = 0; g < run->n_groups; g++) {
-        const struct group *group = &run->groups[g];
-        if (group->n_points == 0) {
-            continue;
-        }
-        series[n].labels = group->labels;
-        series[n].points = hearth_arena_array(arena, group->n_points, sizeof series[n].points[0]);
-        if (series[n].points == NULL) {
-            return HEARTH_FAIL_ARENA(err, arena);
-        }
-        write_points(run, group, &series[n]);
-        n++;
+    HEARTH_TRY(rank_series(run, ranked, &n, err));
+    for (size_t g = 0; g < n_groups; g++) {
+        series_of_group[g] = n;
     }
-    if (n > 0) {
-        qsort(series, n, sizeof series[0], by_sum_then_labels);
-    }
-    if (run->spec->limit > 0 && n > (uint64_t)run->spec->limit) {
-        n = (size_t)run->spec->limit;
+    for (size_t i = 0; i < n; i++) {
+        series[i] = ranked[i].series;
+        series_of_group[ranked[i].group] = i;
     }
     *ret_series = series;
     *ret_n = n;
-    return HEARTH_OK;
+    return run->spec->exemplars
+               ? hearth_exemplars_of_series(&run->singles, &run->selection, &run->buckets,
+                                            run->spec, series_of_group, series, n, err)
+               : HEARTH_OK;
 }
 
 /* Find the hits and their groups; the index is locked only here. */
@@ -416,10 +434,12 @@ static enum hearth_status find_series(struct series_run *run, struct hearth_err 
 static void forget_values(void *context)
 {
     struct series_run *run = context;
-    for (size_t g = 0; g < run->n_groups; g++) {
-        run->groups[g] = (struct group){.labels = run->groups[g].labels};
+    for (size_t g = 0; g < run->grouping.n; g++) {
+        run->groups[g] = (struct group){0};
     }
+    hearth_singles_forget(&run->singles);
     run->n_points = 0;
+    run->at = (struct cursor){0};
     run->rows = NULL;
 }
 
@@ -428,7 +448,8 @@ static enum hearth_status read_values(struct series_run *run, struct hearth_err 
     const struct hearth_reader reader = {
         .reset = forget_values, .row = keep_row, .total = visit_total, .context = run};
     run->selection.totals = true;
-    run->selection.rows = run->spec->n_call_site > 0;
+    run->selection.rows = !hearth_stack_filter_is_empty(&run->spec->stacks);
+    run->selection.detail.identity = run->selection.rows && run->spec->exemplars;
     HEARTH_TRY(hearth_selection_read(run->query, &run->selection, &reader, err));
     return add_kept_rows(run, err);
 }
@@ -445,9 +466,7 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
     }
     *ret = (struct hearth_buckets){
         .start_ms = range.from_ns / HEARTH_NS_PER_MS,
-        .step_ms = spec->step_seconds * 1000 < (double)MAX_STEP_MS
-                       ? (int64_t)(spec->step_seconds * 1000)
-                       : MAX_STEP_MS,
+        .step_ms = hearth_step_ms(spec->step_seconds),
         .empty = range.empty,
     };
     ret->n = (range.to_ns / HEARTH_NS_PER_MS - ret->start_ms) / ret->step_ms + 1;
@@ -469,12 +488,16 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
 {
     *ret_n = 0;
     struct series_run run = {.query = query, .spec = spec};
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &run.buckets, err));
     if (run.buckets.empty) {
         return HEARTH_OK;
     }
     run.n_pages = (size_t)((run.buckets.n + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
-    hearth_idmap_init(&run.group_of_hit);
+    hearth_singles_init(&run.singles, query, &run.grouping);
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    run.max_points = limits.max_points;
     enum hearth_status status = find_series(&run, err);
     if (status == HEARTH_OK) {
         status = read_values(&run, err);
@@ -482,7 +505,7 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
     if (status == HEARTH_OK) {
         status = write_series(&run, ret_series, ret_n, err);
     }
-    hearth_idmap_release(&run.group_of_hit);
-    hearth_mem_free(run.groups);
+    hearth_singles_release(&run.singles);
+    hearth_grouping_release(&run.grouping);
     return status;
 }

@@ -1,33 +1,27 @@
 /*
  * collapsed.c -- stacks as lines of text.
  *
- * Reading: a line is split at its last space, its stack at ';'. White space around frames is not
- * part of them; nothing between two ';' is no frame, but blanks are one whose name is not known
- * (real files have them, with a value). What is written reads back as the same stacks.
+ * Reading: a line is split at its last space, its stack at ';' (stack_text.h). Blanks between two
+ * ';' are a frame, as real files have them with a value. What is written reads back as the same
+ * stacks.
  * Writing: stacks are gathered in a tree of names first, because different locations may have one
  * name.
  */
 #include "hearth/format/collapsed.h"
 
 #include "hearth/base/mem.h"
-#include "hearth/format/profile_builder.h"
 #include "hearth/model/stacktree.h"
 
-#include "named_frame.h"
+#include "stack_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
-#define UNNAMED         HEARTH_STR("[unknown]")
-
 /* ---- in ---- */
 
 struct reader {
-    struct hearth_profile_builder *builder;
-    struct hearth_arena *arena;
-    uint32_t *stack; /* leaf first */
-    size_t n_stack, cap_stack;
+    struct hearth_stack_text stacks;
+    bool has_values; /* "frame;frame 12"; else each line is one sample of value 1 */
     uint64_t n_lines, n_skipped;
 };
 
@@ -110,43 +104,6 @@ static bool parse_value(struct hearth_str text, int64_t *ret)
     return true;
 }
 
-/* Without white space and byte order marks (of files put behind each other) around it. */
-static struct hearth_str trim_frame(struct hearth_str frame)
-{
-    frame = hearth_str_trim(frame);
-    while (hearth_str_starts(frame, HEARTH_STR(BYTE_ORDER_MARK))) {
-        frame = hearth_str_trim(hearth_str_n(frame.p + 3, frame.n - 3));
-    }
-    return frame;
-}
-
-/* The frames of "root;child;leaf" into reader->stack, leaf first. */
-static enum hearth_status
-split_stack(struct reader *r, struct hearth_str stack, struct hearth_err *err)
-{
-    r->n_stack = 0;
-    for (size_t end = stack.n;;) {
-        size_t from = end;
-        while (from > 0 && stack.p[from - 1] != ';') {
-            from--;
-        }
-        if (from < end) {
-            struct hearth_str name = trim_frame(hearth_str_n(stack.p + from, end - from));
-            struct hearth_named_frame frame = {.name = name.n > 0 ? name : UNNAMED};
-            uint32_t location = hearth_named_location(r->builder, HEARTH_NO_INDEX, &frame, 1);
-            if (location == HEARTH_NO_INDEX ||
-                !hearth_mem_grow(&r->stack, &r->cap_stack, r->n_stack + 1, sizeof *r->stack)) {
-                return HEARTH_FAIL_ARENA(err, r->arena);
-            }
-            r->stack[r->n_stack++] = location;
-        }
-        if (from == 0) {
-            return HEARTH_OK;
-        }
-        end = from - 1;
-    }
-}
-
 static enum hearth_status
 read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
 {
@@ -155,30 +112,33 @@ read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
         return HEARTH_OK;
     }
     size_t space = line.n;
-    while (space > 0 && line.p[space - 1] != ' ') {
+    int64_t value = 1;
+    r->n_skipped++; /* until proven otherwise */
+    if (r->has_values) {
+        while (space > 0 && line.p[space - 1] != ' ') {
+            space--;
+        }
+        if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &value)) {
+            return HEARTH_OK;
+        }
         space--;
     }
-    int64_t value;
-    r->n_skipped++; /* until proven otherwise */
-    if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &value)) {
-        return HEARTH_OK;
+    bool added;
+    HEARTH_TRY(hearth_stack_text_add(&r->stacks, hearth_str_n(line.p, space), value, &added, err));
+    if (added) {
+        r->n_skipped--;
+        r->n_lines++;
     }
-    HEARTH_TRY(split_stack(r, hearth_str_n(line.p, space - 1), err));
-    if (r->n_stack == 0) {
-        return HEARTH_OK;
-    }
-    r->n_skipped--;
-    r->n_lines++;
-    return hearth_profile_builder_sample(r->builder, r->stack, (uint32_t)r->n_stack, &value, err);
+    return HEARTH_OK;
 }
 
 static enum hearth_status
 read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
 {
     if (hearth_str_starts(text, HEARTH_STR("\xFF\xFE"))) {
-        text = from_utf16(hearth_str_n(text.p + 2, text.n - 2), r->arena);
+        text = from_utf16(hearth_str_n(text.p + 2, text.n - 2), r->stacks.arena);
         if (text.p == NULL) {
-            return HEARTH_FAIL_ARENA(err, r->arena);
+            return HEARTH_FAIL_ARENA(err, r->stacks.arena);
         }
     }
     for (size_t from = 0; from < text.n;) {
@@ -188,11 +148,29 @@ read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
     }
     if (r->n_lines == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "no line of the form \"frame;frame value\" among %" PRIu64
-                           " lines of text",
-                           r->n_skipped);
+                           "no line of the form \"frame;frame%s\" among %" PRIu64 " lines of text",
+                           r->has_values ? " value" : "", r->n_skipped);
     }
     return HEARTH_OK;
+}
+
+static enum hearth_status decode(struct reader *r,
+                                 struct hearth_str text,
+                                 struct hearth_str type,
+                                 struct hearth_str unit,
+                                 struct hearth_arena *arena,
+                                 struct hearth_profile *ret_profile,
+                                 struct hearth_err *err)
+{
+    enum hearth_status status = hearth_stack_text_init(&r->stacks, type, unit, arena, err);
+    if (status == HEARTH_OK) {
+        status = read_text(r, text, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_profile_builder_finish(r->stacks.builder, ret_profile, err);
+    }
+    hearth_stack_text_release(&r->stacks);
+    return status;
 }
 
 enum hearth_status hearth_collapsed_decode(struct hearth_str text,
@@ -203,24 +181,24 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
                                            uint64_t *ret_skipped_lines,
                                            struct hearth_err *err)
 {
-    struct reader r = {.builder = hearth_profile_builder_new(arena), .arena = arena};
-    enum hearth_status status = HEARTH_OK;
-    if (r.builder == NULL ||
-        hearth_profile_builder_type(r.builder, type, unit) == HEARTH_NO_INDEX) {
-        status = HEARTH_FAIL_ARENA(err, arena);
-    }
-    if (status == HEARTH_OK) {
-        status = read_text(&r, text, err);
-    }
-    if (status == HEARTH_OK) {
-        status = hearth_profile_builder_finish(r.builder, ret_profile, err);
-    }
-    if (status == HEARTH_OK) {
-        *ret_skipped_lines = r.n_skipped;
-    }
-    hearth_mem_free(r.stack);
-    hearth_profile_builder_free(r.builder);
-    return status;
+    struct reader r = {.has_values = true};
+    HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
+    *ret_skipped_lines = r.n_skipped;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_lines_decode(struct hearth_str text,
+                                       struct hearth_str type,
+                                       struct hearth_str unit,
+                                       struct hearth_arena *arena,
+                                       struct hearth_profile *ret_profile,
+                                       uint64_t *ret_skipped_lines,
+                                       struct hearth_err *err)
+{
+    struct reader r = {.has_values = false};
+    HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
+    *ret_skipped_lines = r.n_skipped;
+    return HEARTH_OK;
 }
 
 /* ---- out ---- */
@@ -229,7 +207,7 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
 static void write_frame(struct hearth_str name, struct hearth_buf *out)
 {
     if (name.n == 0) {
-        name = UNNAMED;
+        name = HEARTH_UNNAMED_FRAME;
     }
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];

@@ -36,10 +36,11 @@ hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, 
 }
 
 static enum hearth_status
-over_limit(const struct scan *s, const char *what, size_t n, uint32_t limit)
+over_limit(const struct scan *s, const char *what, const char *name, size_t n, uint32_t limit)
 {
-    return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED, "profile has %zu %s, the limit is %u", n,
-                       what, limit);
+    return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                       "the profile exceeds the %s limit (%s, actual: %zu, limit: %u)", what, name,
+                       n, limit);
 }
 
 /* ---- the top level ---- */
@@ -191,10 +192,11 @@ static enum hearth_status check_counts(const struct scan *s)
         return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "profile has no sample type");
     }
     if (s->limits->max_types != 0 && n_types > s->limits->max_types) {
-        return over_limit(s, "sample types", n_types, s->limits->max_types);
+        return over_limit(s, "sample types", "max-sample-types", n_types, s->limits->max_types);
     }
     if (s->limits->max_samples != 0 && n_samples > s->limits->max_samples) {
-        return over_limit(s, "samples", n_samples, s->limits->max_samples);
+        return over_limit(s, "samples count", "max_profile_stacktrace_samples", n_samples,
+                          s->limits->max_samples);
     }
     return HEARTH_OK;
 }
@@ -253,7 +255,7 @@ static enum hearth_status read_strings(struct scan *s)
     }
     if (out->strings[0].n != 0) {
         return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
-                           "string 0 should be the empty string but is \"" HEARTH_STR_FMT "\"",
+                           "string 0 should be empty string, not \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(out->strings[0]));
     }
     return HEARTH_OK;

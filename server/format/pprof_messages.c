@@ -109,7 +109,8 @@ static enum hearth_status read_function(struct scan *s, uint32_t i)
         }
     }
     if (HEARTH_LIKELY(c.why == NULL) && id == 0) {
-        c.why = "function id is 0";
+        id = s->limits->number_functions ? (uint64_t)i + 1 : 0;
+        c.why = id == 0 ? "function id is 0" : NULL;
     }
     if (HEARTH_UNLIKELY(c.why != NULL)) {
         return hearth_pprof_damaged(s, "function", i, c);
@@ -490,7 +491,9 @@ static enum hearth_status finish_sample(struct scan *s, uint32_t i, struct sampl
     }
     if (HEARTH_UNLIKELY(max_labels != 0 && n_labels > max_labels)) {
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "sample %u has %u labels, the limit is %u", i, n_labels, max_labels);
+                           "sample %u of the profile exceeds the sample labels limit "
+                           "(max_profile_stacktrace_sample_labels, actual: %u, limit: %u)",
+                           i, n_labels, max_labels);
     }
     if (HEARTH_UNLIKELY(max_depth != 0 && sample->n_locs > max_depth)) {
         uint32_t n_cut = sample->n_locs - max_depth;

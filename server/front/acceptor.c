@@ -11,6 +11,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/signals.h"
 
 #include "listen.h"
 #include "request_log.h"
@@ -21,7 +22,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -420,7 +420,7 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, acceptor->wake_fd, &event);
     set_listening(acceptor, true);
     sigset_t all, old;
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     int rc = pthread_create(&acceptor->thread, NULL, run_acceptor, acceptor);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);

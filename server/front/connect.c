@@ -5,12 +5,6 @@
 #include "hearth/codec/json_writer.h"
 #include "hearth/codec/pb.h"
 
-bool hearth_connect_is_spoken(const struct hearth_connect_head *head,
-                              enum hearth_rpc_codec *ret_codec)
-{
-    return hearth_content_type_codec(head->content_type, ret_codec);
-}
-
 bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms)
 {
     /* Ten digits at most: the protocol's bound, and no overflow when it becomes nanoseconds. */
@@ -23,11 +17,6 @@ enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *h
                                              struct hearth_err *err)
 {
     struct hearth_connect_call call = {.timeout_ms = HEARTH_CONNECT_NO_TIMEOUT};
-    if (!hearth_connect_is_spoken(head, &call.codec)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "content type \"" HEARTH_STR_FMT "\" is not supported",
-                           HEARTH_STR_ARG(head->content_type));
-    }
     if (head->protocol_version.n > 0 && !hearth_str_eq_c(head->protocol_version, "1")) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "connect-protocol-version must be \"1\": got \"" HEARTH_STR_FMT "\"",
@@ -93,13 +82,13 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     return status;
 }
 
-void hearth_connect_write_error(enum hearth_status status, const char *msg, struct hearth_buf *out)
+void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out)
 {
     struct hearth_json json;
     hearth_json_init(&json, out);
     hearth_json_object(&json);
     hearth_json_key_c(&json, "code");
-    hearth_json_string_c(&json, hearth_status_name(status));
+    hearth_json_string_c(&json, code);
     hearth_json_key_c(&json, "message");
     hearth_json_string_c(&json, msg);
     hearth_json_object_end(&json);

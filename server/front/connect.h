@@ -23,16 +23,11 @@ struct hearth_connect_head {
 };
 
 struct hearth_connect_call {
-    enum hearth_rpc_codec codec;
     enum hearth_compression compression;
     int64_t timeout_ms; /* HEARTH_CONNECT_NO_TIMEOUT: none sent */
 };
 
-/* False: the content type is not one that is spoken here (HTTP 415). */
-HEARTH_MUST_CHECK bool hearth_connect_is_spoken(const struct hearth_connect_head *head,
-                                                enum hearth_rpc_codec *ret_codec);
-
-/* Everything else that the headers decide. INVALID_ARGUMENT or UNIMPLEMENTED (unknown compression).
+/* What the headers decide, but for the content type: hearth_rpc_media_find. INVALID_ARGUMENT or UNIMPLEMENTED (unknown compression).
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *head,
@@ -59,7 +54,7 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
                                       struct ProtobufCMessage **ret_message,
                                       struct hearth_err *err);
 
-/* Append the JSON of an error. */
-void hearth_connect_write_error(enum hearth_status status, const char *msg, struct hearth_buf *out);
+/* Append the JSON of an error; the code is a status' name, or what a plain route says instead. */
+void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);
 
 #endif

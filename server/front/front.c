@@ -4,6 +4,7 @@
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
 
 #include "acceptor.h"
 #include "front_internal.h"
@@ -11,7 +12,6 @@
 #include "http_server.h"
 
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,7 +111,7 @@ static void *run_ticker(void *arg)
 static enum hearth_status start_ticker(struct hearth_front *front, struct hearth_err *err)
 {
     sigset_t all, old;
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     front->has_ticker = pthread_create(&front->ticker, NULL, run_ticker, front) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);

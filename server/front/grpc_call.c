@@ -16,6 +16,7 @@
 
 #define PUSHBACK_MS           "1000"
 #define COPY_BELOW_BYTES      256u
+#define GZIP_MIN_BYTES        1024u
 #define HEADER_OVERHEAD_BYTES 32u /* as RFC 9113 counts */
 #define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + HEARTH_MAX_NOTES + 1)
 
@@ -43,7 +44,7 @@ struct call {
     _Atomic int
         turns; /* released with each batch, acquired with its tag: the order that the core keeps, said in C */
     enum call_state state;
-    bool has_rpc, has_status_text, sent_leading;
+    bool has_rpc, has_status_text, sent_leading, is_linked;
     int fd; /* of the connection; it stays open as long as the call */
 };
 
@@ -57,10 +58,62 @@ static struct hearth_str slice_view(const grpc_slice *slice)
     return hearth_str_n((const char *)GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice));
 }
 
+/* ---- chats ---- */
+
+static bool is_chat(const struct call *call)
+{
+    return (call->rpc.method->flags & HEARTH_METHOD_CHAT) != 0;
+}
+
+/* False when the server is stopping. */
+static bool link_chat(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    struct hearth_rpc *rpc = &call->rpc;
+    (void)pthread_mutex_lock(&grpc->lock);
+    call->is_linked = !atomic_load(&grpc->is_stopping);
+    if (call->is_linked) {
+        rpc->prev = NULL;
+        rpc->next = grpc->chats;
+        if (rpc->next != NULL) {
+            rpc->next->prev = rpc;
+        }
+        grpc->chats = rpc;
+    }
+    (void)pthread_mutex_unlock(&grpc->lock);
+    return call->is_linked;
+}
+
+static void unlink_chat(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    struct hearth_rpc *rpc = &call->rpc;
+    (void)pthread_mutex_lock(&grpc->lock);
+    *(rpc->prev != NULL ? &rpc->prev->next : &grpc->chats) = rpc->next;
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc->prev;
+    }
+    (void)pthread_mutex_unlock(&grpc->lock);
+}
+
+void hearth_call_end_chats(struct hearth_grpc *grpc)
+{
+    (void)pthread_mutex_lock(&grpc->lock);
+    for (struct hearth_rpc *rpc = grpc->chats; rpc != NULL; rpc = rpc->next) {
+        struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+        (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_UNAVAILABLE,
+                                           "the server is stopping", NULL);
+    }
+    (void)pthread_mutex_unlock(&grpc->lock);
+}
+
 static void unref_call(struct call *call)
 {
     if (atomic_fetch_sub(&call->refs, 1) > 1) {
         return;
+    }
+    if (call->is_linked) {
+        unlink_chat(call);
     }
     if (call->has_rpc) {
         hearth_rpc_release(&call->rpc);
@@ -84,6 +137,14 @@ static void start_batch(struct call *call, const grpc_op *ops, size_t n, struct 
     (void)atomic_fetch_add_explicit(&call->turns, 1, memory_order_release);
     grpc_call_error rc = grpc_call_start_batch(call->call, ops, n, tag, NULL);
     HEARTH_ASSERT(rc == GRPC_CALL_OK); /* anything else is a misuse of ours */
+}
+
+static void start_read(struct call *call)
+{
+    grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
+    read.data.recv_message.recv_message = &call->body;
+    hearth_peers_reading(peers_of(call), call->fd, 1);
+    start_batch(call, &read, 1, &call->op_read);
 }
 
 /* First thing in the function of every tag. */
@@ -134,6 +195,11 @@ static grpc_op leading_op(struct call *call)
     }
     call->sent_leading = true;
     grpc_op op = {.op = GRPC_OP_SEND_INITIAL_METADATA};
+    /* As the client does it: all say that they read gzip, also those a wire away for whom it is a loss. */
+    if (rpc->packed.n >= GZIP_MIN_BYTES && rpc->compression != HEARTH_COMPRESSION_NONE) {
+        op.data.send_initial_metadata.maybe_compression_level.is_set = 1;
+        op.data.send_initial_metadata.maybe_compression_level.level = GRPC_COMPRESS_LEVEL_LOW;
+    }
     op.data.send_initial_metadata.metadata = call->leading;
     op.data.send_initial_metadata.count = rpc->n_headers;
     return op;
@@ -188,7 +254,11 @@ static void on_stream_sent(struct hearth_op *op, bool ok)
     take_turn(call);
     grpc_byte_buffer_destroy(call->out);
     call->out = NULL;
-    hearth_health_sent(&call->rpc);
+    if (is_chat(call)) {
+        start_read(call); /* finds no message when the client has gone */
+    } else {
+        hearth_health_sent(&call->rpc);
+    }
 }
 
 static bool stream_send(struct hearth_rpc *rpc, const void *message, size_t n_bytes)
@@ -218,7 +288,7 @@ static void on_close(struct hearth_op *op, bool ok)
     take_turn(call);
     if (call->was_cancelled != 0) {
         atomic_store(&call->rpc.cancel.cancelled, true);
-        if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0) {
+        if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0 && !is_chat(call)) {
             hearth_health_gone(&call->rpc);
         }
     }
@@ -269,6 +339,26 @@ static enum hearth_status view_body(struct call *call, struct hearth_err *err)
     return HEARTH_OK;
 }
 
+static void chat(struct call *call)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    if (call->body == NULL) { /* the client has said all, or has gone */
+        hearth_rpc_end(rpc, hearth_cancel_check(&rpc->cancel, &rpc->err));
+        return;
+    }
+    rpc->drop_body = drop_body;
+    enum hearth_status status = view_body(call, &rpc->err);
+    if (status == HEARTH_OK) {
+        status = hearth_rpc_chat(rpc);
+    }
+    if (status != HEARTH_OK) {
+        hearth_rpc_refuse(rpc, status);
+        return;
+    }
+    (void)stream_send(rpc, rpc->packed.p, rpc->packed.n);
+    hearth_buf_reset(&rpc->packed);
+}
+
 static void on_read(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_read);
@@ -277,6 +367,10 @@ static void on_read(struct hearth_op *op, bool ok)
     take_turn(call);
     hearth_peers_reading(peers_of(call), call->fd, -1);
     hearth_peers_progress(peers_of(call), call->fd);
+    if (is_chat(call)) {
+        chat(call);
+        return;
+    }
     enum hearth_status status = view_body(call, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_refuse(rpc, status);
@@ -392,11 +486,16 @@ static void begin_call(struct call *call)
         hearth_rpc_refuse(rpc, status);
         return;
     }
-    hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
-    grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
-    read.data.recv_message.recv_message = &call->body;
-    hearth_peers_reading(peers_of(call), call->fd, 1);
-    start_batch(call, &read, 1, &call->op_read);
+    if (is_chat(call)) { /* the core ends those of its clients' deadlines; ours is for work */
+        if (!link_chat(call)) {
+            hearth_rpc_refuse(rpc,
+                              HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
+            return;
+        }
+    } else {
+        hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
+    }
+    start_read(call);
 }
 
 static void on_new(struct hearth_op *op, bool ok)

@@ -5,7 +5,8 @@
  *     \--shutdown--> (freed)     \--refused: no method, no tenant-----^
  *
  * A call is freed when its two chains have ended: the one above, and the watch for the client's
- * close (cancellation). Streams send any number of messages while WORKING.
+ * close (cancellation). Streams send any number of messages while WORKING. Chats (streams both ways) are READING all
+ * the time: a message in, its answer out, the next message.
  *
  * Tags are struct hearth_op; each comes back exactly once.
  */
@@ -20,6 +21,7 @@
 #include <stdatomic.h>
 
 struct hearth_front;
+struct hearth_rpc;
 struct hearth_workers;
 
 struct hearth_op {
@@ -37,12 +39,15 @@ struct hearth_grpc {
     _Atomic bool is_stopping;
     _Atomic int n_wanted; /* calls not asked for because memory was refused */
     struct hearth_op shutdown_op;
-    pthread_mutex_t lock; /* guards has_stopped */
+    pthread_mutex_t lock; /* guards has_stopped, chats */
     pthread_cond_t wake;
     bool has_stopped;
+    struct hearth_rpc *chats; /* which would go on as long as their clients like */
 };
 
 /* Ask for one more call. */
 void hearth_call_request(struct hearth_grpc *grpc);
+/* The server is stopping: end those whose clients may go on and on. */
+void hearth_call_end_chats(struct hearth_grpc *grpc);
 
 #endif

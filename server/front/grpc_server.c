@@ -4,6 +4,7 @@
 
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
 
 #include "front_internal.h"
 #include "grpc_call.h"
@@ -14,7 +15,6 @@
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,7 +100,7 @@ static enum hearth_status start_threads(struct hearth_grpc *grpc, struct hearth_
     long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned want = n_cpus >= 8 ? 2 : 1;
     sigset_t all, old;
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     while (grpc->n_threads < want &&
            pthread_create(&grpc->threads[grpc->n_threads], NULL, run_queue, grpc) == 0) {
@@ -225,6 +225,7 @@ void hearth_grpc_begin_stop(struct hearth_grpc *grpc)
 {
     if (!atomic_exchange(&grpc->is_stopping, true)) {
         grpc_server_shutdown_and_notify(grpc->server, grpc->queue, &grpc->shutdown_op);
+        hearth_call_end_chats(grpc);
     }
 }
 

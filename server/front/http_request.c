@@ -7,17 +7,21 @@
 #include "http_request.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/codec/base64.h"
 
 #include "front_internal.h"
+#include "grpc_web.h"
+#include "http_answer.h"
+#include "http_call.h"
+#include "http_head.h"
 #include "routes.h"
 
 #define SWALLOW_MAX_BYTES   (INT64_C(1) << 20)
 #define ANSWER_NOW_BYTES    (INT64_C(64) << 10) /* announced bodies above this are not waited for */
-#define GZIP_MIN_BYTES      1024u
-#define GZIP_LEVEL          3
 #define FIRST_RESERVE_BYTES (64u << 10)
 
 enum request_state {
+    REQUEST_NEW,
     REQUEST_READING,
     REQUEST_SWALLOWING,
     REQUEST_WORKING,
@@ -30,20 +34,16 @@ struct http_request {
     struct MHD_Connection *connection;
     _Atomic int
         state; /* enum request_state; stored by the end of a request, loaded by the daemon's thread */
-    bool has_rpc, is_suspended, wants_gzip;
+    bool has_rpc, is_suspended, takes_gzip;
+    const struct hearth_rpc_media *media; /* of RPCs; else NULL */
+    enum hearth_compression
+        grpc_encoding; /* of messages in gRPC-Web that say they are compressed */
+    char *query;       /* what is behind the '?', as sent; NULL: nothing */
+    struct hearth_http_call call;
     struct hearth_buf body;
     int64_t swallowed_bytes;
     struct MHD_Response *response;
     unsigned code;
-};
-
-/* The header fields that anything here looks at. */
-struct head {
-    struct hearth_connect_head connect;
-    struct hearth_str accept, accept_encoding, tenant;
-    size_t n_tenants;
-    bool has_accept, has_length, has_transfer_encoding, expects_continue;
-    int64_t content_length; /* -1: none */
 };
 
 /* ---- answers ---- */
@@ -91,19 +91,9 @@ static void set_text(struct http_request *request, unsigned code, const char *te
     request->state = REQUEST_SWALLOWING;
 }
 
-static bool gzip_answer(struct hearth_buf *body)
+static bool is_grpc_web(const struct http_request *request)
 {
-    struct hearth_buf packed;
-    hearth_buf_init(&packed, 0);
-    packed.budget = body->budget;
-    if (hearth_gzip(hearth_buf_view(body), GZIP_LEVEL, &packed, NULL) != HEARTH_OK ||
-        hearth_buf_failed(&packed) || packed.n >= body->n) {
-        hearth_buf_release(&packed);
-        return false;
-    }
-    hearth_buf_release(body);
-    *body = packed;
-    return true;
+    return request->media != NULL && request->media->protocol != HEARTH_RPC_CONNECT;
 }
 
 /* The end of an RPC, from whatever thread. */
@@ -111,27 +101,16 @@ static void finish_request(struct hearth_rpc *rpc)
 {
     struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
     struct hearth_http *http = request->http;
-    if (rpc->status == HEARTH_OK) {
-        bool is_gzip =
-            request->wants_gzip && rpc->packed.n >= GZIP_MIN_BYTES && gzip_answer(&rpc->packed);
-        set_response(request, 200, hearth_codec_content_type(rpc->codec), &rpc->packed);
-        if (is_gzip) {
-            add_header(request, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-            add_header(request, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
-        }
-    } else {
-        struct hearth_buf body;
-        hearth_buf_init(&body, 0);
-        hearth_connect_write_error(rpc->status, rpc->err.msg, &body);
-        set_response(request, (unsigned)hearth_status_http(rpc->status), "application/json", &body);
-        if (rpc->status == HEARTH_UNAVAILABLE) {
-            add_header(request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-        }
+    struct hearth_http_answer answer;
+    hearth_http_answer_make(rpc, request->media, request->takes_gzip, &answer);
+    set_response(request, answer.code, answer.content_type, &answer.body);
+    for (size_t i = 0; i < answer.n_headers; i++) {
+        add_header(request, answer.headers[i].name, answer.headers[i].value);
     }
     for (size_t i = 0; i < rpc->n_headers; i++) {
         add_header(request, rpc->headers[i].name, rpc->headers[i].value);
     }
-    for (size_t i = 0; i < rpc->n_notes; i++) {
+    for (size_t i = 0; i < rpc->n_notes && !is_grpc_web(request); i++) {
         add_header(request, "Hearth-Note", rpc->note_values[i]);
     }
     bool is_suspended = request->is_suspended;
@@ -159,41 +138,6 @@ static enum MHD_Result queue_answer(struct http_request *request)
 
 /* ---- the head ---- */
 
-static enum MHD_Result
-read_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *text)
-{
-    struct head *head = cls;
-    struct hearth_str name = hearth_str_c(key), value = hearth_str_c(text);
-    (void)kind;
-    if (hearth_str_eq_nocase(name, HEARTH_STR("content-type"))) {
-        head->connect.content_type = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-encoding"))) {
-        head->connect.content_encoding = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("connect-protocol-version"))) {
-        head->connect.protocol_version = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("connect-timeout-ms"))) {
-        head->connect.timeout_ms = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("accept"))) {
-        head->accept = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("accept-encoding"))) {
-        head->accept_encoding = value;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
-        if (head->n_tenants++ == 0) {
-            head->tenant = value;
-        }
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
-        head->has_length = true;
-        if (!hearth_str_to_i64(value, &head->content_length)) {
-            head->content_length = INT64_MAX;
-        }
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("transfer-encoding"))) {
-        head->has_transfer_encoding = true;
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("expect"))) {
-        head->expects_continue = true;
-    }
-    return MHD_YES;
-}
-
 static void drop_body(struct hearth_rpc *rpc)
 {
     struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
@@ -216,23 +160,10 @@ static void refuse(struct http_request *request, enum hearth_status status)
     hearth_rpc_refuse(&request->rpc, status);
 }
 
-static enum hearth_status
-check_rpc(struct http_request *request, const struct head *head, const struct hearth_accept *accept)
+static enum hearth_status check_tenant_and_length(struct hearth_rpc *rpc,
+                                                  const struct hearth_http_head *head)
 {
-    struct hearth_rpc *rpc = &request->rpc;
     const struct hearth_front_options *options = &rpc->front->options;
-    struct hearth_connect_call call;
-    HEARTH_TRY(hearth_connect_parse_head(&head->connect, &call, &rpc->err));
-    rpc->compression = call.compression;
-    rpc->utf8_label_names = accept->utf8_label_names;
-    hearth_rpc_set_timeout(rpc, call.timeout_ms == HEARTH_CONNECT_NO_TIMEOUT
-                                    ? INT64_MAX
-                                    : call.timeout_ms * HEARTH_NS_PER_MS);
-    if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                           "%s streams its answer, which is offered over gRPC only",
-                           rpc->method->path + 1);
-    }
     if ((rpc->method->flags & HEARTH_METHOD_TENANT) != 0) {
         HEARTH_TRY(hearth_tenant_find(options->multitenancy, head->n_tenants, head->tenant,
                                       &rpc->tenant, &rpc->err));
@@ -246,38 +177,91 @@ check_rpc(struct http_request *request, const struct head *head, const struct he
     return hearth_rpc_expect_body(rpc, head->content_length);
 }
 
-static void begin_rpc(struct http_request *request,
-                      const struct hearth_method *rpc_method,
-                      const char *method,
-                      const struct head *head)
+static enum hearth_status check_connect(struct http_request *request,
+                                        const struct hearth_http_head *head)
 {
-    if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
-        set_text(request, 405, "");
-        add_header(request, MHD_HTTP_HEADER_ALLOW, "POST");
-        return;
-    }
-    enum hearth_rpc_codec codec;
-    if (!hearth_connect_is_spoken(&head->connect, &codec)) {
-        set_text(request, 415, "");
-        add_header(request, "Accept-Post", "application/json, application/proto");
-        return;
-    }
-    struct hearth_accept accept;
-    if (!hearth_accept_parse(head->accept, &accept)) {
-        set_text(request, 400, "malformed Accept header\n");
-        return;
-    }
     struct hearth_rpc *rpc = &request->rpc;
-    hearth_rpc_init(rpc, request->http->front, rpc_method);
+    struct hearth_connect_call call;
+    HEARTH_TRY(hearth_connect_parse_head(&head->connect, &call, &rpc->err));
+    rpc->compression = call.compression;
+    hearth_rpc_set_timeout(rpc, call.timeout_ms == HEARTH_CONNECT_NO_TIMEOUT
+                                    ? INT64_MAX
+                                    : call.timeout_ms * HEARTH_NS_PER_MS);
+    return HEARTH_OK;
+}
+
+/* On a pool thread: the message out of its frame. */
+static enum hearth_status open_grpc_web(struct hearth_rpc *rpc)
+{
+    struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
+    if (request->media->protocol == HEARTH_RPC_GRPC_WEB_TEXT &&
+        !hearth_base64_decode(rpc->body, &rpc->arena, &rpc->body)) {
+        return rpc->arena.refused
+                   ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
+                   : HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "the body is not base64");
+    }
+    return hearth_grpc_web_read(rpc->body, request->grpc_encoding, &rpc->body, &rpc->compression,
+                                &rpc->err);
+}
+
+static enum hearth_status check_grpc_web(struct http_request *request,
+                                         const struct hearth_http_head *head)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    struct hearth_str encoding = hearth_str_trim(head->connect.content_encoding);
+    int64_t timeout_ns = INT64_MAX;
+    request->takes_gzip = hearth_grpc_accepts_gzip(head->grpc_accept_encoding);
+    rpc->open_body = open_grpc_web;
+    if (encoding.n > 0 && !hearth_str_eq_nocase(encoding, HEARTH_STR("identity"))) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                           "gRPC-Web compresses messages (grpc-encoding), not the body");
+    }
+    HEARTH_TRY(hearth_grpc_parse_encoding(head->grpc_encoding, &request->grpc_encoding, &rpc->err));
+    if (head->grpc_timeout.n > 0 && !hearth_grpc_parse_timeout(head->grpc_timeout, &timeout_ns)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "grpc-timeout \"" HEARTH_STR_FMT
+                           "\" is not at most eight digits and one of HMSmun",
+                           HEARTH_STR_ARG(head->grpc_timeout));
+    }
+    hearth_rpc_set_timeout(rpc, timeout_ns);
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_rpc(struct http_request *request,
+                                    const struct hearth_http_head *head)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    HEARTH_TRY(is_grpc_web(request) ? check_grpc_web(request, head) : check_connect(request, head));
+    if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                           "%s streams its answer, which is offered over gRPC only",
+                           rpc->method->path + 1);
+    }
+    return check_tenant_and_length(rpc, head);
+}
+
+static void init_rpc(struct http_request *request,
+                     const struct hearth_method *method,
+                     const struct hearth_http_head *head,
+                     const struct hearth_accept *accept)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    hearth_rpc_init(rpc, request->http->front, method);
     request->has_rpc = true;
-    request->wants_gzip = hearth_accept_encoding_gzip(head->accept_encoding);
+    request->takes_gzip = hearth_accept_encoding_gzip(head->accept_encoding);
     hearth_buf_init(&request->body, 0);
     rpc->transport = "http";
-    rpc->codec = codec;
+    rpc->utf8_label_names = accept->utf8_label_names;
     rpc->peer_text = peer_text;
     rpc->drop_body = drop_body;
     rpc->finish = finish_request;
-    enum hearth_status status = check_rpc(request, head, &accept);
+}
+
+/* What was checked lets the body come, or is answered. */
+static void await_body(struct http_request *request,
+                       const struct hearth_http_head *head,
+                       enum hearth_status status)
+{
     if (status != HEARTH_OK) {
         refuse(request, status);
         return;
@@ -290,10 +274,72 @@ static void begin_rpc(struct http_request *request,
     }
 }
 
+static enum hearth_status check_call(struct http_request *request,
+                                     const struct hearth_http_head *head)
+{
+    struct hearth_rpc *rpc = &request->rpc;
+    struct hearth_http_call *call = &request->call;
+    const struct hearth_connect_head *said = &head->connect;
+    HEARTH_TRY(check_tenant_and_length(rpc, head));
+    call->content_type = hearth_arena_str(&rpc->arena, said->content_type);
+    call->content_encoding = hearth_arena_str(&rpc->arena, said->content_encoding);
+    if (call->content_type.p == NULL || call->content_encoding.p == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth_rpc_set_timeout(rpc, INT64_MAX);
+    return hearth_http_args_parse(hearth_str_c(request->query), &rpc->arena, &call->args,
+                                  &call->n_args, &rpc->err);
+}
+
+static void begin_call(struct http_request *request,
+                       const struct hearth_http_route *route,
+                       const char *method,
+                       const struct hearth_http_head *head)
+{
+    if (!hearth_http_route_allows(route, hearth_str_c(method))) {
+        set_text(request, 405, "");
+        add_header(request, MHD_HTTP_HEADER_ALLOW, hearth_http_route_allow(route));
+        return;
+    }
+    struct hearth_accept accept = {0};
+    (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
+    init_rpc(request, &route->method, head, &accept);
+    request->call.method = hearth_str_c(method);
+    request->rpc.http = &request->call;
+    await_body(request, head, check_call(request, head));
+}
+
+static void begin_rpc(struct http_request *request,
+                      const struct hearth_method *rpc_method,
+                      const char *method,
+                      const struct hearth_http_head *head)
+{
+    if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
+        set_text(request, 405, "");
+        add_header(request, MHD_HTTP_HEADER_ALLOW, "POST");
+        return;
+    }
+    const struct hearth_rpc_media *media = hearth_rpc_media_find(head->connect.content_type);
+    if (media == NULL) {
+        set_text(request, 415, "");
+        add_header(request, "Accept-Post", HEARTH_ACCEPT_POST);
+        return;
+    }
+    struct hearth_accept accept;
+    if (!hearth_accept_parse(head->accept, &accept)) {
+        set_text(request, 400, "malformed Accept header\n");
+        return;
+    }
+    init_rpc(request, rpc_method, head, &accept);
+    request->media = media;
+    request->rpc.codec = media->codec;
+    await_body(request, head, check_rpc(request, head));
+}
+
 static void begin_route(struct http_request *request,
                         struct hearth_str path,
                         const char *method,
-                        const struct head *head)
+                        const struct hearth_http_head *head)
 {
     struct hearth_accept accept = {0};
     (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
@@ -314,10 +360,11 @@ static void begin_route(struct http_request *request,
 
 static enum MHD_Result begin(struct http_request *request, const char *url, const char *method)
 {
-    struct head head = {.content_length = -1};
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, read_header, &head);
+    struct hearth_http_head head;
+    hearth_http_head_read(request->connection, &head);
     struct hearth_str path = hearth_str_c(url);
     const struct hearth_method *rpc_method = hearth_method_find(path);
+    const struct hearth_http_route *route = hearth_http_route_find(path);
     if (head.has_length && head.has_transfer_encoding) {
         /* Two ideas of where the request ends: the beginning of request smuggling. */
         set_text(request, 400, "both Content-Length and Transfer-Encoding\n");
@@ -325,6 +372,8 @@ static enum MHD_Result begin(struct http_request *request, const char *url, cons
     }
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);
+    } else if (route != NULL) {
+        begin_call(request, route, method, &head);
     } else {
         begin_route(request, path, method, &head);
     }
@@ -384,6 +433,34 @@ static enum MHD_Result work(struct http_request *request)
     return MHD_YES;
 }
 
+/*
+ * The library's own reading of arguments is lenient and takes 48 bytes of the connection's memory for each: when that
+ * is used up, the client gets no answer at all. So it does not see them: they are cut off in its buffer, where it would
+ * itself end the path next.
+ */
+void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    struct http_request *request = hearth_mem_zalloc(sizeof *request);
+    if (request == NULL) {
+        return NULL;
+    }
+    request->http = cls;
+    request->connection = connection;
+    char *mark = strchr(uri, '?');
+    if (mark == NULL) {
+        return request;
+    }
+    size_t n = strlen(mark);
+    request->query = hearth_mem_alloc(n); /* with the NUL, without the mark */
+    if (request->query == NULL) {
+        hearth_mem_free(request);
+        return NULL;
+    }
+    memcpy(request->query, mark + 1, n);
+    memset(mark, 0, n);
+    return request;
+}
+
 enum MHD_Result hearth_http_on_request(void *cls,
                                        struct MHD_Connection *connection,
                                        const char *url,
@@ -396,14 +473,12 @@ enum MHD_Result hearth_http_on_request(void *cls,
     struct hearth_http *http = cls;
     struct http_request *request = *slot;
     (void)version;
-    if (request == NULL) {
-        request = hearth_mem_zalloc(sizeof *request);
-        if (request == NULL) {
-            return MHD_NO;
-        }
-        request->http = http;
-        request->connection = connection;
-        *slot = request;
+    (void)connection;
+    if (request == NULL) { /* there was no memory for it */
+        return MHD_NO;
+    }
+    if (request->state == REQUEST_NEW) {
+        request->state = REQUEST_READING;
         (void)atomic_fetch_add(&http->n_open, 1);
         return begin(request, url, method);
     }
@@ -435,7 +510,10 @@ void hearth_http_on_completed(void *cls,
         drop_body(&request->rpc);
         hearth_rpc_release(&request->rpc);
     }
+    if (request->state != REQUEST_NEW) {
+        (void)atomic_fetch_sub(&http->n_open, 1);
+    }
+    hearth_mem_free(request->query);
     hearth_mem_free(request);
     *slot = NULL;
-    (void)atomic_fetch_sub(&http->n_open, 1);
 }

@@ -1,9 +1,9 @@
 /*
  * http_request.h -- one HTTP request: its head, its body, its answer.
  *
- *   READING --complete--> WORKING (suspended) --end--> ANSWERED --queued--> (freed when sent or
+ *   NEW --head--> READING --complete--> WORKING (suspended) --end--> ANSWERED --queued--> (freed when sent or
  * cut)
- *      \--broke a rule--> SWALLOWING --complete---------^
+ *                \--broke a rule--> SWALLOWING --complete---------^
  *
  * Threads: the daemon's thread, but for the end of a suspended request.
  */
@@ -26,7 +26,8 @@ struct hearth_http {
     _Atomic int64_t n_suspended; /* those whose connection waits for hearth_rpc_end */
 };
 
-/* The callbacks of the daemon; cls is the struct hearth_http. */
+/* The callbacks of the daemon; cls is the struct hearth_http. The first gives the slot of the others. */
+void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result hearth_http_on_request(void *cls,
                                        struct MHD_Connection *connection,
                                        const char *url,

@@ -28,14 +28,14 @@ hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http, str
     if (options->http_idle_timeout_ns > 0 && idle_s == 0) {
         idle_s = 1;
     }
-    http->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
-                             MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC,
-                         0, NULL, NULL, hearth_http_on_request, http, MHD_OPTION_NOTIFY_COMPLETED,
-                         hearth_http_on_completed, http, MHD_OPTION_CONNECTION_LIMIT,
-                         UNREACHED_CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)options->max_header_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
-                         (unsigned)idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_ITC,
+        0, NULL, NULL, hearth_http_on_request, http, MHD_OPTION_NOTIFY_COMPLETED,
+        hearth_http_on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, hearth_http_on_uri, http,
+        MHD_OPTION_CONNECTION_LIMIT, UNREACHED_CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)options->max_header_bytes, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)idle_s,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (http->daemon == NULL) {
         hearth_mem_free(http);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the HTTP server");

@@ -137,38 +137,40 @@ bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret)
     return true;
 }
 
-bool hearth_content_type_codec(struct hearth_str header, enum hearth_rpc_codec *ret)
+static const struct hearth_rpc_media g_media[] = {
+    {"application/proto", HEARTH_RPC_CONNECT, HEARTH_RPC_PROTO},
+    {"application/json", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON},
+    {"application/grpc-web", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO},
+    {"application/grpc-web+proto", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO},
+    {"application/grpc-web+json", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_JSON},
+    {"application/grpc-web-text", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO},
+    {"application/grpc-web-text+proto", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO},
+};
+
+const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header)
 {
     struct hearth_str s = hearth_str_trim(header), type;
     size_t at = 0;
     if (!scan_type(s, &at, &type)) {
-        return false;
+        return NULL;
     }
     while (at < s.n) {
         struct param param;
         bool found;
         if (!scan_param(s, &at, &param, &found) || (at < s.n && s.p[at] == ',')) {
-            return false;
+            return NULL;
         }
         if (found && hearth_str_eq_nocase(param.name, HEARTH_STR("charset")) &&
             !hearth_str_eq_nocase(param.value, HEARTH_STR("utf-8"))) {
-            return false;
+            return NULL;
         }
     }
-    if (hearth_str_eq_nocase(type, HEARTH_STR("application/proto"))) {
-        *ret = HEARTH_RPC_PROTO;
-        return true;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_media); i++) {
+        if (hearth_str_eq_nocase(type, hearth_str_c(g_media[i].type))) {
+            return &g_media[i];
+        }
     }
-    if (hearth_str_eq_nocase(type, HEARTH_STR("application/json"))) {
-        *ret = HEARTH_RPC_JSON;
-        return true;
-    }
-    return false;
-}
-
-const char *hearth_codec_content_type(enum hearth_rpc_codec codec)
-{
-    return codec == HEARTH_RPC_JSON ? "application/json" : "application/proto";
+    return NULL;
 }
 
 enum hearth_status hearth_content_encoding_parse(struct hearth_str header,

@@ -24,10 +24,27 @@ struct hearth_accept {
 /* False when malformed. An empty header is an empty list. */
 HEARTH_MUST_CHECK bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret);
 
-/* application/proto, or application/json with charset=utf-8 or without; false for anything else. */
-HEARTH_MUST_CHECK bool hearth_content_type_codec(struct hearth_str header,
-                                                 enum hearth_rpc_codec *ret);
-const char *hearth_codec_content_type(enum hearth_rpc_codec codec);
+enum hearth_rpc_protocol {
+    HEARTH_RPC_CONNECT,
+    HEARTH_RPC_GRPC_WEB,
+    HEARTH_RPC_GRPC_WEB_TEXT, /* the same in base64 */
+};
+
+/* A type of bodies that is spoken over HTTP/1.1. */
+struct hearth_rpc_media {
+    const char *type;
+    enum hearth_rpc_protocol protocol;
+    enum hearth_rpc_codec codec;
+};
+
+/* For the header Accept-Post: with those of HTTP/2, which the same port speaks. */
+#define HEARTH_ACCEPT_POST                                                                        \
+    "application/grpc, application/grpc+proto, application/grpc-web, application/grpc-web+json, " \
+    "application/grpc-web+proto, application/grpc-web-text, application/grpc-web-text+proto, "    \
+    "application/json, application/proto"
+
+/* By a Content-Type, with charset=utf-8 or without; NULL for what is not spoken. */
+const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header);
 
 /* identity (also ""), gzip; UNIMPLEMENTED for others, naming what is offered. */
 HEARTH_MUST_CHECK

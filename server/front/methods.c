@@ -1,13 +1,20 @@
 /* methods.c -- methods.def as a table. */
 #include "methods.h"
 
+#include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
+#include "hearth/pb/capabilities/v1/feature_flags.pb-c.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
+#include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
+#include "hearth/pb/settings/v1/recording_rules.pb-c.h"
+#include "hearth/pb/settings/v1/settings.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
+#include "hearth/pb/vcs/v1/vcs.pb-c.h"
+#include "hearth/pb/version/v1/version.pb-c.h"
 
 static const struct hearth_method g_methods[] = {
 #define X(id, service, method, request, response, handler, pool, flags) \
@@ -29,6 +36,35 @@ const struct hearth_method *hearth_method_find(struct hearth_str path)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_methods); i++) {
         if (hearth_str_eq_c(path, g_methods[i].path)) {
             return &g_methods[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_new_service(size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(g_services[i], g_services[k]) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t hearth_service_count(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_services); i++) {
+        n += is_new_service(i);
+    }
+    return n;
+}
+
+const char *hearth_service_name(size_t wanted)
+{
+    for (size_t i = 0, n = 0; i < HEARTH_ARRAY_LEN(g_services); i++) {
+        if (is_new_service(i) && n++ == wanted) {
+            return g_services[i];
         }
     }
     return NULL;

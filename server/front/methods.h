@@ -1,4 +1,4 @@
-/* methods.h -- the table of RPCs (methods.def) and their handlers. Threads: immutable. */
+/* methods.h -- the table of RPCs (methods.def), and the handlers of these and of http_routes.def. Threads: immutable. */
 #ifndef HEARTH_FRONT_METHODS_H
 #define HEARTH_FRONT_METHODS_H
 
@@ -16,11 +16,14 @@ enum hearth_method_flags {
     HEARTH_METHOD_TENANT = 1u << 0, /* belongs to a tenant */
     HEARTH_METHOD_INLINE = 1u << 1, /* small ones run on the transport's thread: never blocks */
     HEARTH_METHOD_STREAM = 1u << 2, /* the server streams; gRPC only */
+    /* A stream both ways, an answer for each message: its handler runs on the transport's thread for each,
+     * sets rpc->answer and rpc->status, and does not end the request. */
+    HEARTH_METHOD_CHAT = 1u << 3,
 };
 
 struct hearth_method {
-    const char *path; /* "/package.Service/Method" */
-    const struct ProtobufCMessageDescriptor *request, *response;
+    const char *path;                                            /* "/package.Service/Method" */
+    const struct ProtobufCMessageDescriptor *request, *response; /* NULL: a plain HTTP route */
     void (*handle)(struct hearth_rpc *rpc);
     enum hearth_method_pool pool;
     unsigned flags;
@@ -30,6 +33,9 @@ struct hearth_method {
 const struct hearth_method *hearth_method_find(struct hearth_str path);
 /* True for "" (the whole server) and the name of a service of the table. */
 bool hearth_service_is_known(struct hearth_str service);
+/* The services of the table, each once. */
+size_t hearth_service_count(void);
+const char *hearth_service_name(size_t i);
 
 /* The handlers; each ends its request exactly once. */
 void hearth_svc_push(struct hearth_rpc *rpc);
@@ -40,6 +46,19 @@ void hearth_svc_series(struct hearth_rpc *rpc);
 void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc);
 void hearth_svc_select_merge_profile(struct hearth_rpc *rpc);
 void hearth_svc_select_series(struct hearth_rpc *rpc);
+void hearth_svc_select_merge_span_profile(struct hearth_rpc *rpc);
+void hearth_svc_select_heatmap(struct hearth_rpc *rpc);
+void hearth_svc_diff(struct hearth_rpc *rpc);
+void hearth_svc_get_profile_stats(struct hearth_rpc *rpc);
+void hearth_svc_analyze_query(struct hearth_rpc *rpc);
+void hearth_svc_merge(struct hearth_rpc *rpc);
+void hearth_svc_diff_selections(struct hearth_rpc *rpc);
+void hearth_svc_timeline(struct hearth_rpc *rpc);
+void hearth_svc_function_timeline(struct hearth_rpc *rpc);
+void hearth_svc_label_stats(struct hearth_rpc *rpc);
+void hearth_svc_top(struct hearth_rpc *rpc);
+void hearth_svc_sandwich(struct hearth_rpc *rpc);
+void hearth_svc_lines(struct hearth_rpc *rpc);
 void hearth_svc_explain(struct hearth_rpc *rpc);
 void hearth_svc_admin_status(struct hearth_rpc *rpc);
 void hearth_svc_admin_doctor(struct hearth_rpc *rpc);
@@ -48,7 +67,37 @@ void hearth_svc_admin_erase(struct hearth_rpc *rpc);
 void hearth_svc_admin_erasures(struct hearth_rpc *rpc);
 void hearth_svc_admin_get_retention(struct hearth_rpc *rpc);
 void hearth_svc_admin_set_retention(struct hearth_rpc *rpc);
+void hearth_svc_admin_get_limits(struct hearth_rpc *rpc);
+void hearth_svc_admin_set_limits(struct hearth_rpc *rpc);
+void hearth_svc_admin_get_tenant_settings(struct hearth_rpc *rpc);
+void hearth_svc_admin_set_tenant_settings(struct hearth_rpc *rpc);
+void hearth_svc_settings_get(struct hearth_rpc *rpc);
+void hearth_svc_settings_set(struct hearth_rpc *rpc);
+void hearth_svc_settings_delete(struct hearth_rpc *rpc);
+void hearth_svc_rules_get(struct hearth_rpc *rpc);
+void hearth_svc_rules_list(struct hearth_rpc *rpc);
+void hearth_svc_rules_upsert(struct hearth_rpc *rpc);
+void hearth_svc_rules_delete(struct hearth_rpc *rpc);
+void hearth_svc_adhoc_upload(struct hearth_rpc *rpc);
+void hearth_svc_adhoc_get(struct hearth_rpc *rpc);
+void hearth_svc_adhoc_list(struct hearth_rpc *rpc);
+void hearth_svc_adhoc_diff(struct hearth_rpc *rpc);
 void hearth_svc_health_check(struct hearth_rpc *rpc);
 void hearth_svc_health_watch(struct hearth_rpc *rpc);
+void hearth_svc_version(struct hearth_rpc *rpc);
+void hearth_svc_feature_flags(struct hearth_rpc *rpc);
+void hearth_svc_reflection(struct hearth_rpc *rpc);
+void hearth_svc_vcs(struct hearth_rpc *rpc);
+
+/* Those of http_routes.def. */
+void hearth_http_config(struct hearth_rpc *rpc);
+void hearth_http_pprof_index(struct hearth_rpc *rpc);
+void hearth_http_cpu_profile(struct hearth_rpc *rpc);
+void hearth_http_render(struct hearth_rpc *rpc);
+void hearth_http_render_diff(struct hearth_rpc *rpc);
+void hearth_http_label_values(struct hearth_rpc *rpc);
+void hearth_http_labels(struct hearth_rpc *rpc);
+void hearth_http_rule_metrics(struct hearth_rpc *rpc);
+void hearth_http_ingest(struct hearth_rpc *rpc);
 
 #endif

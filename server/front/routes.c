@@ -108,6 +108,9 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
                     "GET  /healthz                    200 while this process answers\n"
                     "GET  /metrics                    Prometheus text\n"
                     "GET  /api/v1/status/buildinfo    version as JSON\n"
+#define X(id, path, methods, handler, pool, flags) #methods "  " path "\n"
+#include "http_routes.def"
+#undef X
                     "\n"
                     "gRPC, and POST of application/proto or application/json (Connect):\n"
 #define X(id, service, method, request, response, handler, pool, flags) \

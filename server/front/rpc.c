@@ -15,10 +15,12 @@
 #include <poll.h>
 
 #define INLINE_MAX_BODY_BYTES 4096u
+#define CHAT_MAX_BYTES        (64u << 10) /* inflated */
 #define POLL_BATCH            256u
 #define NOTES_MAX_BYTES       (64u << 10)
 #define QUERY_FREE_BYTES      ((size_t)1 << 20) /* so that small questions are always answered */
-#define BODY_FREE_BYTES       4096u             /* questions, not pushes */
+#define QUERY_LEAST_BYTES     ((size_t)1 << 20)
+#define BODY_FREE_BYTES       4096u /* questions, not pushes */
 #define LARGE_QUERY_BYTES     ((size_t)32 << 20)
 #define KEEP_ARENA_BYTES      ((size_t)64 << 10)
 
@@ -37,8 +39,7 @@ static void make_inflater_key(void)
     }
 }
 
-/* Each thread keeps its decompressor warm. */
-static struct hearth_inflater *thread_inflater(void)
+struct hearth_inflater *hearth_rpc_inflater(void)
 {
     (void)pthread_once(&g_inflater_once, make_inflater_key);
     struct hearth_inflater *inflater = pthread_getspecific(g_inflater_key);
@@ -254,7 +255,7 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
 static enum hearth_status encode_answer(struct hearth_rpc *rpc)
 {
     const struct ProtobufCMessage *answer = rpc->answer;
-    if (rpc->codec == HEARTH_RPC_JSON) {
+    if (rpc->http == NULL && rpc->codec == HEARTH_RPC_JSON) {
         if (rpc->is_packed) {
             struct ProtobufCMessage *message;
             HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
@@ -349,17 +350,22 @@ void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
 
 /* ---- start ---- */
 
-static enum hearth_status decode_request(struct hearth_rpc *rpc)
+static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_bytes)
 {
     HEARTH_TRY(hearth_cancel_check(&rpc->cancel, &rpc->err));
-    struct hearth_inflater *inflater = thread_inflater();
+    if (rpc->http != NULL) {
+        return HEARTH_OK; /* its handler reads the body */
+    }
+    if (rpc->open_body != NULL) {
+        HEARTH_TRY(rpc->open_body(rpc));
+    }
+    struct hearth_inflater *inflater = hearth_rpc_inflater();
     if (inflater == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
     struct ProtobufCMessage *message;
     HEARTH_TRY(hearth_body_decode(rpc->method->request, rpc->codec, rpc->compression, rpc->body,
-                                  (size_t)rpc->front->options.max_request_bytes, inflater,
-                                  &rpc->arena, &message, &rpc->err));
+                                  max_bytes, inflater, &rpc->arena, &message, &rpc->err));
     rpc->request = message;
     /* The message holds copies; a large body should not live as long as the work. */
     rpc->drop_body(rpc);
@@ -367,15 +373,46 @@ static enum hearth_status decode_request(struct hearth_rpc *rpc)
     return HEARTH_OK;
 }
 
+/* Of a query, before it allocates: the tenant may have a limit of its own. Enough is left to change it
+ * again. */
+static void apply_memory_limit(struct hearth_rpc *rpc)
+{
+    if (rpc->method->pool != HEARTH_POOL_QUERY ||
+        (rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
+        return;
+    }
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+    size_t limit = (size_t)limits.max_query_memory_bytes;
+    limit = limit > 0 && limit < QUERY_LEAST_BYTES ? QUERY_LEAST_BYTES : limit;
+    rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
+}
+
 static void run_request(struct hearth_job *job)
 {
     struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
-    enum hearth_status status = decode_request(rpc);
+    apply_memory_limit(rpc);
+    enum hearth_status status = decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
     }
     rpc->method->handle(rpc);
+}
+
+enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc)
+{
+    hearth_arena_reset(&rpc->arena);
+    rpc->answer = NULL;
+    rpc->body_bytes += rpc->body.n;
+    if (rpc->body.n > INLINE_MAX_BODY_BYTES) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "a message of %zu bytes; this method takes %u", rpc->body.n,
+                           INLINE_MAX_BODY_BYTES);
+    }
+    HEARTH_TRY(decode_request(rpc, CHAT_MAX_BYTES));
+    rpc->method->handle(rpc);
+    return rpc->status == HEARTH_OK ? encode_answer(rpc) : rpc->status;
 }
 
 bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)

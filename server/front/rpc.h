@@ -29,6 +29,7 @@
 #include "tenant.h"
 
 struct hearth_front;
+struct hearth_http_call;
 struct hearth_method;
 
 #define HEARTH_RPC_MAX_HEADERS 4
@@ -50,7 +51,10 @@ struct hearth_rpc {
     bool utf8_label_names;
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;
-    struct hearth_str body; /* borrowed from the transport until `drop_body` */
+    struct hearth_str body;        /* borrowed from the transport until `drop_body` */
+    struct hearth_http_call *http; /* plain HTTP routes only: http_call.h */
+    /* On a pool thread, before the body is decoded: take it out of its wrapping. NULL: it has none. */
+    enum hearth_status (*open_body)(struct hearth_rpc *rpc);
     void (*drop_body)(struct hearth_rpc *rpc);
     void (*finish)(struct hearth_rpc *rpc); /* send `status` or `packed`; from any thread */
     /* Streams: false while the one before is still being sent. */
@@ -63,7 +67,7 @@ struct hearth_rpc {
     size_t body_held;            /* of the body, taken from the budget of pushes */
 
     /* For the handler. */
-    const struct ProtobufCMessage *request;
+    const struct ProtobufCMessage *request; /* NULL for plain HTTP routes */
 
     /* The answer: a message in arena, or a packed one of method->response; encoded into `packed` at
      * the end. */
@@ -125,6 +129,15 @@ void hearth_rpc_start(struct hearth_rpc *rpc);
 /* Answer without any work, e.g. for a request that breaks a rule; `rpc->err` holds the message. */
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
 
+/* Lives as long as the request; empty where the method has no HEARTH_METHOD_TENANT. */
+static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
+{
+    return hearth_str_n(rpc->tenant.text, rpc->tenant.n);
+}
+
+/* A message of a HEARTH_METHOD_CHAT, in rpc->body: its answer is appended to rpc->packed. */
+HEARTH_MUST_CHECK enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc);
+
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
 /* The same from another thread: for threads that must not do this work, and under locks. */
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
@@ -137,6 +150,9 @@ void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
 void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
                             void (*abandon)(struct hearth_rpc *rpc, void *work),
                             void *work);
+
+/* This thread's decompressor, kept warm; NULL without memory. */
+struct hearth_inflater *hearth_rpc_inflater(void);
 
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value);
 

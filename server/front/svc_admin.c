@@ -7,11 +7,6 @@
 
 #define REQUESTED_BY_MAX_BYTES 256u
 
-static struct hearth_str tenant_of(const struct hearth_rpc *rpc)
-{
-    return hearth_str_n(rpc->tenant.text, rpc->tenant.n);
-}
-
 /* ---- looking ---- */
 
 static enum hearth_status status(struct hearth_rpc *rpc)
@@ -110,7 +105,7 @@ static enum hearth_status rebuild(struct hearth_rpc *rpc)
                            "from_ms is %lld; it is the time to begin at, in milliseconds",
                            (long long)in->from_ms);
     }
-    HEARTH_TRY(hearth_admin_rebuild(rpc->front->admin, tenant_of(rpc), service, in->from_ms,
+    HEARTH_TRY(hearth_admin_rebuild(rpc->front->admin, hearth_rpc_tenant(rpc), service, in->from_ms,
                                     &rpc->cancel, &rpc->arena, &rpc->err));
     Hearth__V1__RebuildResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
@@ -151,7 +146,7 @@ static enum hearth_status erase_all(struct hearth_rpc *rpc, struct hearth_admin_
 {
     const Hearth__V1__EraseRequest *in = (const Hearth__V1__EraseRequest *)rpc->request;
     struct hearth_admin_erase what = {
-        .tenant = tenant_of(rpc),
+        .tenant = hearth_rpc_tenant(rpc),
         .selector = hearth_str_c(in->label_selector),
         .from_ms = in->start,
         .to_ms = in->end,
@@ -205,8 +200,8 @@ static enum hearth_status erasures(struct hearth_rpc *rpc)
 {
     struct hearth_erasure *found = NULL;
     size_t n = 0;
-    HEARTH_TRY(hearth_admin_erasures(rpc->front->admin, tenant_of(rpc), &rpc->arena, &found, &n,
-                                     &rpc->err));
+    HEARTH_TRY(hearth_admin_erasures(rpc->front->admin, hearth_rpc_tenant(rpc), &rpc->arena, &found,
+                                     &n, &rpc->err));
     Hearth__V1__ErasuresResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Erasure **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Hearth__V1__Erasure *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
@@ -243,7 +238,7 @@ void hearth_svc_admin_erasures(struct hearth_rpc *rpc)
 static enum hearth_status answer_retention(struct hearth_rpc *rpc)
 {
     struct hearth_retention retention = {0};
-    hearth_admin_retention(rpc->front->admin, tenant_of(rpc), &retention);
+    hearth_admin_retention(rpc->front->admin, hearth_rpc_tenant(rpc), &retention);
     Hearth__V1__Retention *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -278,8 +273,8 @@ static enum hearth_status set_retention(struct hearth_rpc *rpc)
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "either duration_ms or reset says what the setting becomes");
     }
-    HEARTH_TRY(hearth_admin_retention_set(rpc->front->admin, tenant_of(rpc), hearth_str_c(in->name),
-                                          value_ns, &rpc->err));
+    HEARTH_TRY(hearth_admin_retention_set(rpc->front->admin, hearth_rpc_tenant(rpc),
+                                          hearth_str_c(in->name), value_ns, &rpc->err));
     return answer_retention(rpc);
 }
 

@@ -29,8 +29,8 @@ static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanat
         struct hearth_merge_spec spec = {
             .profile_type = hearth_str_c(in->profile_type),
             .selector = hearth_str_c(in->label_selector),
-            .call_site = call_site,
-            .n_call_site = in->n_call_site,
+            .stacks.call_site = call_site,
+            .stacks.n_call_site = in->n_call_site,
         };
         return hearth_query_explain_merge(&query, &spec, ret, &rpc->err);
     }
@@ -41,8 +41,8 @@ static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanat
             .group_by = group_by,
             .n_group_by = in->n_group_by,
             .step_seconds = in->step,
-            .call_site = call_site,
-            .n_call_site = in->n_call_site,
+            .stacks.call_site = call_site,
+            .stacks.n_call_site = in->n_call_site,
         };
         return hearth_query_explain_timeseries(&query, &spec, ret, &rpc->err);
     }

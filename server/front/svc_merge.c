@@ -3,57 +3,17 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
 #include "front_internal.h"
+#include "gauges.h"
 #include "svc_querier.h"
 
 /* Field numbers of what is written by hand around a packed profile. */
 #define RESPONSE_PPROF_TAG ((5u << 3) | 2u) /* SelectMergeStacktracesResponse.pprof */
 #define PPROF_PROFILE_TAG  ((1u << 3) | 2u) /* PprofProfile.profile */
 
-static enum hearth_status not_offered(struct hearth_rpc *rpc, const char *what)
-{
-    return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED, "%s is not offered yet", what);
-}
-
-static bool is_hex(const char *text, size_t n_digits)
-{
-    return strlen(text) == n_digits && strspn(text, "0123456789abcdefABCDEF") == n_digits;
-}
-
-static bool is_uuid(const char *text)
-{
-    if (strlen(text) != 36) {
-        return false;
-    }
-    for (size_t i = 0; i < 36; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text[i] != '-' : strchr("0123456789abcdefABCDEF", text[i]) == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static enum hearth_status
-check_ids(struct hearth_rpc *rpc, const char *field, char *const *ids, size_t n, size_t n_digits)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool is_valid = n_digits == 0 ? is_uuid(ids[i]) : is_hex(ids[i], n_digits);
-        if (!is_valid) {
-            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s \"%.64s\" is not %s", field,
-                               ids[i],
-                               n_digits == 0    ? "a UUID"
-                               : n_digits == 16 ? "of 16 hex digits"
-                                                : "of 32 hex digits");
-        }
-    }
-    return n == 0 ? HEARTH_OK : not_offered(rpc, field);
-}
-
-/* call_site as views. go_pgo belongs to pprof alone and changes what it holds: not to be ignored
- * there. */
+/* call_site as views. go_pgo is for pprof alone; pgo: whose it becomes, NULL for other formats. */
 static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
                                               const Types__V1__StackTraceSelector *in,
-                                              bool is_pprof,
+                                              struct hearth_merge_spec *pgo,
                                               const struct hearth_str **ret,
                                               size_t *ret_n)
 {
@@ -62,8 +22,10 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
     if (in == NULL) {
         return HEARTH_OK;
     }
-    if (in->go_pgo != NULL && is_pprof) {
-        return not_offered(rpc, "stack_trace_selector.go_pgo");
+    if (in->go_pgo != NULL && pgo != NULL) {
+        pgo->go_pgo = true;
+        pgo->keep_locations = in->go_pgo->keep_locations;
+        pgo->aggregate_callees = in->go_pgo->aggregate_callees;
     }
     struct hearth_str *names = hearth_arena_array(&rpc->arena, in->n_call_site, sizeof *names);
     if (names == NULL) {
@@ -113,7 +75,6 @@ static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
     flame->total = graph.total;
     flame->max_self = graph.max_self;
     out->flamegraph = flame;
-    rpc->answer = &out->base;
     return HEARTH_OK;
 }
 
@@ -131,7 +92,6 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc,
             status = HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         } else {
             out->tree = (ProtobufCBinaryData){copy.n, (uint8_t *)(uintptr_t)copy.p};
-            rpc->answer = &out->base;
         }
     }
     hearth_buf_release(&tree);
@@ -161,51 +121,90 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc,
     return status;
 }
 
-static enum hearth_status merge_stacktraces(struct hearth_rpc *rpc)
+static enum hearth_status answer_dot(struct hearth_rpc *rpc,
+                                     const struct hearth_query *query,
+                                     const struct hearth_merge_spec *spec,
+                                     Querier__V1__SelectMergeStacktracesResponse *out)
 {
-    const Querier__V1__SelectMergeStacktracesRequest *in =
-        (const Querier__V1__SelectMergeStacktracesRequest *)rpc->request;
+    struct hearth_buf dot;
+    hearth_buf_init(&dot, 0);
+    enum hearth_status status = hearth_rpc_dot(rpc, query, spec, &dot);
+    if (status == HEARTH_OK) {
+        out->dot = hearth_rpc_text(rpc, hearth_buf_view(&dot));
+        status = out->dot != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth_buf_release(&dot);
+    return status;
+}
+
+enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
+                                         const Querier__V1__SelectMergeStacktracesRequest *in,
+                                         bool is_pprof,
+                                         struct hearth_merge_spec *ret)
+{
     if (in->n_span_selector > 0 && in->n_trace_id_selector > 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span_selector and trace_id_selector exclude each other");
     }
-    HEARTH_TRY(check_ids(rpc, "profile_id_selector", in->profile_id_selector,
-                         in->n_profile_id_selector, 0));
-    HEARTH_TRY(
-        check_ids(rpc, "trace_id_selector", in->trace_id_selector, in->n_trace_id_selector, 32));
-    HEARTH_TRY(check_ids(rpc, "span_selector", in->span_selector, in->n_span_selector, 16));
     if (in->async != NULL &&
         in->async->type == QUERIER__V1__ASYNC_QUERY_TYPE__ASYNC_QUERY_TYPE_FORCE) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
                            "async queries are disabled: ask without async");
     }
-    if (in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_DOT) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                           "format PROFILE_FORMAT_DOT is not offered: PROFILE_FORMAT_FLAMEGRAPH, "
-                           "PROFILE_FORMAT_TREE and PROFILE_FORMAT_PPROF are");
-    }
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
+        .mean = hearth_rpc_gauge_mean(rpc, in->profile_typeid),
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
-    bool is_pprof = in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
-    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, is_pprof, &spec.call_site,
-                                   &spec.n_call_site));
-    struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
-    if (is_pprof) {
-        return answer_pprof(rpc, &query, &spec);
+    HEARTH_TRY(hearth_rpc_profile_filter(
+        rpc,
+        (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
+                                in->n_profile_id_selector},
+        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector},
+        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector,
+                                in->n_trace_id_selector},
+        &spec.profiles));
+    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, is_pprof ? &spec : NULL,
+                                   &spec.stacks.call_site, &spec.stacks.n_call_site));
+    *ret = spec;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc,
+                                    const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec,
+                                    Querier__V1__ProfileFormat format,
+                                    Querier__V1__SelectMergeStacktracesResponse *out)
+{
+    switch (format) {
+    case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF:
+        return answer_pprof(rpc, query, spec);
+    case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE:
+        return answer_tree(rpc, query, spec, out);
+    case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_DOT:
+        return answer_dot(rpc, query, spec, out);
+    default: /* formats that we do not know, too: newer clients look for a flame graph then */
+        return answer_flamegraph(rpc, query, spec, out);
     }
+}
+
+static enum hearth_status merge_stacktraces(struct hearth_rpc *rpc)
+{
+    const Querier__V1__SelectMergeStacktracesRequest *in =
+        (const Querier__V1__SelectMergeStacktracesRequest *)rpc->request;
+    bool is_pprof = in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
+    struct hearth_merge_spec spec;
+    HEARTH_TRY(hearth_rpc_merge_spec(rpc, in, is_pprof, &spec));
+    struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     Querier__V1__SelectMergeStacktracesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     querier__v1__select_merge_stacktraces_response__init(out);
-    /* Formats that we do not know are answered as flame graphs: newer clients look for that. */
-    return in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE
-               ? answer_tree(rpc, &query, &spec, out)
-               : answer_flamegraph(rpc, &query, &spec, out);
+    rpc->answer = &out->base;
+    return hearth_rpc_merge(rpc, &query, &spec, in->format, out);
 }
 
 void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc)
@@ -213,22 +212,65 @@ void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc)
     hearth_rpc_end(rpc, merge_stacktraces(rpc));
 }
 
+/* Its answer is the first two fields of the one above. */
+static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
+{
+    const Querier__V1__SelectMergeSpanProfileRequest *in =
+        (const Querier__V1__SelectMergeSpanProfileRequest *)rpc->request;
+    struct hearth_merge_spec spec = {
+        .profile_type = hearth_str_c(in->profile_typeid),
+        .selector = hearth_str_c(in->label_selector),
+        .mean = hearth_rpc_gauge_mean(rpc, in->profile_typeid),
+        .has_max_nodes = in->max_nodes_presence_case != 0,
+        .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
+    };
+    HEARTH_TRY(hearth_rpc_profile_filter(
+        rpc, (struct hearth_rpc_ids){0},
+        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector},
+        (struct hearth_rpc_ids){0}, &spec.profiles));
+    struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
+    Querier__V1__SelectMergeStacktracesResponse merged;
+    querier__v1__select_merge_stacktraces_response__init(&merged);
+    HEARTH_TRY(in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE
+                   ? answer_tree(rpc, &query, &spec, &merged)
+                   : answer_flamegraph(rpc, &query, &spec, &merged));
+    Querier__V1__SelectMergeSpanProfileResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    querier__v1__select_merge_span_profile_response__init(out);
+    out->flamegraph = merged.flamegraph;
+    out->tree = merged.tree;
+    rpc->answer = &out->base;
+    return HEARTH_OK;
+}
+
+void hearth_svc_select_merge_span_profile(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, merge_span_profile(rpc));
+}
+
 static enum hearth_status merge_profile(struct hearth_rpc *rpc)
 {
     const Querier__V1__SelectMergeProfileRequest *in =
         (const Querier__V1__SelectMergeProfileRequest *)rpc->request;
-    HEARTH_TRY(check_ids(rpc, "profile_id_selector", in->profile_id_selector,
-                         in->n_profile_id_selector, 0));
-    HEARTH_TRY(
-        check_ids(rpc, "trace_id_selector", in->trace_id_selector, in->n_trace_id_selector, 32));
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
+        .mean = hearth_rpc_gauge_mean(rpc, in->profile_typeid),
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
-    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, true, &spec.call_site,
-                                   &spec.n_call_site));
+    HEARTH_TRY(hearth_rpc_profile_filter(
+        rpc,
+        (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
+                                in->n_profile_id_selector},
+        (struct hearth_rpc_ids){0},
+        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector,
+                                in->n_trace_id_selector},
+        &spec.profiles));
+    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, &spec, &spec.stacks.call_site,
+                                   &spec.stacks.n_call_site));
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     rpc->is_packed = true;
     return hearth_query_pprof(&query, &spec, &rpc->packed, &rpc->err);
@@ -254,22 +296,28 @@ make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *in, Types__V
         bodies[i].timestamp = in->points[i].ts_ms;
         bodies[i].value = in->points[i].value;
         points[i] = &bodies[i];
+        if (in->exemplars != NULL && in->exemplars[i].has_profile) {
+            bodies[i].n_exemplars = 1;
+            if (!hearth_rpc_exemplars(rpc, &in->exemplars[i], 1, &bodies[i].exemplars)) {
+                return false;
+            }
+        }
     }
     out->n_points = in->n_points;
     out->points = points;
     return true;
 }
 
-static enum hearth_status
-answer_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series, size_t n)
+enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc,
+                                     const struct hearth_timeseries *series,
+                                     size_t n,
+                                     Types__V1__Series ***ret)
 {
-    Querier__V1__SelectSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Types__V1__Series **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Types__V1__Series *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
+    if (list == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    querier__v1__select_series_response__init(out);
     for (size_t i = 0; i < n; i++) {
         types__v1__series__init(&bodies[i]);
         bodies[i].n_labels = series[i].labels.n;
@@ -279,9 +327,7 @@ answer_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series, si
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
-    out->n_series = n;
-    out->series = list;
-    rpc->answer = &out->base;
+    *ret = list;
     return HEARTH_OK;
 }
 
@@ -289,9 +335,10 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
 {
     const Querier__V1__SelectSeriesRequest *in =
         (const Querier__V1__SelectSeriesRequest *)rpc->request;
-    if (in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_INDIVIDUAL ||
-        in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_SPAN) {
-        return not_offered(rpc, "exemplar_type other than EXEMPLAR_TYPE_NONE");
+    if (in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_SPAN) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                           "points have exemplars of EXEMPLAR_TYPE_INDIVIDUAL alone: spans are in "
+                           "SelectHeatmap");
     }
     struct hearth_timeseries_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
@@ -300,21 +347,30 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
         .n_group_by = in->n_group_by,
         .step_seconds = in->step,
         .average =
-            in->aggregation_presence_case != 0 &&
-            in->aggregation ==
-                TYPES__V1__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE,
+            hearth_rpc_gauge_mean(rpc, in->profile_typeid) ||
+            (in->aggregation_presence_case != 0 &&
+             in->aggregation ==
+                 TYPES__V1__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE),
         .limit = in->limit_presence_case != 0 && in->limit > 0 ? in->limit : 0,
+        .exemplars = in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_INDIVIDUAL,
     };
     if (spec.group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, false, &spec.call_site,
-                                   &spec.n_call_site));
+    HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, NULL, &spec.stacks.call_site,
+                                   &spec.stacks.n_call_site));
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_timeseries *series;
     size_t n;
     HEARTH_TRY(hearth_query_timeseries(&query, &spec, &series, &n, &rpc->err));
-    return answer_series(rpc, series, n);
+    Querier__V1__SelectSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    querier__v1__select_series_response__init(out);
+    out->n_series = n;
+    rpc->answer = &out->base;
+    return hearth_rpc_series(rpc, series, n, &out->series);
 }
 
 void hearth_svc_select_series(struct hearth_rpc *rpc)

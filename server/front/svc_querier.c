@@ -9,7 +9,7 @@ struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, i
 {
     return (struct hearth_query){
         .engine = rpc->front->query,
-        .tenant = {rpc->tenant.text, rpc->tenant.n},
+        .tenant = hearth_rpc_tenant(rpc),
         .start_ms = start_ms,
         .end_ms = end_ms,
         .arena = &rpc->arena,
@@ -32,6 +32,18 @@ char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text)
     return hearth_arena_strndup(&rpc->arena, text.p, text.n);
 }
 
+char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, size_t n)
+{
+    char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        list[i] = hearth_rpc_text(rpc, texts[i]);
+        if (list[i] == NULL) {
+            return NULL;
+        }
+    }
+    return list;
+}
+
 void hearth_rpc_end_full(struct hearth_rpc *rpc)
 {
     hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
@@ -42,19 +54,6 @@ static void end_with(struct hearth_rpc *rpc, const ProtobufCMessage *answer)
 {
     rpc->answer = answer;
     hearth_rpc_end(rpc, HEARTH_OK);
-}
-
-static bool make_texts(struct hearth_rpc *rpc, const struct hearth_str *in, size_t n, char ***ret)
-{
-    char **texts = hearth_arena_array(&rpc->arena, n, sizeof *texts);
-    for (size_t i = 0; texts != NULL && i < n; i++) {
-        texts[i] = hearth_rpc_text(rpc, in[i]);
-        if (texts[i] == NULL) {
-            return false;
-        }
-    }
-    *ret = texts;
-    return texts != NULL;
 }
 
 static Types__V1__ProfileType *make_type(struct hearth_rpc *rpc, struct hearth_str id)
@@ -128,7 +127,8 @@ void hearth_svc_label_names(struct hearth_rpc *rpc)
     }
     types__v1__label_names_response__init(out);
     out->n_names = n;
-    if (!make_texts(rpc, names, n, &out->names)) {
+    out->names = hearth_rpc_texts(rpc, names, n);
+    if (out->names == NULL) {
         hearth_rpc_end_full(rpc);
         return;
     }
@@ -155,7 +155,8 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
     }
     types__v1__label_values_response__init(out);
     out->n_names = n;
-    if (!make_texts(rpc, values, n, &out->names)) {
+    out->names = hearth_rpc_texts(rpc, values, n);
+    if (out->names == NULL) {
         hearth_rpc_end_full(rpc);
         return;
     }

@@ -13,7 +13,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
-#include <stdlib.h>
+#include "ranked.h"
 
 /* The frame into which truncation folds; a real frame of this name joins it. */
 #define OTHER HEARTH_STR("other")
@@ -98,20 +98,13 @@ struct step {
     int64_t folded; /* value of an `other` */
 };
 
-/* A child with what its order among its siblings depends on. */
-struct ranked {
-    uint64_t prefix; /* the first eight bytes of the name, big-endian: decides most comparisons */
-    uint32_t node;
-    struct hearth_str name;
-};
-
 struct walk {
     const struct hearth_stacktree *tree;
     int64_t min_total;
     uint32_t other_name; /* of the tree, or HEARTH_NO_NODE */
     struct step *stack;
     size_t n_stack, cap_stack;
-    struct ranked *kids; /* of the node that is being expanded */
+    struct hearth_ranked *kids; /* of the node that is being expanded */
     size_t n_kids, cap_kids;
     size_t n_other; /* `other` nodes made */
 };
@@ -120,45 +113,6 @@ static void walk_release(struct walk *walk)
 {
     hearth_mem_free(walk->stack);
     hearth_mem_free(walk->kids);
-}
-
-static uint64_t name_prefix(struct hearth_str name)
-{
-    uint64_t prefix = 0;
-    if (name.n >= 8) {
-        memcpy(&prefix, name.p, 8);
-        return __builtin_bswap64(prefix); /* our machines are little-endian */
-    }
-    for (size_t i = 0; i < name.n; i++) {
-        prefix |= (uint64_t)(unsigned char)name.p[i] << (56 - 8 * i);
-    }
-    return prefix;
-}
-
-static int by_name(const void *a_ptr, const void *b_ptr)
-{
-    const struct ranked *a = a_ptr, *b = b_ptr;
-    if (a->prefix != b->prefix) {
-        return a->prefix < b->prefix ? -1 : 1;
-    }
-    return hearth_str_cmp(a->name, b->name);
-}
-
-static void sort_kids(struct ranked *kids, size_t n)
-{
-    if (n > 16) {
-        qsort(kids, n, sizeof *kids, by_name);
-        return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        struct ranked kid = kids[i];
-        size_t at = i;
-        while (at > 0 && by_name(&kids[at - 1], &kid) > 0) {
-            kids[at] = kids[at - 1];
-            at--;
-        }
-        kids[at] = kid;
-    }
 }
 
 static enum hearth_status walk_start(struct walk *walk,
@@ -202,14 +156,14 @@ expand(struct walk *walk, const struct step *step, size_t *ret_n_pushed, struct 
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
         }
         struct hearth_str name = walk->tree->names[nodes[at].name];
-        walk->kids[walk->n_kids++] = (struct ranked){name_prefix(name), at, name};
+        walk->kids[walk->n_kids++] = hearth_ranked(at, name);
     }
     size_t n_pushed = walk->n_kids + (folded != 0);
     if (!hearth_mem_grow(&walk->stack, &walk->cap_stack, walk->n_stack + n_pushed,
                          sizeof walk->stack[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
     }
-    sort_kids(walk->kids, walk->n_kids);
+    hearth_ranked_sort(walk->kids, walk->n_kids);
     int64_t x = step->x + nodes[step->node].self;
     for (size_t i = 0; i < walk->n_kids; i++) {
         uint32_t node = walk->kids[i].node;

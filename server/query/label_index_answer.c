@@ -288,3 +288,37 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
     *ret_n = n;
     return HEARTH_OK;
 }
+
+/* ---- hours ---- */
+
+bool hearth_label_index_first_hour(const struct hearth_label_index *index,
+                                   int64_t from_hour,
+                                   int64_t *ret_hour)
+{
+    bool found = false;
+    for (size_t i = 0; i < index->n_groups; i++) {
+        int64_t hour;
+        if (activity_first(&index->groups[i].activity, from_hour, &hour) &&
+            (!found || hour < *ret_hour)) {
+            *ret_hour = hour;
+            found = true;
+        }
+    }
+    return found;
+}
+
+bool hearth_label_index_last_hour(const struct hearth_label_index *index,
+                                  int64_t to_hour,
+                                  int64_t *ret_hour)
+{
+    bool found = false;
+    for (size_t i = 0; i < index->n_groups; i++) {
+        int64_t hour;
+        if (activity_last(&index->groups[i].activity, to_hour, &hour) &&
+            (!found || hour > *ret_hour)) {
+            *ret_hour = hour;
+            found = true;
+        }
+    }
+    return found;
+}

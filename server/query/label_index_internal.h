@@ -70,6 +70,9 @@ struct activity {
 HEARTH_MUST_CHECK bool activity_reserve(struct activity *activity, int32_t day, size_t *n_bytes);
 void activity_add(struct activity *activity, int32_t day, uint32_t hours); /* reserved */
 bool activity_meets(const struct activity *activity, int64_t from_hour, int64_t to_hour);
+/* The first hour from from_hour on; the last one up to to_hour. false: there is none. */
+bool activity_first(const struct activity *activity, int64_t from_hour, int64_t *ret_hour);
+bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *ret_hour);
 void activity_trim(struct activity *activity, int32_t hour); /* forget what is before */
 void activity_release(struct activity *activity);
 

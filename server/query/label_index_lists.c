@@ -169,6 +169,40 @@ bool activity_meets(const struct activity *activity, int64_t from_hour, int64_t 
     return false;
 }
 
+bool activity_first(const struct activity *activity, int64_t from_hour, int64_t *ret_hour)
+{
+    const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
+    int64_t from_day = floor_div(from_hour, 24);
+    for (uint32_t i = first_day(days, activity->n, from_day); i < activity->n; i++) {
+        uint32_t hours = days[i].hours;
+        if (days[i].day == from_day) {
+            hours &= UINT32_MAX << (from_hour - from_day * 24);
+        }
+        if (hours != 0) {
+            *ret_hour = (int64_t)days[i].day * 24 + __builtin_ctz(hours);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *ret_hour)
+{
+    const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
+    int64_t to_day = floor_div(to_hour, 24);
+    for (uint32_t i = first_day(days, activity->n, to_day + 1); i-- > 0;) {
+        uint32_t hours = days[i].hours;
+        if (days[i].day == to_day) {
+            hours &= (2u << (to_hour - to_day * 24)) - 1;
+        }
+        if (hours != 0) {
+            *ret_hour = (int64_t)days[i].day * 24 + 31 - __builtin_clz(hours);
+            return true;
+        }
+    }
+    return false;
+}
+
 void activity_trim(struct activity *activity, int32_t hour)
 {
     struct day_hours *days = days_of(activity);

@@ -75,3 +75,10 @@ hearth_regex_matches(const struct hearth_regex *regex, const char *value, size_t
     re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes);
     return regex->re2.Match(text, 0, n_bytes, RE2::ANCHOR_BOTH, nullptr, 0);
 }
+
+extern "C" bool
+hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t n_bytes)
+{
+    re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes);
+    return regex->re2.Match(text, 0, n_bytes, RE2::UNANCHORED, nullptr, 0);
+}

@@ -2,7 +2,7 @@
  * regex_re2.h -- the C face of RE2. Private to the query layer; the only header that C and C++
  * share here.
  *
- * Threads: a compiled regex is immutable; hearth_regex_matches is safe.
+ * Threads: a compiled regex is immutable; hearth_regex_matches and _occurs are safe.
  */
 #ifndef HEARTH_QUERY_REGEX_RE2_H
 #define HEARTH_QUERY_REGEX_RE2_H
@@ -25,6 +25,8 @@ struct hearth_regex *
 hearth_regex_new(const char *pattern, size_t n_bytes, char *ret_msg, size_t msg_bytes);
 void hearth_regex_free(struct hearth_regex *regex); /* NULL-safe */
 bool hearth_regex_matches(const struct hearth_regex *regex, const char *value, size_t n_bytes);
+/* The same without anchors. */
+bool hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t n_bytes);
 
 #ifdef __cplusplus
 }

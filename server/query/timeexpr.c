@@ -288,6 +288,17 @@ hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struc
     return HEARTH_OK;
 }
 
+int64_t hearth_attime_parse(struct hearth_str text, int64_t now_ns, bool *ret_understood)
+{
+    int64_t ns = now_ns;
+    bool understood =
+        hearth_str_trim(text).n == 0 || hearth_time_parse(text, now_ns, &ns, NULL) == HEARTH_OK;
+    if (ret_understood != NULL) {
+        *ret_understood = understood;
+    }
+    return ns;
+}
+
 enum hearth_status
 hearth_duration_parse(struct hearth_str text, int64_t *ret_ns, struct hearth_err *err)
 {

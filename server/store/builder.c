@@ -11,12 +11,12 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/signals.h"
 
 #include "roll.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS   5000
@@ -32,9 +32,9 @@ static const struct step {
     const char *name; /* label of its metrics */
     hearth_builder_step *run;
 } STEPS[] = {
-    {"close", hearth_step_close},         {"fold", hearth_step_fold},
-    {"erase", hearth_step_erase},         {"compact", hearth_step_compact},
-    {"retention", hearth_step_retention},
+    {"close", hearth_step_close},     {"fold", hearth_step_fold},
+    {"rules", hearth_step_rules},     {"erase", hearth_step_erase},
+    {"compact", hearth_step_compact}, {"retention", hearth_step_retention},
 };
 
 struct hearth_builder_thread {
@@ -71,6 +71,7 @@ static void set_token(struct hearth_builder *builder, int64_t token)
     }
     if (token == 0 && builder->token != 0) {
         hearth_metric_set(HEARTH_M_ROLL_LAG, 0); /* the new holder's to say */
+        hearth_metric_set(HEARTH_M_RULE_LAG, 0);
     }
     hearth_metric_set(HEARTH_M_BUILDER_LEASE, token != 0);
     builder->token = token;
@@ -310,7 +311,7 @@ static void free_thread(struct hearth_builder_thread *thread)
 static enum hearth_status start_thread(struct hearth_builder_thread *thread, struct hearth_err *err)
 {
     sigset_t all, old; /* signals are for the main thread */
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     int rc = pthread_create(&thread->thread, NULL, run_builder, thread);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -9,7 +9,7 @@
  * the lease while it slept cannot write, and one that is writing cannot lose it.
  *
  * Steps: roll_close.c (close and build buckets), roll_fold.c (late profiles), erase_step.c
- * (tombstones), compact.c (closed hours into segments), retention_step.c (days past their time,
+ * (tombstones), rule_step.c (recording rules), compact.c (closed hours into segments), retention_step.c (days past their time,
  * catalogue sweep).
  *
  * Threads: a struct hearth_builder belongs to its thread.
@@ -34,6 +34,8 @@ struct hearth_builder {
     int64_t next_fold_mono_ns;  /* roll_fold.c: when the next pass over all services begins */
     int32_t fold_after;         /* and the last service that this one has done */
     int64_t next_days_mono_ns;  /* compact_days.c: when it looks again */
+    int64_t next_marks_mono_ns; /* rule_step.c: likewise, for buckets that changed */
+    int64_t rules_after;        /* and the last rule that had its turn */
     /* roll_write.c: what a roll-up gathers before it writes; 0: 256 MiB of sums, 32 MiB of rows */
     size_t max_sum_bytes, max_send_bytes;
 };
@@ -42,8 +44,18 @@ struct hearth_builder {
 typedef enum hearth_status
 hearth_builder_step(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err);
 
-hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_erase, hearth_step_compact,
-    hearth_step_retention;
+hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_rules, hearth_step_erase,
+    hearth_step_compact, hearth_step_retention;
+
+/*
+ * rule_step.c, in a transaction that changes what buckets of the service hold: they are summed again
+ * for the recording rules of its tenant. Begins of buckets of 10 minutes, in any order.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_rules_mark(struct hearth_builder *builder,
+                                                       int32_t service_id,
+                                                       const int64_t *t0s_ns,
+                                                       size_t n,
+                                                       struct hearth_err *err);
 
 /* BEGIN, lock the lease, compare the token. FAILED_PRECONDITION when it is another's. */
 HEARTH_MUST_CHECK enum hearth_status hearth_builder_begin(struct hearth_builder *builder,

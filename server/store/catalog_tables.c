@@ -6,6 +6,7 @@
  * each table in which something is missing costs one more.
  */
 #include "hearth/base/mem.h"
+#include "hearth/store/settings.h"
 
 #include "catalog_group.h"
 
@@ -301,6 +302,27 @@ static const struct {
          series_columns},
 };
 
+static void take_max_series(void *context, struct hearth_str name, int64_t value)
+{
+    if (hearth_str_eq_c(name, "max-series")) {
+        *(size_t *)context = (size_t)value;
+    }
+}
+
+/* The tenant's own limit, or the server's. The group knows its name, the label index not yet. */
+static size_t max_series_of(const struct hearth_group *group, int32_t tenant_id)
+{
+    size_t limit = group->catalog->store->options.max_series;
+    for (size_t i = 0; i < group->n; i++) {
+        if (group->items[i]->ids.tenant_id == tenant_id) {
+            hearth_store_settings(group->catalog->store, group->items[i]->tenant, take_max_series,
+                                  &limit);
+            break;
+        }
+    }
+    return limit;
+}
+
 /*
  * Refuse new series of a tenant beyond max_series. What counts is the label index as of its last
  * refresh (at most half a minute old) plus what this group adds.
@@ -310,20 +332,20 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
                                              const uint32_t *index,
                                              size_t n)
 {
-    size_t limit = group->catalog->store->options.max_series;
     int32_t checked = 0;
-    for (size_t i = 0; limit > 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int32_t tenant_id = rows->v[index[i]].u.s.tenant_id;
         if (tenant_id == checked) {
             continue;
         }
         checked = tenant_id;
+        size_t limit = max_series_of(group, tenant_id);
         size_t n_new = 0;
         for (size_t k = 0; k < n; k++) {
             n_new += rows->v[index[k]].u.s.tenant_id == tenant_id;
         }
         size_t n_old = hearth_catalog_count_series(group->catalog, tenant_id);
-        if (n_old + n_new > limit) {
+        if (limit > 0 && n_old + n_new > limit) {
             return HEARTH_FAIL(
                 group->err, HEARTH_RESOURCE_EXHAUSTED,
                 "the tenant has %zu series and %zu new ones would exceed the limit of "

@@ -21,11 +21,11 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/signals.h"
 
 #include "batch.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS  5000
@@ -556,7 +556,7 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
     (void)pthread_mutex_init(&all->lock, NULL);
     hearth_cond_init(&all->idle);
     sigset_t everything, old; /* signals are for the main thread */
-    (void)sigfillset(&everything);
+    hearth_signals_to_block(&everything);
     (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
     for (; all->n < n; all->n++) {
         struct committer *committer = &all->committers[all->n];

@@ -25,6 +25,7 @@
 #define STEP_NS          HEARTH_NS_PER_SEC
 #define SERVICES_AT_ONCE 1000
 #define FLUSH_BYTES      ((size_t)8 << 20)
+#define SLICE_BYTES      (HEARTH_SEGMENT_SLICES * HEARTH_SEGMENT_BYTES) /* less is not worth slices */
 #define FETCH_BYTES      ((size_t)2 << 20)
 #define FIRST_FETCH      64
 #define MAX_FETCH        4096
@@ -181,13 +182,15 @@ skip_empty(struct hearth_builder *builder, const struct due *dues, size_t n, str
 struct hour {
     struct hearth_builder *builder;
     int32_t service_id;
-    int64_t part;
+    int64_t from_ns, part;
     int32_t ordinal;
     struct hearth_arena arena;
     PGresult *results[MAX_RESULTS]; /* that rows borrow from */
     size_t n_results;
     struct hearth_stored_row *rows;
     size_t n_rows, cap_rows, n_bytes;
+    struct hearth_stored_row *slice; /* of them, those of one slice */
+    size_t cap_slice;
     int64_t n_written, n_written_bytes;
 };
 
@@ -200,14 +203,47 @@ static void let_go(struct hour *hour)
     hearth_arena_reset(&hour->arena);
 }
 
-static enum hearth_status flush(struct hour *hour, struct hearth_err *err)
+/* slice 0: rows from anywhere in the hour. */
+static enum hearth_status append(struct hour *hour,
+                                 int32_t slice,
+                                 const struct hearth_stored_row *rows,
+                                 size_t n_rows,
+                                 struct hearth_err *err)
 {
     int64_t n_bytes = 0;
-    enum hearth_status status =
-        hearth_segments_append(&hour->builder->pg, hour->service_id, hour->part, &hour->ordinal,
-                               hour->rows, hour->n_rows, &n_bytes, err);
-    hour->n_written += (int64_t)hour->n_rows;
+    int32_t ordinal = slice << HEARTH_SEGMENT_SLICE_BITS | hour->ordinal;
+    enum hearth_status status = hearth_segments_append(
+        &hour->builder->pg, hour->service_id, hour->part, &ordinal, rows, n_rows, &n_bytes, err);
+    hour->ordinal = ordinal & ((1 << HEARTH_SEGMENT_SLICE_BITS) - 1);
+    hour->n_written += (int64_t)n_rows;
     hour->n_written_bytes += n_bytes;
+    return status;
+}
+
+/* Ten minutes after ten minutes, each by series and time. */
+static enum hearth_status append_slices(struct hour *hour, struct hearth_err *err)
+{
+    if (!hearth_mem_grow(&hour->slice, &hour->cap_slice, hour->n_rows, sizeof *hour->slice)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for profiles to compact");
+    }
+    for (int32_t k = 0; k < HEARTH_SEGMENT_SLICES; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < hour->n_rows; i++) {
+            int64_t offset_ns = hour->rows[i].ts_ns - hour->from_ns;
+            if (offset_ns / HEARTH_SEGMENT_SLICE_NS == k) {
+                hour->slice[n++] = hour->rows[i];
+            }
+        }
+        HEARTH_TRY(append(hour, k + 1, hour->slice, n, err));
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status flush(struct hour *hour, struct hearth_err *err)
+{
+    enum hearth_status status = hour->n_bytes >= SLICE_BYTES
+                                    ? append_slices(hour, err)
+                                    : append(hour, 0, hour->rows, hour->n_rows, err);
     let_go(hour);
     return status;
 }
@@ -317,7 +353,7 @@ static enum hearth_status compact_hour(struct hearth_builder *builder,
                                        bool *ret_done,
                                        struct hearth_err *err)
 {
-    struct hour hour = {.builder = builder, .service_id = due->service_id};
+    struct hour hour = {.builder = builder, .service_id = due->service_id, .from_ns = due->hour_ns};
     *ret_done = false;
     hearth_arena_init(&hour.arena, 0);
     HEARTH_TRY(
@@ -327,6 +363,7 @@ static enum hearth_status compact_hour(struct hearth_builder *builder,
     let_go(&hour);
     hearth_arena_release(&hour.arena);
     hearth_mem_free(hour.rows);
+    hearth_mem_free(hour.slice);
     if (status == HEARTH_OK && *ret_done) {
         hearth_metric_add(HEARTH_M_COMPACTED_ROWS, hour.n_written);
         hearth_metric_add(HEARTH_M_SEGMENT_BYTES, hour.n_written_bytes);

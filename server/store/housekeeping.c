@@ -2,8 +2,8 @@
  * housekeeping.c -- what a store does once in a while: partitions ahead of time, and trimming its
  * bookkeeping.
  *
- * Each 5 s: is there disk for profiles. Each 30 s: leaves for today and tomorrow, the label indexes,
- * settings of tenants, forgetting what retention has dropped. Each minute:
+ * Each 5 s: is there disk for profiles, settings of tenants. Each 30 s: leaves for today and tomorrow,
+ * the label indexes, forgetting what retention has dropped. Each minute:
  *   - writer.seen_at of this server
  *   - ingest_batch rows of this server that no committer will ask about again (below the oldest
  * unsettled)
@@ -108,11 +108,11 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         /* So that the limit of series is known where nobody asks, and the first question is quick. */
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));
         HEARTH_TRY(trim_indexes(store, pg, err));
-        HEARTH_TRY(hearth_retentions_refresh(store, pg, err));
     }
     if (now_ns >= times->next_disk_ns) {
         times->next_disk_ns = now_ns + DISK_EACH_NS;
         HEARTH_TRY(hearth_disk_look(store, pg, err));
+        HEARTH_TRY(hearth_settings_refresh(store, pg, err));
     }
     if (now_ns >= times->next_trim_ns) {
         times->next_trim_ns = now_ns + TRIM_EACH_NS;

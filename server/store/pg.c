@@ -385,7 +385,7 @@ static enum hearth_status send_params(struct hearth_pg *pg,
     HEARTH_TRY(check_open(pg, ret_fault, err));
     if (params != NULL && params->failed) {
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the parameters of a statement");
+        return HEARTH_FAIL_ARENA(err, params->arena);
     }
     int sent = params == NULL
                    ? PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 1)

@@ -145,31 +145,6 @@ static enum hearth_status branch_of(const struct read *read,
 
 /* ---- segments ---- */
 
-/* The leg's hits of a series. */
-static const struct hearth_series_hit *
-hits_of(const struct hearth_read_leg *leg, int32_t service_id, int32_t series_id, size_t *ret_n)
-{
-    size_t low = 0, high = leg->n_hits;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        const struct hearth_series_hit *hit = &leg->hits[mid];
-        bool before = hit->service_id != service_id ? hit->service_id < service_id
-                                                    : hit->series_id < series_id;
-        if (before) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    size_t n = 0;
-    while (low + n < leg->n_hits && leg->hits[low + n].service_id == service_id &&
-           leg->hits[low + n].series_id == series_id) {
-        n++;
-    }
-    *ret_n = n;
-    return leg->hits + low;
-}
-
 static enum hearth_status take_stored_row(struct read *read,
                                           const struct hearth_stored_row *stored,
                                           const struct hearth_series_hit *hit,
@@ -183,8 +158,9 @@ static enum hearth_status take_stored_row(struct read *read,
     }
     read->n_rows++;
     if (read->visit_total != NULL) {
-        struct hearth_read_total total = {hit->service_id, stored->series_id, hit->column,
-                                          stored->ts_ns, stored->totals[k]};
+        struct hearth_read_total total = {hit->service_id,   stored->series_id, hit->column,
+                                          stored->ts_ns,     stored->totals[k], stored->writer_id,
+                                          stored->profile_no};
         return read->visit_total(read->context, &total, err);
     }
     struct hearth_read_row row = {
@@ -198,6 +174,8 @@ static enum hearth_status take_stored_row(struct read *read,
         .val = stored->vals[k],
         .source = HEARTH_SOURCE_SEGMENT,
         .n_profiles = 1,
+        .profile_no = stored->profile_no,
+        .attrs = stored->attrs,
     };
     if (k > 0 && hearth_columns_is_multiple(row.val)) {
         row.val0 = stored->vals[0];
@@ -229,13 +207,16 @@ static enum hearth_status take_segment(struct read *read,
         hearth_segment_decode(hearth_buf_view(&read->ids), &read->rows, &rows, &n_rows, err));
     read->n_bytes += (int64_t)payload.n;
     const struct hearth_series_hit *hits = NULL;
+    const struct hearth_read_detail *detail = &read->plan->detail;
     for (size_t i = 0; i < n_rows; i++) {
         const struct hearth_stored_row *row = &rows[i];
         if (i == 0 || row->series_id != rows[i - 1].series_id) {
-            hits = hits_of(leg, service_id, row->series_id, &n_hits);
+            hits = hearth_read_hits_of(leg, service_id, row->series_id, &n_hits);
         }
         if (n_hits == 0 || row->ts_ns < leg->from_ns || row->ts_ns >= leg->to_ns ||
-            !counts(read, HEARTH_SOURCE_SEGMENT, service_id, row->series_id, row->ts_ns)) {
+            (detail->attrs == HEARTH_ATTRS_ALONE && row->attrs.p == NULL) ||
+            !counts(read, HEARTH_SOURCE_SEGMENT, service_id, row->series_id, row->ts_ns) ||
+            !hearth_read_wants(detail, service_id, row->series_id, row->ts_ns)) {
             continue;
         }
         for (size_t h = 0; h < n_hits; h++) {
@@ -274,6 +255,17 @@ unpack_block(struct read *read, struct hearth_read_row *row, struct hearth_err *
     return status;
 }
 
+static void
+take_detail(const struct read *read, const PGresult *result, struct hearth_read_row *row)
+{
+    if (read->statement.field_no >= 0) {
+        row->profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
+    }
+    if (read->statement.field_attrs >= 0) {
+        row->attrs = hearth_pg_str(result, 0, read->statement.field_attrs);
+    }
+}
+
 static enum hearth_status take_row(void *context, const PGresult *result, struct hearth_err *err)
 {
     struct read *read = context;
@@ -306,9 +298,10 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
     if (read->statement.field_members >= 0) {
         row.members = hearth_pg_str(result, 0, read->statement.field_members);
     }
+    take_detail(read, result, &row);
     read->n_rows++;
-    read->n_bytes += (int64_t)(row.ids.n + row.val.n + row.val0.n);
-    if (row.val.p == NULL) {
+    read->n_bytes += (int64_t)(row.ids.n + row.val.n + row.val0.n + row.attrs.n);
+    if (row.val.p == NULL && read->plan->detail.attrs != HEARTH_ATTRS_ALONE) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "a profile of series %d at %lld lacks value column %u",
                            (int)row.series_id, (long long)row.ts_ns, (unsigned)row.column);
@@ -330,8 +323,8 @@ take_packed_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err
     if (ts_ns < read->branch->leg->from_ns || ts_ns >= read->branch->leg->to_ns) {
         return HEARTH_OK;
     }
-    struct hearth_read_total total = {read->service_id, read->series_id, read->branch->column,
-                                      ts_ns, value};
+    struct hearth_read_total total = {
+        read->service_id, read->series_id, read->branch->column, ts_ns, value, 0, 0};
     return read->visit_total(read->context, &total, err);
 }
 
@@ -360,8 +353,10 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
     if (source == HEARTH_SOURCE_SEGMENT) {
         return take_segment(read, result, read->branch->leg, read->statement.field_packed, err);
     }
+    int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
+    bool identity = read->statement.field_no >= 0;
     read->service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
-    read->series_id = (int32_t)hearth_pg_i64(result, 0, FIELD_WHO);
+    read->series_id = (int32_t)(identity ? who >> 32 : who);
     read->n_rows++;
     int64_t at_ns = hearth_pg_i64(result, 0, FIELD_TIME);
     if (source == HEARTH_SOURCE_TOTALS) {
@@ -372,8 +367,17 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
                            "a profile of series %d at %lld lacks the total of column %u",
                            (int)read->series_id, (long long)at_ns, (unsigned)read->branch->column);
     }
-    struct hearth_read_total total = {read->service_id, read->series_id, read->branch->column,
-                                      at_ns, hearth_pg_i64(result, 0, FIELD_TOTAL)};
+    struct hearth_read_total total = {read->service_id,
+                                      read->series_id,
+                                      read->branch->column,
+                                      at_ns,
+                                      hearth_pg_i64(result, 0, FIELD_TOTAL),
+                                      0,
+                                      0};
+    if (identity) {
+        total.writer_id = (int32_t)(who & INT32_MAX);
+        total.profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
+    }
     read->n_bytes += (int64_t)sizeof total.total;
     return counts(read, source, total.service_id, total.series_id, at_ns)
                ? read->visit_total(read->context, &total, err)

@@ -3,6 +3,7 @@
  *
  *   read_state.c   what stands where
  *   read_sql.c     branches, parameters, text
+ *   read_detail.c  what is wanted of single profiles: whether it comes, and as SQL
  *   read.c         rows, totals, costs
  */
 #ifndef HEARTH_STORE_READ_INTERNAL_H
@@ -37,8 +38,8 @@ struct read_branch {
 /* Fields of the answer. */
 enum {
     FIELD_SERVICE,
-    FIELD_WHO,  /* series_id << 32 | writer_id; totals: series_id; segments: n_bytes; costs: rows;
-                   generations: the generation */
+    FIELD_WHO,  /* series_id << 32 | writer_id; totals without identity: series_id; segments:
+                   n_bytes; costs: rows; generations: the generation */
     FIELD_TIME, /* costs: bytes */
     FIELD_TAG,  /* n_profiles << 32 | branch; negative: a generation */
     FIELD_IDS,  /* rows only; segments: the payload */
@@ -54,7 +55,28 @@ struct read_statement {
     size_t n_branches;
     int field_val0, field_members; /* of rows; -1: not there */
     int field_packed;              /* of totals: packed times or a segment, then packed values */
+    int field_no, field_attrs;     /* of what the plan's detail asks for; -1: not there */
 };
+
+/* The leg's hits of a series. */
+const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
+                                                    int32_t service_id,
+                                                    int32_t series_id,
+                                                    size_t *ret_n);
+/* Is it one of the instants that a plan is about? */
+bool hearth_read_wants(const struct hearth_read_detail *detail,
+                       int32_t service_id,
+                       int32_t series_id,
+                       int64_t ts_ns);
+
+/* Fields of a branch beyond those that all have; `is_row`: not of a segment. */
+void hearth_read_detail_fields(struct hearth_buf *sql,
+                               const struct read_statement *statement,
+                               bool is_row);
+/* Conditions on the rows of profile and profile_late. */
+void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_read_detail *detail);
+/* Conditions on segments: the hours of instants. */
+void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_detail *detail);
 
 /* NUL-terminated text and parameters in arena. RESOURCE_EXHAUSTED: too many legs or columns. */
 HEARTH_MUST_CHECK

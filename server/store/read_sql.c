@@ -24,6 +24,7 @@
 #include "hearth/base/mem.h"
 
 #include "read_internal.h"
+#include "stored_rows.h"
 
 #define MAX_COLUMNS     HEARTH_SERIES_MAX_TYPES
 #define MAX_BRANCHES    1024
@@ -53,6 +54,9 @@ struct maker {
     size_t *selection_of; /* [plan->n_legs] */
     int32_t *run_service, *run_first, *run_last, *series;
     size_t n_runs, n_series;
+    int32_t *moment_service, *moment_series;
+    int64_t *moments;
+    size_t n_moments;
 };
 
 /* ---- hits to slices ---- */
@@ -166,8 +170,13 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     } else if (hearth_source_length_ns(source) == 0) {
         hearth_buf_printf(sql,
                           "service_id, series_id::int8 << 32 | writer_id AS who, ts AS at,"
-                          " '%lld'::int8 AS tag, ids, vals[%u] AS val",
-                          one, k);
+                          " '%lld'::int8 AS tag, ",
+                          one);
+        if (m->plan->detail.attrs == HEARTH_ATTRS_ALONE) {
+            hearth_buf_cstr(sql, "NULL::bytea AS ids, NULL::bytea AS val");
+        } else {
+            hearth_buf_printf(sql, "ids, vals[%u] AS val", k);
+        }
     } else {
         hearth_buf_printf(sql,
                           "service_id, series_id::int8 << 32 | writer_id AS who, t0 AS at,"
@@ -196,6 +205,7 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
         hearth_buf_cstr(sql, hearth_source_length_ns(source) == 0 ? ", NULL::bytea AS members"
                                                                   : ", members");
     }
+    hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
 }
 
 static void append_totals_fields(struct maker *m, const struct read_branch *branch, size_t tag)
@@ -218,11 +228,13 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
         break;
     default:
         hearth_buf_printf(sql,
-                          "service_id, series_id::int8 AS who, ts AS at, '%zu'::int8 AS tag,"
+                          "service_id, series_id::int8%s AS who, ts AS at, '%zu'::int8 AS tag,"
                           " totals[%u] AS total%s",
-                          tag, k, packed ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
+                          m->out->field_no >= 0 ? " << 32 | writer_id" : "", tag, k,
+                          packed ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
         break;
     }
+    hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
 }
 
 static void append_cost_fields(struct maker *m, const struct read_branch *branch, size_t tag)
@@ -248,6 +260,16 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
     }
     hearth_buf_printf(sql, " AND %s >= '%lld'::int8 AND %s < '%lld'::int8", column,
                       (long long)from_ns, column, (long long)leg->to_ns);
+    bool whole_hours = from_ns == leg->from_ns && leg->to_ns % HEARTH_NS_PER_HOUR == 0;
+    if (leg->source == HEARTH_SOURCE_SEGMENT && !whole_hours) {
+        hearth_buf_printf(
+            sql,
+            " AND (ordinal < %d OR (t0 + (ordinal >> %d) * '%lld'::int8 > '%lld'::int8"
+            " AND t0 + ((ordinal >> %d) - 1) * '%lld'::int8 < '%lld'::int8))",
+            1 << HEARTH_SEGMENT_SLICE_BITS, HEARTH_SEGMENT_SLICE_BITS,
+            (long long)HEARTH_SEGMENT_SLICE_NS, (long long)leg->from_ns, HEARTH_SEGMENT_SLICE_BITS,
+            (long long)HEARTH_SEGMENT_SLICE_NS, (long long)leg->to_ns);
+    }
 }
 
 static void append_series_test(struct hearth_buf *sql,
@@ -281,6 +303,55 @@ static void append_fields(struct maker *m, const struct read_branch *branch, siz
     }
 }
 
+static void append_detail(struct hearth_buf *sql,
+                          const struct hearth_read_leg *leg,
+                          const struct hearth_read_detail *detail)
+{
+    if (leg->source == HEARTH_SOURCE_SEGMENT) {
+        hearth_read_detail_hours(sql, detail);
+    } else if (hearth_source_length_ns(leg->source) == 0) {
+        hearth_read_detail_conditions(sql, detail);
+    }
+}
+
+/* Profiles that are known by series and time: each is a look in the index. */
+static void append_moments(struct maker *m, const struct read_branch *branch, size_t tag)
+{
+    struct hearth_buf *sql = &m->out->sql;
+    const struct hearth_read_detail *detail = &m->plan->detail;
+    size_t first = m->n_moments + 1;
+    for (size_t i = 0; i < detail->n_instants; i++) {
+        const struct hearth_read_instant *at = &detail->instants[i];
+        size_t n_hits;
+        const struct hearth_series_hit *hits =
+            hearth_read_hits_of(branch->leg, at->service_id, at->series_id, &n_hits);
+        bool has_column = false;
+        for (size_t h = 0; h < n_hits; h++) {
+            has_column = has_column || hits[h].column == branch->column;
+        }
+        if (has_column && at->ts_ns >= branch->leg->from_ns && at->ts_ns < branch->leg->to_ns) {
+            m->moment_service[m->n_moments] = at->service_id;
+            m->moment_series[m->n_moments] = at->series_id;
+            m->moments[m->n_moments++] = at->ts_ns;
+        }
+    }
+    if (m->n_moments < first) {
+        return;
+    }
+    hearth_buf_printf(sql,
+                      " UNION ALL SELECT r.* FROM unnest(($6::int4[])[%zu:%zu],"
+                      " ($7::int4[])[%zu:%zu], ($8::int8[])[%zu:%zu]) w (service, series, moment)"
+                      " CROSS JOIN LATERAL (SELECT ",
+                      first, m->n_moments, first, m->n_moments, first, m->n_moments);
+    append_fields(m, branch, tag);
+    hearth_buf_printf(sql,
+                      " FROM hearth_data.%s WHERE service_id = w.service AND series_id = w.series"
+                      " AND ts = w.moment",
+                      table_of(branch->leg->source));
+    append_detail(sql, branch->leg, detail);
+    hearth_buf_cstr(sql, " OFFSET 0) r");
+}
+
 static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
 {
     struct hearth_buf *sql = &m->out->sql;
@@ -288,6 +359,11 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     size_t tag = (size_t)(branch - m->out->branches);
     size_t last_run = slice.first_run + slice.n_runs - 1;
     const char *group = m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
+    const struct hearth_read_detail *detail = &m->plan->detail;
+    if (detail->some && leg->source != HEARTH_SOURCE_SEGMENT) {
+        append_moments(m, branch, tag);
+        return;
+    }
     if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
         char first[24], last[24];
         (void)snprintf(first, sizeof first, "%zu", slice.first_series);
@@ -299,6 +375,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
                           table_of(leg->source), slice.first_run, last_run);
         append_series_test(sql, leg, first, last, slice.n_series < OVERLAP_SERIES);
         append_time_range(sql, leg);
+        append_detail(sql, leg, detail);
         hearth_buf_cstr(sql, group);
         return;
     }
@@ -313,6 +390,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
                       table_of(leg->source));
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     append_time_range(sql, leg);
+    append_detail(sql, leg, detail);
     hearth_buf_printf(sql, "%s OFFSET 0) r", group);
 }
 
@@ -326,10 +404,12 @@ static void append_generations(struct maker *m)
         hearth_buf_cstr(&out->sql, ", NULL::bytea AS ids, NULL::bytea AS val");
         hearth_buf_cstr(&out->sql, out->field_val0 >= 0 ? ", NULL::bytea AS val0" : "");
         hearth_buf_cstr(&out->sql, out->field_members >= 0 ? ", NULL::bytea AS members" : "");
+        hearth_read_detail_fields(&out->sql, out, false);
     } else if (out->kind == READ_TOTALS) {
         hearth_buf_cstr(&out->sql, ", NULL::int8 AS total");
         hearth_buf_cstr(&out->sql,
                         out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
+        hearth_read_detail_fields(&out->sql, out, false);
     }
     hearth_buf_cstr(&out->sql, " FROM hearth_data.roll_state WHERE service_id = ANY ($5::int4[])");
 }
@@ -373,11 +453,32 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
         }
     }
     out->n_branches = n;
-    int field = FIELD_VAL + 1;
-    out->field_val0 = val0 ? field++ : -1;
-    out->field_members = members ? field : -1;
-    out->field_packed = packed ? FIELD_TOTAL + 1 : -1;
+    const struct hearth_read_detail *detail = &m->plan->detail;
+    bool of_rows = out->kind == READ_ROWS;
+    int field = of_rows ? FIELD_VAL + 1 : FIELD_TOTAL + 1;
+    out->field_val0 = of_rows && val0 && detail->attrs != HEARTH_ATTRS_ALONE ? field++ : -1;
+    out->field_members = of_rows && members ? field++ : -1;
+    out->field_packed = !of_rows && packed ? field : -1;
+    field += out->field_packed >= 0 ? 2 : 0;
+    out->field_no = detail->identity ? field++ : -1;
+    out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
     return HEARTH_OK;
+}
+
+/* Each branch has those of its column. */
+static bool make_room_for_moments(struct maker *m)
+{
+    size_t n;
+    if (!m->plan->detail.some) {
+        return true;
+    }
+    if (__builtin_mul_overflow(m->plan->detail.n_instants, m->out->n_branches, &n)) {
+        return false;
+    }
+    m->moment_service = hearth_arena_array(m->arena, n, sizeof m->moment_service[0]);
+    m->moment_series = hearth_arena_array(m->arena, n, sizeof m->moment_series[0]);
+    m->moments = hearth_arena_array(m->arena, n, sizeof m->moments[0]);
+    return m->moment_service != NULL && m->moment_series != NULL && m->moments != NULL;
 }
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement,
@@ -391,6 +492,9 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement,
     struct maker m = {.out = statement, .plan = plan, .arena = arena};
     HEARTH_TRY(slice_hits(&m, err));
     HEARTH_TRY(make_branches(&m, err));
+    if (!make_room_for_moments(&m)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the moments of a read");
+    }
     append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
         const struct read_branch *branch = &statement->branches[i];
@@ -414,5 +518,10 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement,
     hearth_pg_param_i32_array(&statement->params, m.run_last, m.n_runs);
     hearth_pg_param_i32_array(&statement->params, m.series, m.n_series);
     hearth_pg_param_i32_array(&statement->params, services, plan->state->n_services);
+    if (plan->detail.some) {
+        hearth_pg_param_i32_array(&statement->params, m.moment_service, m.n_moments);
+        hearth_pg_param_i32_array(&statement->params, m.moment_series, m.n_moments);
+        hearth_pg_param_i64_array(&statement->params, m.moments, m.n_moments);
+    }
     return HEARTH_OK;
 }

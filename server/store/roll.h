@@ -27,9 +27,9 @@
 /* built_to and compacted_to of a service of which nothing is: a whole day, far before any profile. */
 #define HEARTH_NEVER_NS (INT64_C(-106751) * HEARTH_NS_PER_DAY)
 
-/* Times to hours and days in SQL, rounding down. */
+/* Times to hours and days in SQL, rounding down; of every int8, HEARTH_NEVER_NS too. */
 #define HEARTH_SQL_FLOOR(x, length) \
-    "((" x ") - CASE WHEN (" x ") < 0 THEN " length " - 1 ELSE 0 END) / " length
+    "(" x ") / " length " - CASE WHEN mod(" x ", " length ") < 0 THEN 1 ELSE 0 END"
 #define HEARTH_SQL_HOUR(x) "(" HEARTH_SQL_FLOOR(x, "3600000000000") ")::int4"
 #define HEARTH_SQL_DAY(x)  "(" HEARTH_SQL_FLOOR(x, "86400000000000") ")"
 

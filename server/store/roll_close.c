@@ -420,6 +420,19 @@ static struct piece choose_piece(const struct due *due, size_t n_series)
     return (struct piece){from_ns, to_ns < due->watermark_ns ? to_ns : due->watermark_ns};
 }
 
+/* The buckets that are complete now, for the recording rules. */
+static enum hearth_status
+mark_buckets(struct hearth_roll *roll, const struct piece *piece, struct hearth_err *err)
+{
+    int64_t t0s_ns[HEARTH_NS_PER_HOUR / HEARTH_BUCKET_NS];
+    size_t n = 0;
+    for (int64_t t0_ns = piece->from_ns; t0_ns < piece->to_ns && n < HEARTH_ARRAY_LEN(t0s_ns);
+         t0_ns += HEARTH_BUCKET_NS) {
+        t0s_ns[n++] = t0_ns;
+    }
+    return hearth_rules_mark(roll->builder, roll->service_id, t0s_ns, n, err);
+}
+
 static enum hearth_status
 build_in_transaction(struct hearth_roll *roll, const struct due *due, struct hearth_err *err)
 {
@@ -430,6 +443,7 @@ build_in_transaction(struct hearth_roll *roll, const struct due *due, struct hea
     HEARTH_TRY(end_begun(roll, due->built_to_ns, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
         HEARTH_TRY(build_range(roll, due, piece.from_ns, piece.to_ns, err));
+        HEARTH_TRY(mark_buckets(roll, &piece, err));
     }
     char sql[256];
     (void)snprintf(sql, sizeof sql,

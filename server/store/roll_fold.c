@@ -194,6 +194,19 @@ static enum hearth_status add_deltas(struct fold *fold, struct hearth_err *err)
     return merge_parts(fold, err);
 }
 
+/* The buckets that have gained something, for the recording rules. */
+static enum hearth_status mark_buckets(struct fold *fold, struct hearth_err *err)
+{
+    int64_t *t0s_ns = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *t0s_ns);
+    if (t0s_ns == NULL) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        t0s_ns[i] = hearth_floor_ns(fold->rows[i].ts_ns, HEARTH_BUCKET_NS);
+    }
+    return hearth_rules_mark(fold->builder, fold->service_id, t0s_ns, fold->n_rows, err);
+}
+
 /* ---- one transaction ---- */
 
 static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
@@ -227,6 +240,7 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
                                 HEARTH_NEVER_NS, fold->built_to_ns, err));
     if (fold->n_rows > 0) {
         HEARTH_TRY(add_deltas(fold, err));
+        HEARTH_TRY(mark_buckets(fold, err));
     }
     char sql[160];
     (void)snprintf(sql, sizeof sql,

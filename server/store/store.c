@@ -9,12 +9,12 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
 
 #include "builder.h"
 #include "replica.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -44,6 +44,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .builder = true,
         .builder_interval_ns = 10 * HEARTH_NS_PER_SEC,
         .rollup_grace_ns = 60 * HEARTH_NS_PER_SEC,
+        .rule_window_ns = 8 * HEARTH_NS_PER_DAY,
         .compaction = true,
         .compact_after_ns = 6 * HEARTH_NS_PER_HOUR,
         .retain_raw_ns = 7 * HEARTH_NS_PER_DAY,
@@ -284,7 +285,7 @@ static enum hearth_status check_options(const struct hearth_store_options *optio
 static enum hearth_status start_boot(struct hearth_store *store, struct hearth_err *err)
 {
     sigset_t all, old; /* signals are for the main thread */
-    (void)sigfillset(&all);
+    hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     int rc = pthread_create(&store->boot_thread, NULL, run_boot, store);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -304,7 +305,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
         HEARTH_TRY(hearth_replica_new(&store->options, &store->replica, err));
     }
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
-    HEARTH_TRY(hearth_retentions_new(&store->retentions, err));
+    HEARTH_TRY(hearth_settings_new(&store->settings, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
     HEARTH_TRY(hearth_read_cache_new(store, &store->cache, err));
@@ -361,7 +362,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_ingest_dicts_free(store->dicts);
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
-    hearth_retentions_free(store->retentions);
+    hearth_settings_free(store->settings);
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
     (void)pthread_cond_destroy(&store->boot_wake);

@@ -18,7 +18,7 @@
 #ifndef HEARTH_STORE_INTERNAL_H
 #define HEARTH_STORE_INTERNAL_H
 
-#include "hearth/store/store.h"
+#include "hearth/store/rules.h"
 
 #include "pg.h"
 
@@ -31,7 +31,7 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
-struct hearth_retentions;
+struct hearth_settings;
 struct hearth_replica;
 
 /*
@@ -92,10 +92,12 @@ struct hearth_store {
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
     struct hearth_replica *replica;        /* NULL: reads run on the primary */
     struct hearth_builder_thread *builder; /* started when ready, unless switched off */
-    struct hearth_retentions *retentions;
+    struct hearth_settings *settings;
     struct hearth_disk disk;
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;
+    struct hearth_rule_evaluator rule_evaluator; /* set before the next is */
+    _Atomic bool has_rule_evaluator;
 };
 
 /* ---- store.c ---- */
@@ -198,12 +200,14 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg 
                                                                bool *ret_found,
                                                                struct hearth_err *err);
 
-/* ---- retention.c ---- */
-HEARTH_MUST_CHECK enum hearth_status hearth_retentions_new(struct hearth_retentions **ret,
-                                                           struct hearth_err *err);
-void hearth_retentions_free(struct hearth_retentions *retentions);
+/* ---- settings.c ---- */
+HEARTH_MUST_CHECK enum hearth_status hearth_settings_new(struct hearth_settings **ret,
+                                                         struct hearth_err *err);
+void hearth_settings_free(struct hearth_settings *settings); /* NULL-safe */
+/* Read all from the database. */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_retentions_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+hearth_settings_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+
 /* ---- reach.c ---- */
 
 /*

@@ -5,6 +5,7 @@
 #ifndef HEARTH_STORE_STORED_ROWS_H
 #define HEARTH_STORE_STORED_ROWS_H
 
+#include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 #include "hearth/model/segment.h"
 
@@ -65,8 +66,18 @@ HEARTH_MUST_CHECK enum hearth_status hearth_segments_write(struct hearth_store *
 #define HEARTH_SEGMENT_MAX_BYTES ((size_t)256 << 20)
 
 /*
+ * The ordinal of a segment counts those of its hour and part in the lower 24 bits. Above them: 0, its
+ * profiles lie anywhere in the hour; k > 0, in the k-th ten minutes of it, so that a question about minutes
+ * need not unpack the hour.
+ */
+#define HEARTH_SEGMENT_SLICE_BITS 24
+#define HEARTH_SEGMENT_SLICES     6 /* of an hour */
+#define HEARTH_SEGMENT_SLICE_NS   (INT64_C(600) * HEARTH_NS_PER_SEC)
+
+/*
  * The same for who writes an hour piece by piece. *ordinal: of the next segment of the hour and
- * part; first 0. *ret_n_bytes (may be NULL): compressed.
+ * part; first 0, or with the number of the slice that all rows lie in. *ret_n_bytes (may be NULL):
+ * compressed.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_segments_append(struct hearth_pg *pg,
                                                             int32_t service_id,

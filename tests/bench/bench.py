@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--docs]
+bench.py [--quick] [--api | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--docs]
          [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
@@ -307,19 +307,26 @@ def itself(bench):
     return {"self_profile": numbers}
 
 
+def every_question(bench):
+    import api
+
+    return {"api": api.run(bench)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
     parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
+    parser.add_argument("--api", action="store_true", help="p50 and p99 of each question of the API instead (api.py)")
     parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks-*.md and the pictures")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())
     began = time.monotonic()
     chosen = bench.options
-    measure = whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile else classic
+    measure = whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile else every_question if chosen.api else classic
     numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))
     if bench.options.json:

@@ -43,7 +43,7 @@ struct job {
     double seconds, rate;
     uint64_t n_calls;
     const char *method;
-    int64_t first_time_ns, end_ns, start_ns;
+    int64_t end_ns, start_ns;
     _Atomic uint64_t n_started, n_ok, n_failed;
     float *latency_ms;
     _Atomic uint32_t n_latencies;
@@ -139,7 +139,9 @@ static void make_message(uint64_t no, struct message *out)
     out->n_head = (size_t)(to - out->head);
     out->body = pool->bytes + entry->offset;
     out->n_body = entry->n_bytes;
-    pool_tail(pool, entry, g_job.first_time_ns + (int64_t)no * 1000, out->tail);
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    pool_tail(pool, entry, now.tv_sec * NS_PER_SEC + now.tv_nsec, out->tail);
 }
 
 /* ---- pace and outcome ---- */
@@ -467,9 +469,6 @@ int main(int argc, char **argv)
     g_job.rate = pushes ? strtod(argv[at++], NULL) : 0;
     g_job.n_calls = at < argc ? strtoull(argv[at], NULL, 10) : UINT64_MAX;
     g_job.latency_ms = calloc(MAX_LATENCIES, sizeof g_job.latency_ms[0]);
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    g_job.first_time_ns = (now.tv_sec - 60) * NS_PER_SEC + now.tv_nsec;
     g_job.start_ns = mono_ns();
     g_job.end_ns = g_job.start_ns + (int64_t)(g_job.seconds * 1e9);
     if (strcmp(argv[1], "push") == 0 || strcmp(argv[1], "call") == 0) {

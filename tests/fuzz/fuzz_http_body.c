@@ -79,15 +79,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     struct hearth_connect_call call;
     struct hearth_err err = HEARTH_ERR_INIT;
-    if (hearth_connect_parse_head(&head, &call, &err) != HEARTH_OK) {
+    const struct hearth_rpc_media *media = hearth_rpc_media_find(head.content_type);
+    if (media == NULL || hearth_connect_parse_head(&head, &call, &err) != HEARTH_OK) {
         return 0;
     }
     struct hearth_inflater *inflater = hearth_inflater_new();
     struct hearth_arena arena;
     hearth_arena_init(&arena, MAX_ARENA_BYTES);
     ProtobufCMessage *message = NULL;
-    enum hearth_status status = hearth_body_decode(
-        type, call.codec, call.compression, rest, MAX_BODY_BYTES, inflater, &arena, &message, &err);
+    enum hearth_status status =
+        hearth_body_decode(type, media->codec, call.compression, rest, MAX_BODY_BYTES, inflater,
+                           &arena, &message, &err);
     if (status == HEARTH_OK) {
         check_round_trip(type, message);
     }

@@ -1,8 +1,10 @@
 /*
  * fuzz_selector.c -- any bytes as a selector: the error has a place in the text, the canonical text
- * parses back to the same matchers, and the caret is drawn for whatever offset.
+ * parses back to the same matchers, and the caret is drawn for whatever offset. The same bytes as a
+ * typed query: what is split off leaves a selector.
  */
 #include "hearth/query/selector.h"
+#include "hearth/query/typed_query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,23 @@ static void compare(const struct hearth_selector *a, const struct hearth_selecto
     }
 }
 
+static void split_type(struct hearth_str input, size_t n_matchers, struct hearth_arena *arena)
+{
+    struct hearth_typed_query typed;
+    struct hearth_selector rest;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_selector_init(&rest);
+    if (hearth_typed_query_parse(input, arena, &typed, &err) != HEARTH_OK) {
+        require(n_matchers >= 2, "only two types are refused");
+    } else if (typed.selector.n <= 64 * 1024) {
+        require(hearth_selector_parse(&rest, typed.selector, arena, NULL, &err) == HEARTH_OK,
+                "the rest parses");
+        require(typed.profile_type.n > 0 ? rest.n < n_matchers : rest.n == n_matchers,
+                "nothing but the type is gone");
+    }
+    hearth_selector_release(&rest);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -60,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     "canonical text parses");
             compare(&selector, &again);
         }
+        split_type(input, selector.n, &arena);
     } else {
         char tail[40];
         (void)snprintf(tail, sizeof tail, "at offset %zu", offset);

@@ -14,7 +14,7 @@ from wire import decode, encode, ints, signed
 
 class Profile:
     """sample_types [(type, unit)], samples [(leaf-first locations, values, labels)]; a location is a tuple of lines
-    ((function, file, line), ...) innermost first, or ("0x..", mapping file) where it has none."""
+    ((function, file, line), ...) innermost first, and possibly a mapping file at its end; or ("0x..", mapping file)."""
 
     def __init__(self, sample_types, period_type=("cpu", "nanoseconds"), period=10_000_000, time_ns=0, duration_ns=0):
         self.sample_types = sample_types
@@ -33,6 +33,10 @@ class Profile:
     def totals(self):
         return [sum(s[1][k] for s in self.samples) for k in range(len(self.sample_types))]
 
+    @staticmethod
+    def frames(lines):
+        return [line for line in lines if not isinstance(line, str)]
+
     def encode(self, compress=True):
         strings = {"": 0}
 
@@ -50,7 +54,9 @@ class Profile:
                     mappings.setdefault(lines[1], len(mappings) + 1)
                     ids.append(locations.setdefault(lines, len(locations) + 1))
                     continue
-                for name, file, _ in lines:
+                if isinstance(lines[-1], str):
+                    mappings.setdefault(lines[-1], len(mappings) + 1)
+                for name, file, _ in self.frames(lines):
                     functions.setdefault((name, file), len(functions) + 1)
                 ids.append(locations.setdefault(lines, len(locations) + 1))
             sample = [(1, ("packed", ids)), (2, ("packed", values))]
@@ -68,7 +74,9 @@ class Profile:
             if isinstance(lines[0], str):
                 out.append((4, body + [(2, mappings[lines[1]]), (3, int(lines[0], 16))]))
                 continue
-            for name, file, line in lines:
+            if isinstance(lines[-1], str):
+                body.append((2, mappings[lines[-1]]))
+            for name, file, line in self.frames(lines):
                 body.append((4, [(1, functions[(name, file)]), (2, line)]))
             out.append((4, body))
         for (name, file), number in functions.items():

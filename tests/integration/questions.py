@@ -1,5 +1,7 @@
 """The questions of querier.v1 and what their answers say, decoded by hand: field numbers from the public interface."""
 
+import struct
+
 import wire
 
 QUERIER = "querier.v1.QuerierService/"
@@ -114,6 +116,13 @@ def read_labels(pairs):
     return tuple(out)
 
 
+def read_exemplar(data):
+    """(timestamp, profile id, span id, value, labels, trace id)"""
+    f = wire.decode(data)
+    text = {n: f.get(n, [b""])[-1].decode() for n in (2, 3, 6)}
+    return (wire.signed(f.get(1, [0])[-1]), text[2], text[3], wire.signed(f.get(4, [0])[-1]), read_labels(f.get(5, [])), text[6])
+
+
 def read_series(answer):
     """SelectSeriesResponse: [(labels, [(timestamp ms, value)])] in the order of the answer."""
     out = []
@@ -125,6 +134,17 @@ def read_series(answer):
             points.append((wire.signed(p.get(2, [0])[-1]), p.get(1, [0.0])[-1]))
         out.append((read_labels(f.get(1, [])), points))
     return out
+
+
+def seven(data):
+    """FlameGraphDiff: ([[(left delta, total, self, right delta, total, self, name)]], total, largest self, left, right)."""
+    f = wire.decode(data)
+    names = wire.texts(f.get(1, []))
+    levels = []
+    for level in f.get(2, []):
+        v = wire.ints(wire.decode(level).get(1, []))
+        levels.append([tuple(v[k : k + 6]) + (names[v[k + 6]],) for k in range(0, len(v), 7)])
+    return (levels,) + tuple(wire.signed(f.get(n, [0])[-1]) for n in (3, 4, 5, 6))
 
 
 class Questions:
@@ -152,7 +172,10 @@ class Questions:
         answer = self.call(QUERIER + "Series", fields, metadata)
         return [read_labels(wire.decode(raw).get(1, [])) for raw in answer.get(2, [])]
 
-    def stacktraces(self, profile_type, selector, start, end, max_nodes=None, format=0, call_site=(), metadata=None):
+    def stacktraces(
+        self, profile_type, selector, start, end, max_nodes=None, format=0, call_site=(), metadata=None,
+        profiles=(), traces=(), spans=(),
+    ):
         """The decoded SelectMergeStacktracesResponse: 1 flame graph, 2 tree, 5 pprof."""
         fields = [(1, profile_type), (2, selector), (3, start), (4, end)]
         if max_nodes is not None:
@@ -161,6 +184,7 @@ class Questions:
             fields.append((6, format))
         if call_site:
             fields.append((7, [(1, [(1, name)]) for name in call_site]))
+        fields += [(8, v) for v in profiles] + [(10, v) for v in traces] + [(11, v) for v in spans]
         return self.call(QUERIER + "SelectMergeStacktraces", fields, metadata)
 
     def flamegraph(self, *arguments, **options):
@@ -169,6 +193,29 @@ class Questions:
     def tree(self, *arguments, **options):
         answer = self.stacktraces(*arguments, format=TREE, **options)
         return read_tree(answer.get(2, [b""])[-1])
+
+    def heatmap(self, profile_type, selector, start, end, step, group_by=(), spans=False, limit=None, exemplars=False):
+        """[(labels, [(timestamp, lower ends, counts, exemplars)])]"""
+        kind = 2 if spans else 1
+        fields = [(1, profile_type), (2, selector), (3, start), (4, end), (5, float(step))] + [(6, name) for name in group_by]
+        fields += [(7, kind)] + ([(8, kind + 1)] if exemplars else []) + ([(9, limit)] if limit else [])
+        out = []
+        for raw in self.call(QUERIER + "SelectHeatmap", fields).get(1, []):
+            f = wire.decode(raw)
+            slots = []
+            for slot in f.get(2, []):
+                s = wire.decode(slot)
+                y_min = [v for part in s.get(2, []) for v in struct.unpack("<%dd" % (len(part) // 8), part)]
+                slots.append((wire.signed(s.get(1, [0])[-1]), y_min, wire.ints(s.get(3, [])), [read_exemplar(e) for e in s.get(4, [])]))
+            out.append((read_labels(f.get(1, [])), slots))
+        return out
+
+    def diff(self, left, right, max_nodes=(None, None)):
+        """left, right: (type, selector, start, end)."""
+        sides = []
+        for number, side, nodes in zip((1, 2), (left, right), max_nodes):
+            sides.append((number, list(enumerate(side, 1)) + ([] if nodes is None else [(5, nodes)])))
+        return seven(self.call(QUERIER + "Diff", sides)[1][-1])
 
     def select_series(
         self, profile_type, selector, start, end, step, group_by=(), aggregation=None, limit=None, call_site=(),

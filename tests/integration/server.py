@@ -123,7 +123,7 @@ class Server(Questions):
             time.sleep(0.02)
         raise AssertionError("hearthd does not listen:\n" + self.log())
 
-    def wait_ready(self, seconds=120):
+    def wait_ready(self, seconds=240):
         deadline = time.monotonic() + seconds
         last = None
         while time.monotonic() < deadline:

@@ -161,7 +161,7 @@ class Explain(Base):
 
     def test_every_asking_command_explains_and_asks_nothing_else(self):
         selector = '{service_name="shop"}'
-        for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["query", "profile"], ["query", "timeline"]):
+        for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["top"], ["query", "profile"], ["query", "timeline"]):
             out, err = self.run_ok(*command, selector, "--since", "1h", "--explain", "--type", CPU)
             self.assertTrue(out.startswith("3 series of 1 service: %s, " % CPU), out)
             self.assertRegex(out, r"(?m)^profiles +15 .* 3  \d{4}-\d\d-\d\d ")

@@ -22,7 +22,8 @@ RECORDINGS = sorted(glob.glob(str(ROOT / "clients/demo/recording/*.txt.gz")))
 COMMANDS = [
     "upload", "query types", "query labels", "query values", "query series", "query timeline", "query profile",
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
-    "admin erasures", "admin retention", "admin sizing", "version",
+    "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
+    "diff", "heatmap", "rules",
 ]
 
 
@@ -160,9 +161,13 @@ class Cli(unittest.TestCase):
             ("--time is now or keep", ["upload", "x", "--time", "later"]),
             ("upload has no other output than its lines", ["upload", "x", "-o", "json"]),
             ("query values needs a label name", ["query", "values"]),
-            ("query top prints table or json", ["query", "top", "-o", "collapsed"]),
+            ("this command prints table or json", ["query", "top", "-o", "collapsed"]),
             ("this command prints table or json", ["query", "types", "-o", "collapsed"]),
             ("flame prints table or json; query profile has pprof and collapsed", ["flame", "-o", "pprof=x"]),
+            ("--by-kind is for top and heatmap", ["flame", "--by-kind", "line"]),
+            ("--search, --sort and --offset are for top", ["flame", "--sort", "name"]),
+            ("--search, --sort and --offset are for top", ["query", "timeline", "--offset", "5"]),
+            ("--explain is for flame, query flamegraph, timeline, profile and top", ["sandwich", "main", "--explain"]),
             ("too many arguments; a selector is one argument: put it in quotes", ["query", "top", "{a=", "b}"]),
             ("too many arguments; a selector is one argument: put it in quotes", ["query", "types", "{}"]),
         ):
@@ -507,11 +512,11 @@ class Cli(unittest.TestCase):
         for service in ("shop", "top"):
             expected = by_name(self.merged(service))
             answer = json.loads(self.ask("query", "top", '{service_name="%s"}' % service, "-o", "json").out)
-            self.assertEqual({f["name"]: (int(f["self"]), int(f["total"])) for f in answer["functions"]}, expected)
+            self.assertEqual({f["name"]: (int(f.get("self", 0)), int(f["total"])) for f in answer["rows"]}, expected)
             self.assertEqual(int(answer["total"]), self.merged(service).totals()[0])
-            order = [(int(f["self"]), int(f["total"])) for f in answer["functions"]]
+            order = [(int(f.get("self", 0)), int(f["total"])) for f in answer["rows"]]
             self.assertEqual(order, sorted(order, reverse=True))
-            self.assertEqual(sum(int(f["self"]) for f in answer["functions"]), int(answer["total"]))
+            self.assertEqual(sum(int(f.get("self", 0)) for f in answer["rows"]), int(answer["total"]))
 
     def test_the_top_table(self):
         self.assertEqual(
@@ -528,13 +533,13 @@ class Cli(unittest.TestCase):
             self.ask("query", "top", '{service_name="shop"}', "--limit", "1").out,
             "      self       %      total       %  function\n"
             "     50 ms  45.45%      50 ms  45.45%  fib\n"
-            "1 of 5 functions shown; --limit shows more\n"
+            "rows 1 to 1 of 5; --limit and --offset show others\n"
             "total: 110 ms\n",
         )
         answer = json.loads(self.ask("query", "top", '{service_name="shop"}', "--limit=2", "-o", "json").out)
-        self.assertEqual([f["name"] for f in answer["functions"]], ["fib", "query"])
+        self.assertEqual([f["name"] for f in answer["rows"]], ["fib", "query"])
         self.assertEqual(answer["total"], "110000000")
-        self.assertEqual(answer["profileTypeID"], CPU)
+        self.assertEqual(answer["unit"], "nanoseconds")
 
     # ---- flame ----
 

@@ -55,7 +55,8 @@ class FrontRules(unittest.TestCase):
         for content_type in ("text/plain", "application/grpc", "application/json; charset=latin1", "application/x-protobuf"):
             status, headers, _ = self.post(NAMES, headers={"Content-Type": content_type})
             self.assertEqual(status, 415, content_type)
-            self.assertEqual(headers["accept-post"], "application/json, application/proto")
+            for spoken in ("application/json", "application/proto", "application/grpc", "application/grpc-web+proto"):
+                self.assertIn(spoken, headers["accept-post"].split(", "))
         status, headers, _ = self.server.http("POST", NAMES, b"{}")
         self.assertEqual(status, 415)
 
@@ -139,14 +140,8 @@ class FrontRules(unittest.TestCase):
     def test_what_is_not_offered_names_itself(self):
         stacktraces = "/" + server.QUERIER + "SelectMergeStacktraces"
         base = {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", **RANGE}
-        for extra, part in (
-            ({"format": "PROFILE_FORMAT_DOT"}, "PROFILE_FORMAT_PPROF"),
-            ({"spanSelector": ["0123456789abcdef"]}, "span_selector"),
-            ({"traceIdSelector": ["0123456789abcdef0123456789abcdef"]}, "trace_id_selector"),
-            ({"profileIdSelector": ["01234567-89ab-cdef-0123-456789abcdef"]}, "profile_id_selector"),
-            ({"async": {"type": "ASYNC_QUERY_TYPE_FORCE"}}, "async"),
-        ):
-            self.assert_error(self.post(stacktraces, json.dumps({**base, **extra})), 501, "unimplemented", part)
+        body = json.dumps({**base, "async": {"type": "ASYNC_QUERY_TYPE_FORCE"}})
+        self.assert_error(self.post(stacktraces, body), 501, "unimplemented", "async")
         for extra in (
             {"spanSelector": ["x"]},
             {"traceIdSelector": ["0123"]},
@@ -198,6 +193,47 @@ class FrontRules(unittest.TestCase):
             self.assertIn(part, text)
         status, headers, _ = self.server.http("POST", "/ready")
         self.assertEqual((status, headers["allow"]), (405, "GET, HEAD"))
+
+    def test_routes_on_pools_know_their_methods_and_read_their_arguments(self):
+        config = "/api/v1/status/config"
+        status, headers, body = self.server.http("GET", config, headers={"Accept-Encoding": "gzip"})
+        self.assertEqual((status, headers["content-encoding"]), (200, "gzip"))
+        self.assertTrue(headers["content-type"].startswith("text/plain"))
+        text = gzip.decompress(body).decode()
+        self.assertIn("max-streams = 256\n", text)
+        self.assertEqual(self.server.http("GET", config)[2].decode(), text)
+        status, headers, body = self.server.http("HEAD", config)
+        self.assertEqual((status, headers["content-length"], body), (200, str(len(text)), b""))
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            status, headers, _ = self.server.http(method, config, b"x" * 70000)
+            self.assertEqual((status, headers.get("allow")), (405, "GET, HEAD"), method)
+        self.assertEqual(self.server.http("GET", config + "?a=1&b=%41+&&c")[0], 200)
+        for bad in ("a=%", "a=%4", "%zz", "a=%00", "&".join("a" * 1025)):
+            self.assert_error(self.server.http("GET", config + "?" + bad), 400, "invalid_argument")
+        self.assertEqual(self.server.http("GET", config + "?a=%", headers={"X-Scope-OrgID": "a|b"})[0], 400)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        for target, expected in ((config + "?%", 400), (config, 200), (config + "?" + "a" * 3000, 200), ("/ready?%", 200)):
+            connection.request("GET", target)
+            response = connection.getresponse()
+            response.read()
+            self.assertEqual(response.status, expected, target)
+        connection.close()
+
+    def test_the_configuration_is_told_without_secrets(self):
+        one = server.Server("--max-streams", "77", database_url="postgresql://u:geheim@127.0.0.1:1/x", wait=False)
+        try:
+            everything, diff, default = (
+                one.http("GET", "/api/v1/status/config" + part)[2].decode() for part in ("", "/diff", "/default")
+            )
+            self.assertIn("max-streams = 77\n#   from flag", everything)
+            self.assertIn("max-streams = 77\n", diff)
+            self.assertNotIn("max-header-bytes", diff)
+            self.assertIn("max-streams = 256\n", default)
+            for text in (everything, diff, default):
+                self.assertNotIn("geheim", text)
+            self.assertIn("postgresql://u:***@127.0.0.1:1/x", diff)
+        finally:
+            one.stop()
 
     def test_metrics_count_methods_and_codes(self):
         def value(line):

@@ -77,6 +77,26 @@ class Memory(unittest.TestCase):
         server.push(profile(STACKS), labels("large"))
         self.assertEqual(self.refused(server, MERGE, merge("large"), "max-query-memory-bytes"), "resource_exhausted")
 
+    def test_the_points_of_a_timeline_count_as_memory_of_its_question(self):
+        # Hour by hour, so that what waits of one hour is small beside the points of all.
+        small, large = self.start("--max-query-memory-bytes", "6m"), self.start()
+        start, end = now_ms() - 24 * 3_600_000, now_ms()
+        for hour in range(24):
+            p = Profile(TYPES, time_ns=(start + hour * 3_600_000 + 1_800_000) * 1_000_000)
+            for user in range(1000):
+                p.add(["main"], [1, 1], {"user": "u%d" % user})
+            large.push(p.encode(), labels("timeline"))
+        question = {
+            "selection": {"profileType": CPU, "labelSelector": '{service_name="timeline"}', "start": start, "end": end},
+            "functions": ["main"], "step": 60, "groupBy": ["user"],
+        }
+        method = "hearth.v1.QueryService/FunctionTimeline"
+        self.assertEqual(sum(len(s["points"]) for s in large.connect(method, question)["series"]), 24_000)
+        with self.assertRaises(RpcError) as caught:
+            small.connect(method, question)
+        self.assertEqual(caught.exception.code, "resource_exhausted")
+        self.assertIn("max-query-memory-bytes", caught.exception.message)
+
     def test_many_large_queries_at_once_are_answered_or_refused_and_then_each_is_answered(self):
         server = self.start("--queries-memory-bytes", "24m", "--query-threads", "12", "--readers", "12")
         server.push(profile(STACKS), labels("large"))

@@ -68,7 +68,7 @@ class Options(unittest.TestCase):
     def test_help_names_every_option_once_with_its_default(self):
         code, out, err = hearthd("--help")
         self.assertEqual((code, err), (0, ""))
-        named = re.findall(r"^  --([a-z0-9-]+) ", out, re.M)
+        named = re.findall(r"^  --([a-z0-9.-]+) ", out, re.M)
         self.assertEqual(len(named), len(set(named)))
         for option in self.printed():
             self.assertIn(option, named)

@@ -107,7 +107,24 @@ The unit is in the meaning. Counted in `hearth_discarded_total{reason="..."}`, a
     return out
 
 
-PAGES = {"options.md": options, "metrics.md": metrics, "errors.md": errors}
+def limits_profile(root):
+    theirs = (root / "include/hearth/app/limits_pyroscope.def").read_text()
+    table = (root / "include/hearth/app/options.def").read_text()
+    ours = dict(re.findall(rf'X\(\w+, [\w.]+, {STRING}, {STRING}', table))
+    out = "# Limits of Pyroscope\n\n" + mark("include/hearth/app/limits_pyroscope.def") + """\
+`--limits.profile=pyroscope` (`HEARTH_LIMITS_PROFILE`) begins with these values instead of Hearth's own. An option that
+is set, in the file, the environment or by flag, counts in both profiles; so does what a tenant has of its own. Limits
+that are not here have no counterpart. What each means: [limits.md](limits.md).
+
+| option | hearth | pyroscope | its flag there |
+|---|---|---|---|
+"""
+    for flag, value, name in re.findall(rf'^P\({STRING}, {STRING}, {STRING}\)', theirs, re.M):
+        out += f"| `{flag}` | {ours[flag]} | {value} | `{name}` |\n"
+    return out
+
+
+PAGES = {"limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):

@@ -25,11 +25,12 @@ struct hearth_config {
     int64_t ingest_threads, query_threads;
     const char *data_dir, *database_url, *postgres_bin, *postgres_user;
     struct hearth_store_options store;
-    int64_t committers, readers, max_batch_rows, max_queue_rows, max_series;
+    int64_t committers, readers, max_batch_rows, max_queue_rows;
     int64_t max_queue_bytes, ingest_dict_bytes, read_dict_bytes, statement_timeout_ns;
     int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;
+    const char *limits_profile;
     const char *read_database_url;
     const char *log_level, *log_format;
     int64_t shutdown_timeout_ns;
@@ -50,6 +51,8 @@ void hearth_config_release(struct hearth_config *config);
 void hearth_config_help(struct hearth_buf *out);
 /* The effective configuration as a file, origins as comments, secrets masked. */
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
+/* For the front; the context is the struct hearth_config. */
+void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out);
 
 /* Replace the password in a URL or key=value text by "***". In arena. */
 const char *hearth_config_mask_url(const char *url, struct hearth_arena *arena);

@@ -14,5 +14,7 @@ struct hearth_embedded {
 
 /* sql/NNNN_*.sql in order of their numbers. */
 extern const struct hearth_embedded hearth_embedded_migrations[];
+/* One file: proto/ as a FileDescriptorSet, with what it imports. */
+extern const struct hearth_embedded hearth_embedded_descriptors[];
 
 #endif

@@ -13,6 +13,7 @@
 #ifndef HEARTH_ENGINE_ADMIN_H
 #define HEARTH_ENGINE_ADMIN_H
 
+#include "hearth/engine/query.h"
 #include "hearth/store/background.h"
 
 struct hearth_admin;
@@ -75,6 +76,46 @@ enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin,
                                               struct hearth_str name,
                                               int64_t value_ns,
                                               struct hearth_err *err);
+
+/* ---- limits and settings of a tenant (admin_limits.c) ---- */
+
+struct hearth_admin_limit {
+    const struct hearth_limit *limit;
+    int64_t value, server; /* that holds, and the server's */
+    bool is_own;
+};
+
+/* Every limit that a tenant may have of its own, in the order of tenant_limits.def. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
+                                       const struct hearth_limits *server,
+                                       struct hearth_str tenant,
+                                       struct hearth_arena *arena,
+                                       struct hearth_admin_limit **ret,
+                                       size_t *ret_n,
+                                       struct hearth_err *err);
+
+struct hearth_admin_limit_change {
+    struct hearth_str name, value; /* value as of options; "default": the server's again */
+};
+
+/*
+ * All or none; for a tenant that has pushed nothing yet, too. They hold at once on this server, on others
+ * within seconds. INVALID_ARGUMENT names what is wrong.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin,
+                                           struct hearth_str tenant,
+                                           const struct hearth_admin_limit_change *changes,
+                                           size_t n,
+                                           struct hearth_arena *arena,
+                                           struct hearth_err *err);
+/* The setting "gauge-aggregation"; HEARTH_GAUGES_UNSET takes it away. Likewise. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin,
+                                           struct hearth_str tenant,
+                                           enum hearth_gauge_aggregation aggregation,
+                                           struct hearth_err *err);
 
 /* ---- roll-ups ---- */
 

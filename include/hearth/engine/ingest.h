@@ -16,12 +16,13 @@
  *            are borrowed until hearth_ingest_push returns.
  * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this
  *            call or from a committer.
- * Source:    push.v1 semantics as in docs/api.md, "Push".
+ * Source:    push.v1 semantics as in docs/api.md, "Push" and "Ingest".
  */
 #ifndef HEARTH_ENGINE_INGEST_H
 #define HEARTH_ENGINE_INGEST_H
 
 #include "hearth/engine/limits.h"
+#include "hearth/format/ingest_types.h"
 #include "hearth/model/labels.h"
 #include "hearth/store/store.h"
 
@@ -34,6 +35,8 @@ enum hearth_discard {
 };
 
 const char *hearth_discard_name(enum hearth_discard discard);
+/* Add to hearth_discarded_total; pushes do so themselves. */
+void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
 struct hearth_ingest_options {
     struct hearth_limits limits;
@@ -51,9 +54,25 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
                                      struct hearth_err *err);
 void hearth_ingest_free(struct hearth_ingest *ingest);
 
+/*
+ * What an upload to /ingest says about a profile beside its bytes. Its __name__ comes from the type,
+ * or from the sample types of a pprof; the series has none.
+ */
+struct hearth_push_hints {
+    enum hearth_ingest_format format;      /* PPROF, COLLAPSED, LINES, TRIE or TREE */
+    const struct hearth_ingest_type *type; /* of text formats */
+    int64_t sample_rate;                   /* Hz; of text formats */
+    struct hearth_str spy;                 /* spyName */
+    const struct hearth_json_cell *cells;  /* sample_type_config of a pprof */
+    size_t n_cells;
+    int64_t from_ns, until_ns; /* for a profile without a time or duration of its own */
+};
+
 struct hearth_push_sample {
-    struct hearth_str profile; /* pprof: gzip, zstd or plain */
-    struct hearth_str id;      /* idempotency key; may be empty */
+    struct hearth_str profile; /* gzip, zstd or plain; pprof, unless hints say something else */
+    struct hearth_str id;      /* idempotency key; may be empty; not looked at with hints */
+    const struct hearth_push_hints
+        *hints; /* NULL: none; all samples of a series have them, or none */
 };
 
 struct hearth_push_series {
@@ -72,6 +91,7 @@ struct hearth_push_request {
     /* Filled when done. */
     enum hearth_status status;
     struct hearth_err err;
+    bool is_unreadable; /* with hints: what failed first is that the bytes are no such profile */
     uint64_t discards[HEARTH_N_DISCARDS];
     uint32_t n_profiles, n_failed, n_repeated;
     struct hearth_push_state *state; /* the engine's own */

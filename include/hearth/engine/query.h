@@ -15,7 +15,9 @@
 #ifndef HEARTH_ENGINE_QUERY_H
 #define HEARTH_ENGINE_QUERY_H
 
+#include "hearth/engine/filter.h"
 #include "hearth/engine/limits.h"
+#include "hearth/model/flame_diff.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
 #include "hearth/store/read.h"
@@ -28,6 +30,20 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /
                                            struct hearth_query_engine **ret_engine,
                                            struct hearth_err *err);
 void hearth_query_engine_free(struct hearth_query_engine *engine);
+/* The server's, and what holds for a tenant. */
+const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine);
+void hearth_query_tenant_limits(const struct hearth_query_engine *engine,
+                                struct hearth_str tenant,
+                                struct hearth_limits *ret);
+
+/* What a tenant wants of gauges (the setting "gauge-aggregation"). */
+enum hearth_gauge_aggregation {
+    HEARTH_GAUGES_UNSET, /* each API has its own default */
+    HEARTH_GAUGES_SUM,
+    HEARTH_GAUGES_MEAN,
+};
+enum hearth_gauge_aggregation
+hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct hearth_str tenant);
 
 struct hearth_query {
     struct hearth_query_engine *engine;
@@ -35,6 +51,8 @@ struct hearth_query {
     int64_t start_ms, end_ms;
     struct hearth_arena *arena;
     struct hearth_cancel *cancel;
+    /* The server asks for itself: what keeps questions of tenants small (ranges, lookback, points) does not hold. */
+    bool is_own;
     /* What the answer lacks or was changed, a line each, for the client to see; may be NULL. */
     struct hearth_buf *notes;
 };
@@ -75,12 +93,21 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
 
 /* What to merge. */
 struct hearth_merge_spec {
-    struct hearth_str profile_type;     /* id of five or six parts */
-    struct hearth_str selector;         /* must not be empty; "{}" is everything */
-    const struct hearth_str *call_site; /* root-first function names that a stack must begin with */
-    size_t n_call_site;
+    struct hearth_str profile_type; /* id of five or six parts */
+    struct hearth_str selector;     /* must not be empty; "{}" is everything */
+    struct hearth_stack_filter stacks;
+    struct hearth_profile_filter profiles;
+    /*
+     * Of gauges (profile_type.h): the mean per scrape instead of the sum. The sums of each series are divided by the
+     * number of its profiles, added over the series, and rounded once per stack trace. Other types: no effect.
+     */
+    bool mean;
     bool has_max_nodes;
     int64_t max_nodes; /* unset or 0: the default (flame graph) or no limit (pprof) */
+    /* pprof only, for profile-guided optimisation; no cut then. */
+    bool go_pgo;
+    uint32_t keep_locations; /* leaf-most locations of a stack that stay; 0: all */
+    bool aggregate_callees;  /* the leaf's line number becomes 0, so that its stacks merge */
 };
 
 HEARTH_MUST_CHECK
@@ -106,11 +133,16 @@ struct hearth_point {
     double value;
 };
 
+struct hearth_exemplar;
+
 struct hearth_timeseries {
     struct hearth_labels labels;
     struct hearth_point *points;
     size_t n_points;
     double sum;
+    int64_t total; /* of all profiles in the points, exact */
+    struct hearth_exemplar
+        *exemplars; /* [n_points]: the largest profile of each; NULL unless asked */
 };
 
 struct hearth_timeseries_spec {
@@ -118,10 +150,10 @@ struct hearth_timeseries_spec {
     const struct hearth_str *group_by;
     size_t n_group_by;
     double step_seconds;
-    bool average;                       /* mean of the profiles of a bucket instead of their sum */
-    int64_t limit;                      /* 0: all */
-    const struct hearth_str *call_site; /* not empty: the total of the stacks that begin with it */
-    size_t n_call_site;
+    bool average;                      /* mean of the profiles of a bucket instead of their sum */
+    int64_t limit;                     /* 0: all */
+    struct hearth_stack_filter stacks; /* a profile's value is the total of the stacks that pass */
+    bool exemplars;
 };
 
 /* By sum descending, then labels. */
@@ -171,5 +203,243 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
                                                    const struct hearth_timeseries_spec *spec,
                                                    struct hearth_explanation *ret,
                                                    struct hearth_err *err);
+
+/* What a question with a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds{...} reads from one source. */
+struct hearth_analyzed_source {
+    int64_t n_legs, n_series, n_rows, n_bytes; /* n_series: the most of any leg; rows as above */
+};
+
+struct hearth_analysis {
+    struct hearth_analyzed_source sources[HEARTH_N_SOURCES]; /* n_legs 0: not read */
+    int64_t n_series, n_bytes;                               /* selected; of all sources */
+};
+
+/*
+ * The plan of a merge by source (engine/analyze.c). text: query/typed_query.h; without a profile type, the sum
+ * over all types that it selects. The same errors as hearth_query_explain_merge.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_analyze(const struct hearth_query *query,
+                                        struct hearth_str text,
+                                        struct hearth_analysis *ret,
+                                        struct hearth_err *err);
+
+/*
+ * The oldest and newest profile of the tenant (engine/profile_stats.c), to the millisecond as long as
+ * times of single profiles are kept, else the beginning of the hour. The range is not looked at.
+ */
+struct hearth_profile_stats {
+    bool any;
+    int64_t oldest_ms, newest_ms;
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_profile_stats(const struct hearth_query *query,
+                                              struct hearth_profile_stats *ret,
+                                              struct hearth_err *err);
+
+/* ---- tables of functions (engine/functions.c) ---- */
+
+enum hearth_top_kind {
+    HEARTH_TOP_FUNCTION,
+    HEARTH_TOP_LINE,
+    HEARTH_TOP_FILE,
+    HEARTH_TOP_DIRECTORY,
+    HEARTH_TOP_CLASS,
+    HEARTH_TOP_PACKAGE,
+    HEARTH_TOP_MODULE,
+    HEARTH_TOP_THREAD, /* reads single profiles: threads stand beside samples */
+};
+
+enum hearth_top_sort {
+    HEARTH_TOP_BY_SELF,
+    HEARTH_TOP_BY_TOTAL,
+    HEARTH_TOP_BY_NAME,
+};
+
+struct hearth_top_spec {
+    enum hearth_top_kind kind;
+    struct hearth_str search; /* RE2, unanchored, of names; empty: all */
+    enum hearth_top_sort sort;
+    bool reverse;
+    int64_t limit, offset;
+};
+
+struct hearth_top_row {
+    struct hearth_str name, file, module;
+    int64_t line, self, total;
+};
+
+struct hearth_top {
+    struct hearth_top_row *rows; /* the page */
+    size_t n_rows;
+    int64_t n_all; /* that match, on all pages */
+    int64_t total; /* of everything selected */
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_top(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec,
+                                    const struct hearth_top_spec *top,
+                                    struct hearth_top *ret,
+                                    struct hearth_err *err);
+
+struct hearth_sandwich_node {
+    struct hearth_str name;
+    int32_t parent; /* -1: none */
+    int64_t self, total;
+};
+
+struct hearth_sandwich {
+    int64_t self, total, whole;
+    struct hearth_sandwich_node *callers, *callees; /* pre-order; [0] is the function */
+    size_t n_callers, n_callees;
+};
+
+/* spec->max_nodes is of each side. NOT_FOUND when no selected stack trace contains the function. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
+                                         const struct hearth_merge_spec *spec,
+                                         struct hearth_str function,
+                                         struct hearth_sandwich *ret,
+                                         struct hearth_err *err);
+
+struct hearth_line_total {
+    struct hearth_str file, mapping, build_id;
+    int64_t line, self, total;
+};
+
+struct hearth_lines {
+    struct hearth_line_total *lines; /* by file, mapping, line */
+    size_t n_lines;
+    int64_t self, total;
+    struct hearth_labels *sources; /* distinct values of service_repository, _git_ref, _root_path */
+    size_t n_sources;
+};
+
+/* NOT_FOUND as above. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_lines(const struct hearth_query *query,
+                                      const struct hearth_merge_spec *spec,
+                                      struct hearth_str function,
+                                      struct hearth_lines *ret,
+                                      struct hearth_err *err);
+
+/* ---- over time (engine/function_timeline.c, engine/label_stats.c) ---- */
+
+struct hearth_function_point {
+    int64_t ts_ms, self, total;
+};
+
+struct hearth_function_series {
+    struct hearth_str function;
+    struct hearth_labels labels;
+    struct hearth_function_point *points;
+    size_t n_points;
+};
+
+struct hearth_function_timeline_spec {
+    struct hearth_merge_spec merge;
+    const struct hearth_str *functions;
+    size_t n_functions;
+    double step_seconds;
+    const struct hearth_str *group_by;
+    size_t n_group_by;
+    int64_t limit; /* 0: all */
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_function_timeline(const struct hearth_query *query,
+                                                  const struct hearth_function_timeline_spec *spec,
+                                                  struct hearth_function_series **ret,
+                                                  size_t *ret_n,
+                                                  struct hearth_err *err);
+
+struct hearth_label_stat {
+    struct hearth_str value; /* empty: series without the label */
+    int64_t n_profiles, sum, min, max, n_series;
+    double mean, deviation;
+};
+
+/* By sum, descending, then value. *ret_n_all also counts those beyond limit (0: none is). */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
+                                            struct hearth_str profile_type,
+                                            struct hearth_str selector,
+                                            struct hearth_str label,
+                                            int64_t limit,
+                                            struct hearth_label_stat **ret,
+                                            size_t *ret_n,
+                                            int64_t *ret_n_all,
+                                            struct hearth_err *err);
+
+/* ---- two sides (engine/diff.c) ---- */
+
+/* Each side has its own range: queries with the same engine, tenant and arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_diff(const struct hearth_query *left,
+                                     const struct hearth_merge_spec *left_spec,
+                                     const struct hearth_query *right,
+                                     const struct hearth_merge_spec *right_spec,
+                                     struct hearth_flame_diff *ret,
+                                     struct hearth_err *err);
+
+/*
+ * Graphviz of at most max_nodes functions (0: 100, or what is allowed), with exact values, and the calls between
+ * them (engine/dot.c); calls that a flame graph of 512 nodes, or of max_nodes if that is more, would not show are
+ * left out. spec->max_nodes does not count. Nothing is appended without data.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_dot(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec,
+                                    int64_t max_nodes,
+                                    struct hearth_buf *out,
+                                    struct hearth_err *err);
+
+/* ---- single profiles and spans (engine/exemplars.c, engine/heatmap.c) ---- */
+
+struct hearth_exemplar {
+    int64_t ts_ms, value;
+    bool has_profile;
+    struct hearth_profile_id profile;
+    uint64_t span_id; /* 0: none */
+    struct hearth_trace_id trace;
+    struct hearth_labels labels; /* of the profile, without those grouped by */
+};
+
+struct hearth_heatmap_slot {
+    int64_t ts_ms;
+    int32_t counts[20];
+    struct hearth_exemplar *exemplars; /* at most one per cell */
+    size_t n_exemplars;
+};
+
+struct hearth_heatmap_series {
+    struct hearth_labels labels;
+    struct hearth_heatmap_slot *slots;
+    size_t n_slots;
+    int64_t n_points;
+};
+
+struct hearth_heatmap {
+    struct hearth_heatmap_series *series;
+    size_t n_series;
+    double y_min[20]; /* lower ends of the cells, of all series */
+};
+
+struct hearth_heatmap_spec {
+    struct hearth_merge_spec merge;
+    const struct hearth_str *group_by;
+    size_t n_group_by;
+    double step_seconds;
+    bool spans, exemplars;
+    int64_t limit; /* 0: all */
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
+                                        const struct hearth_heatmap_spec *spec,
+                                        struct hearth_heatmap *ret,
+                                        struct hearth_err *err);
 
 #endif

@@ -24,6 +24,15 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
                                            struct hearth_profile *ret_profile,
                                            uint64_t *ret_skipped_lines,
                                            struct hearth_err *err);
+/* The same without values: each line is a stack, "root;child;leaf", that counts 1. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_lines_decode(struct hearth_str text,
+                                       struct hearth_str type,
+                                       struct hearth_str unit,
+                                       struct hearth_arena *arena,
+                                       struct hearth_profile *ret_profile,
+                                       uint64_t *ret_skipped_lines,
+                                       struct hearth_err *err);
 /*
  * Sample type `type_idx` of the profile; stacks with value 0 are left out. A location without lines
  * is named by its address ("0x1f"), a dangling one "[unknown]", an empty stack "[no stack]". `out`

@@ -33,6 +33,7 @@ struct hearth_pprof_limits {
     uint32_t max_types;
     uint32_t max_depth; /* locations of a stack; deeper ones are cut, keeping the root-most */
     uint32_t max_string_bytes; /* longer strings are cut, keeping the tail */
+    bool number_functions; /* not a limit: a function of id 0 gets its place, 1 to n, as its id */
 };
 
 /* What was changed without refusing. */

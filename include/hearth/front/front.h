@@ -12,11 +12,32 @@
 #define HEARTH_FRONT_FRONT_H
 
 #include "hearth/base/budget.h"
+#include "hearth/base/cancel.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/query.h"
 
 struct hearth_front;
+
+/* Which part of the configuration is asked for. */
+enum hearth_front_config {
+    HEARTH_FRONT_CONFIG_ALL,     /* as it is in force */
+    HEARTH_FRONT_CONFIG_DIFF,    /* what was set */
+    HEARTH_FRONT_CONFIG_DEFAULT, /* what it would be if nothing was set */
+};
+
+/* Text for people, without secrets. Called from any thread. */
+typedef void
+hearth_front_config_fn(void *context, enum hearth_front_config which, struct hearth_buf *out);
+
+/*
+ * The CPU profile of this process as gzipped pprof; takes duration_ns of the calling thread's time. RESOURCE_EXHAUSTED
+ * when one is being taken.
+ */
+typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_buf *out,
+                                                   struct hearth_err *err);
 
 struct hearth_front_options {
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
@@ -35,9 +56,12 @@ struct hearth_front_options {
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
     int64_t memory_quota_bytes;             /* gRPC resource quota; 256 MiB, the least */
     /* Kept, borrowed until the front has stopped; NULL: no limit. */
-    struct hearth_budget *query_memory; /* all queries, with answers that are being sent */
-    struct hearth_budget *push_memory;  /* all bodies, and pushes until they wait for a commit */
-    const char *version;                /* for buildinfo */
+    struct hearth_budget *query_memory;   /* all queries, with answers that are being sent */
+    struct hearth_budget *push_memory;    /* all bodies, and pushes until they wait for a commit */
+    const char *version;                  /* for buildinfo */
+    hearth_front_config_fn *write_config; /* NULL: not offered */
+    void *hooks_context;                  /* of write_config */
+    hearth_front_profile_fn *cpu_profile; /* NULL: not offered */
 };
 
 /* True when the server can do its work; else false and one line why. Called from any thread. */

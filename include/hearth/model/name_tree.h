@@ -67,15 +67,7 @@ static inline uint32_t hearth_name_tree_n_names(const struct hearth_name_tree *t
     return atomic_load_explicit(&tree->n_names, memory_order_acquire);
 }
 
-/* Node i < size. What follows it in memory, up to *ret_n nodes, are the nodes after it. */
-static inline const struct hearth_name_node *
-hearth_name_tree_run(const struct hearth_name_tree *tree, uint32_t i, uint32_t *ret_n)
-{
-    uint32_t at, segment = hearth_name_tree_segment(i, &at);
-    *ret_n = (HEARTH_NAME_TREE_FIRST << segment) - at;
-    return tree->nodes[segment] + at;
-}
-
+/* Node i < size. */
 static inline struct hearth_name_node hearth_name_tree_node(const struct hearth_name_tree *tree,
                                                             uint32_t i)
 {

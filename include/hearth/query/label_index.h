@@ -76,6 +76,17 @@ void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour);
 
 /* ---- asking ---- */
 
+/*
+ * The first hour (since the epoch) from from_hour on, and the last one up to to_hour, in which any
+ * series has a profile. false: there is none.
+ */
+bool hearth_label_index_first_hour(const struct hearth_label_index *index,
+                                   int64_t from_hour,
+                                   int64_t *ret_hour);
+bool hearth_label_index_last_hour(const struct hearth_label_index *index,
+                                  int64_t to_hour,
+                                  int64_t *ret_hour);
+
 /* One API series that a selector takes. */
 struct hearth_series_hit {
     int32_t series_id, service_id, shape_id;

@@ -1,8 +1,8 @@
 /*
  * timeexpr.h -- points in time and durations as people and clients write them.
  *
- * now, now-1h30m, now+5m (units ns us ms s m h d w; M = 30 d, y = 365 d; from large to small, each
- * once); RFC 3339 and its prefixes (2026-11, 2026-11-20, 2026-11-20T08:00, ...Z or offset; no zone:
+ * now, now-1h30m, now+5m (units ns us ms s m h d w; M = 30 d, y = 365 d; also min and mon for m and
+ * M; from large to small, each once); RFC 3339 and its prefixes (2026-11, 2026-11-20, 2026-11-20T08:00, ...Z or offset; no zone:
  * UTC); digits: 8 = YYYYMMDD, 13 = ms, 16 = us, 19 = ns, else seconds (a fraction of seconds is
  * accepted). Grammar and every error message: grammar/README.md.
  *
@@ -19,6 +19,12 @@
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struct hearth_err *err);
+/*
+ * A time of Pyroscope's plain HTTP ("attime" of from and until): the same forms; what is empty or no
+ * time at all means now. *ret_understood (may be NULL) is false for text that was given and is not a
+ * time.
+ */
+int64_t hearth_attime_parse(struct hearth_str text, int64_t now_ns, bool *ret_understood);
 /* "90s", "1h30m", "7d"; > 0. */
 HEARTH_MUST_CHECK
 enum hearth_status

@@ -54,7 +54,7 @@ struct hearth_retention {
     int64_t profiles_ns, roll_10m_ns, roll_1h_ns, roll_1d_ns;
 };
 
-/* The tenant's, with the server's where it has none of its own. From memory, at most 30 s old. */
+/* The tenant's, with the server's where it has none of its own. From memory (settings.h). */
 void hearth_store_retention(struct hearth_store *store,
                             struct hearth_str tenant,
                             struct hearth_retention *ret);

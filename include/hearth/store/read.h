@@ -75,11 +75,42 @@ struct hearth_read_leg {
     size_t n_hits;
 };
 
+/* Whether rows bring the attributes of their samples (model/sample_attrs.h). */
+enum hearth_read_attrs {
+    HEARTH_ATTRS_NOT_READ,
+    HEARTH_ATTRS_BESIDE, /* besides ids and val */
+    HEARTH_ATTRS_ALONE,  /* without ids and val; rows without attributes do not come */
+};
+
+/* One moment of a series. */
+struct hearth_read_instant {
+    int32_t service_id, series_id;
+    int64_t ts_ns;
+};
+
+/*
+ * What else is wanted of single profiles, and of which: for plans of PROFILE, LATE and SEGMENT legs
+ * alone. All zero: nothing, of all. Arrays are borrowed.
+ */
+struct hearth_read_detail {
+    bool identity; /* rows and totals bring writer_id and profile_no */
+    enum hearth_read_attrs attrs;
+    bool some;                                  /* only the profiles of these instants */
+    const struct hearth_read_instant *instants; /* by (service_id, series_id, ts_ns), distinct */
+    size_t n_instants;
+    /* Hints: rows with other numbers, or whose attributes hold none of these bytes, may not come. */
+    const int64_t *profile_nos;
+    size_t n_profile_nos;
+    const struct hearth_str *attrs_with;
+    size_t n_attrs_with;
+};
+
 struct hearth_read_plan {
     struct hearth_read_leg *legs;
     size_t n_legs;
     const struct hearth_read_state *state; /* that it was made for */
     struct hearth_budget *budget;          /* of what reading it unpacks; NULL: none */
+    struct hearth_read_detail detail;
 };
 
 /*

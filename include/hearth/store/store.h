@@ -50,6 +50,7 @@ struct hearth_store_options {
     bool compaction;              /* true */
     int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
     int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
+    int64_t rule_window_ns; /* profiles that come later than this do not count in rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t max_disk_bytes;      /* of all our tables: refuse profiles above; 0: no limit */
     int64_t min_free_disk_bytes; /* below data_dir: refuse profiles when less is left; 1 GiB */
@@ -189,6 +190,9 @@ struct hearth_read_row {
     int source;                       /* enum hearth_source (store/read.h) */
     int64_t n_profiles;
     struct hearth_str members; /* of a whole-service block: whose profiles (model/block.h) */
+    /* If the plan asks for them (store/read.h), of single profiles: */
+    int64_t profile_no;
+    struct hearth_str attrs; /* model/sample_attrs.h; p is NULL: none */
 };
 
 /* A status other than OK ends the read (store/read.h) with it. Texts are valid during the call. */
@@ -199,6 +203,8 @@ struct hearth_read_total {
     int32_t service_id, series_id;
     uint16_t column; /* of the hit it belongs to */
     int64_t ts_ns, total;
+    int32_t writer_id; /* if the plan asks for identity, as above */
+    int64_t profile_no;
 };
 
 typedef enum hearth_status

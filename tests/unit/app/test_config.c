@@ -643,7 +643,8 @@ static void every_option_is_named_once_and_explained(void **state)
         n_flags++;
         assert_true(strlen(o->help) >= 10);
         assert_true(strlen(o->flag) < 64); /* config.c makes flags of variables in so many bytes */
-        assert_int_equal(strspn(o->flag, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(o->flag));
+        assert_int_equal(strspn(o->flag, "abcdefghijklmnopqrstuvwxyz0123456789-."),
+                         strlen(o->flag));
         for (size_t k = 0; k < i; k++) {
             if (hearth_options[k].group == NULL) {
                 assert_string_not_equal(o->flag, hearth_options[k].flag);
@@ -683,11 +684,78 @@ static void every_limit_has_an_option(void **state)
     }
 }
 
+/* ---- limits.profile ---- */
+
+static void the_profile_of_pyroscope_begins_with_its_defaults(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--limits.profile=pyroscope");
+    flag(l, "--max-samples=20000");
+    env(l, "HEARTH_MAX_QUERY_RANGE=2d");
+    assert_loads(l);
+    const struct hearth_limits *limits = &l->config.limits;
+    assert_int_equal(limits->max_profile_bytes, 4 << 20);
+    assert_int_equal(limits->max_label_names, 30);
+    assert_int_equal(limits->ingest_rate_bytes, 4 << 20);
+    assert_int_equal(limits->ingest_burst_bytes, 2 << 20);
+    assert_int_equal(limits->reject_older_than_ns, 3600 * SECOND);
+    assert_int_equal(limits->max_query_lookback_ns, 7 * 24 * 3600 * SECOND);
+    assert_int_equal(l->config.front.max_request_bytes, 256 << 20);
+    assert_int_equal(limits->max_samples, 20000); /* what is set counts */
+    assert_int_equal(limits->max_query_range_ns, 2 * 24 * 3600 * SECOND);
+    assert_int_equal(limits->max_points, 11000000); /* no limit of Pyroscope */
+}
+
+static void the_profile_may_come_from_the_environment_or_a_file(void **state)
+{
+    struct load *l = *state;
+    env(l, "HEARTH_LIMITS_PROFILE=pyroscope");
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_samples, 16000);
+    forget(l);
+    flag(l, "--limits.profile=hearth");
+    assert_loads(l);
+    assert_int_equal(l->config.limits.max_samples, 1000000);
+}
+
+static void there_is_no_third_profile(void **state)
+{
+    struct load *l = *state;
+    flag(l, "--limits.profile=generous");
+    assert_refused(l, "limits.profile is neither hearth nor pyroscope");
+}
+
+static void the_profile_names_options_with_values_that_they_take(void **state)
+{
+    static const char *const flags[] = {
+#define P(flag, value, theirs) flag,
+#include "hearth/app/limits_pyroscope.def"
+#undef P
+    };
+    struct load *l = *state;
+    flag(l, "--limits.profile=pyroscope");
+    assert_loads(l);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(flags); i++) {
+        bool found = false;
+        for (size_t k = 0; k < hearth_n_options; k++) {
+            if (hearth_options[k].group == NULL && strcmp(hearth_options[k].flag, flags[i]) == 0) {
+                found = true;
+                assert_string_equal(l->config.origins[k], "limits.profile");
+            }
+        }
+        assert_true(found);
+    }
+}
+
 #define load_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        load_test(the_profile_of_pyroscope_begins_with_its_defaults),
+        load_test(the_profile_may_come_from_the_environment_or_a_file),
+        load_test(there_is_no_third_profile),
+        load_test(the_profile_names_options_with_values_that_they_take),
         load_test(flags_win_over_the_environment_that_over_the_file_that_over_the_default),
         load_test(the_environment_can_name_the_file_and_a_flag_another),
         load_test(variables_of_the_client_may_stand_beside),

@@ -426,7 +426,8 @@ static void the_window_includes_both_of_its_ends(void **state)
     assert_int_equal(time_of(&limits, OLDEST - 1, &ts, &err), HEARTH_INVALID_ARGUMENT);
     assert_string_equal(
         err.msg,
-        "profile of service 'shop' is outside of ingestion window (profile timestamp: "
+        "profile with labels '{service_name=\"shop\"}' is outside of ingestion window (profile "
+        "timestamp: "
         "2023-11-07T22:13:19.999Z, the ingestion window starts at 2023-11-07T22:13:20.000Z and "
         "ends at 2023-11-14T22:23:20.000Z; limits reject-older-than, reject-newer-than)");
     assert_int_equal(time_of(&limits, NEWEST + 1, &ts, &err), HEARTH_INVALID_ARGUMENT);

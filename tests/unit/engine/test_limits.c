@@ -54,10 +54,93 @@ static void names_of_discards_fit_a_header_and_a_metric_label(void **state)
     }
 }
 
+static void every_limit_says_whether_tenants_may_have_their_own(void **state)
+{
+    /* Of bodies nobody knows the tenant before they are read; one worker runs the rules of all. */
+#define OF_SERVER(field)                                                                           \
+    (offsetof(struct hearth_limits, field) == offsetof(struct hearth_limits, max_request_bytes) || \
+     offsetof(struct hearth_limits, field) == offsetof(struct hearth_limits, max_rule_series))
+    static const struct {
+        const char *field;
+        size_t offset;
+        bool of_server;
+    } all[] = {
+#define X(type, field, def) {#field, offsetof(struct hearth_limits, field), OF_SERVER(field)},
+#include "hearth/engine/limits.def"
+#undef X
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < hearth_n_tenant_limits; k++) {
+            n += hearth_tenant_limits[k].offset == all[i].offset;
+        }
+        if (n != (all[i].of_server ? 0 : 1)) {
+            print_error("%s is %zu times in tenant_limits.def\n", all[i].field, n);
+        }
+        assert_int_equal(n, all[i].of_server ? 0 : 1);
+    }
+}
+
+static void limits_are_read_and_written_as_options_are(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        int64_t value;
+        const char *shown;
+    } cases[] = {
+        {"max-samples", "16000", 16000, "16000"},
+        {"max-profile-bytes", "64m", 64 << 20, "64m"},
+        {"max-profile-bytes", "4096", 4096, "4k"},
+        {"max-profile-bytes", "4097", 4097, "4097"},
+        {"max-profile-bytes", "0", 0, "0"},
+        {"ingest-rate-bytes", "2G", INT64_C(2) << 30, "2g"},
+        {"max-query-range", "90m", INT64_C(5400) * 1000000000, "1h30m"},
+        {"max-query-range", "0", 0, "0"},
+        {"flamegraph-nodes-on-pprof", "true", 1, "true"},
+        {"flamegraph-nodes-on-pprof", "false", 0, "false"},
+    };
+    static const char *const wrong[][2] = {
+        {"max-samples", "-1"},
+        {"max-samples", "many"},
+        {"max-samples", ""},
+        {"max-samples", "1k"},
+        {"max-query-range", "5"},
+        {"max-query-range", "-1h"},
+        {"max-profile-bytes", "9223372036854775807k"},
+        {"flamegraph-nodes-on-pprof", "1"},
+    };
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int64_t value;
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        const struct hearth_limit *limit = hearth_limit_find(hearth_str_c(cases[i].name));
+        struct hearth_buf shown;
+        hearth_buf_init(&shown, 0);
+        assert_non_null(limit);
+        assert_int_equal(hearth_limit_parse(limit, hearth_str_c(cases[i].text), &value, &err),
+                         HEARTH_OK);
+        assert_int_equal(value, cases[i].value);
+        hearth_limit_format(limit, value, &shown);
+        assert_true(hearth_str_eq_c(hearth_buf_view(&shown), cases[i].shown));
+        hearth_buf_release(&shown);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(wrong); i++) {
+        const struct hearth_limit *limit = hearth_limit_find(hearth_str_c(wrong[i][0]));
+        assert_int_equal(hearth_limit_parse(limit, hearth_str_c(wrong[i][1]), &value, &err),
+                         HEARTH_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.msg, wrong[i][0]));
+    }
+    assert_null(hearth_limit_find(HEARTH_STR("max-request-bytes")));
+    assert_null(hearth_limit_find(HEARTH_STR("retain-raw")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_the_documented_ones),
+        cmocka_unit_test(every_limit_says_whether_tenants_may_have_their_own),
+        cmocka_unit_test(limits_are_read_and_written_as_options_are),
         cmocka_unit_test(names_of_discards_fit_a_header_and_a_metric_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

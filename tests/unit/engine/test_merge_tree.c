@@ -145,7 +145,8 @@ static enum hearth_status add_within(struct world *w,
                                      const struct hearth_str *call_site,
                                      size_t n_call_site)
 {
-    struct hearth_merge_spec spec = {.call_site = call_site, .n_call_site = n_call_site};
+    struct hearth_merge_spec spec = {
+        .stacks = {.call_site = call_site, .n_call_site = n_call_site}};
     struct hearth_tree_merge merge;
     enum hearth_status status = HEARTH_OK;
     hearth_tree_merge_init(&merge, &w->arena);
@@ -340,34 +341,6 @@ static void a_call_site_begins_at_the_root_and_skips_nothing(void **state)
     assert_inside(w, twice, 2, "=0/8(main=0/8(main=0/8(handle=8/8)))");
 }
 
-static void without_a_call_site_everything_is_inside(void **state)
-{
-    struct world *w = *state;
-    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
-    bool unset = true, *inside = &unset;
-    assert_int_equal(
-        hearth_call_site_nodes(book.dict->tree, 1, NULL, 0, &w->arena, &inside, &w->err),
-        HEARTH_OK);
-    assert_null(inside);
-    hearth_dict_free(book.dict);
-}
-
-static void the_root_is_outside_of_every_call_site(void **state)
-{
-    struct world *w = *state;
-    struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
-    const struct hearth_str empty = {0};
-    bool *inside;
-    uint32_t n_nodes = hearth_name_tree_size(book.dict->tree);
-    assert_int_equal(
-        hearth_call_site_nodes(book.dict->tree, n_nodes, &empty, 1, &w->arena, &inside, &w->err),
-        HEARTH_OK);
-    for (uint32_t i = 0; i < n_nodes; i++) {
-        assert_false(inside[i]);
-    }
-    hearth_dict_free(book.dict);
-}
-
 /* ---- truncation ---- */
 
 /* Random stacks of few names, "other" among them, so that ties, folds and real "other" are many. */
@@ -502,7 +475,7 @@ static void a_refused_arena_is_no_memory(void **state)
     struct world *w = *state;
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
     const struct hearth_str site = HEARTH_STR("main");
-    struct hearth_merge_spec spec = {.call_site = &site, .n_call_site = 1};
+    struct hearth_merge_spec spec = {.stacks = {.call_site = &site, .n_call_site = 1}};
     struct hearth_arena small;
     size_t limit = 1;
     enum hearth_status status = HEARTH_NO_MEMORY;
@@ -539,8 +512,6 @@ int main(void)
         world_test(stacks_without_frames_are_the_roots_own),
         world_test(a_call_site_keeps_the_stacks_that_begin_with_it),
         world_test(a_call_site_begins_at_the_root_and_skips_nothing),
-        world_test(without_a_call_site_everything_is_inside),
-        world_test(the_root_is_outside_of_every_call_site),
         world_test(a_tree_that_is_made_truncated_shows_the_same),
         world_test(sums_beyond_64_bits_are_out_of_range),
         world_test(negative_values_are_out_of_range),

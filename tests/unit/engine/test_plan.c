@@ -538,6 +538,12 @@ static void what_retention_took_is_cut_inward_and_said(void **state)
     expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw), and no roll-ups fit "
                  "into the range: nothing is left of it\n");
     hearth_buf_reset(&g_simple.notes);
+    g_simple.in.rows = true; /* roll-ups could not answer */
+    expect_plan(today - 12 * DAY, today - 10 * DAY, "");
+    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw), and the question is "
+                 "about single profiles: nothing is left of its range\n");
+    g_simple.in.rows = false;
+    hearth_buf_reset(&g_simple.notes);
     g_simple.in.totals = true;
     expect_plan(today - 40 * DAY, today - 20 * DAY, "totals -734.00..-480.00\n");
     expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw); the range begins at "

@@ -283,6 +283,31 @@ static void reads_real_files_with_their_totals(void **state)
     }
 }
 
+static void reads_lines_without_values_as_one_sample_each(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    struct hearth_profile profile;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_buf out;
+    uint64_t n_skipped;
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&out, 0);
+    assert_int_equal(hearth_lines_decode(HEARTH_STR("a;b 7\n\na;c\r\n;;\na;c"), HEARTH_STR("t"),
+                                         HEARTH_STR("u"), &arena, &profile, &n_skipped, &err),
+                     HEARTH_OK);
+    assert_int_equal(n_skipped, 1);
+    hearth_collapsed_encode(&profile, 0, &out);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "a;b 7 1\na;c 2\n");
+    assert_int_equal(hearth_lines_decode(HEARTH_STR(";\n \n"), HEARTH_STR("t"), HEARTH_STR("u"),
+                                         &arena, &profile, &n_skipped, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(err.msg, "no line of the form \"frame;frame\" among 1 lines of text");
+    hearth_buf_release(&out);
+    hearth_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +323,7 @@ int main(void)
         cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_where_no_name_is),
         cmocka_unit_test(leaves_out_stacks_with_value_0),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
+        cmocka_unit_test(reads_lines_without_values_as_one_sample_each),
         cmocka_unit_test(reads_real_files_with_their_totals),
     };
     return cmocka_run_group_tests_name("collapsed", tests, NULL, NULL);

@@ -315,7 +315,7 @@ static void refuses_what_breaks_a_rule_of_the_format(void **state)
     } cases[] = {
         {"", "profile has no sample type"},
         {TEXT "9:1", "profile has no sample type"},
-        {TYPE "6'cpu' 6'x'", "string 0 should be the empty string but is \"cpu\""},
+        {TYPE "6'cpu' 6'x'", "string 0 should be empty string, not \"cpu\""},
         {TYPE, "sample type 0: type: string index out of range of the 1 strings"},
         {"1{ 1:1 2:2 }" TEXT, "sample type 0: unit: string index out of range of the 2 strings"},
         {"1{ 1:-1 }" TEXT, "sample type 0: type: string index out of range of the 2 strings"},
@@ -412,12 +412,17 @@ static void refuses_at_a_limit_with_actual_and_limit(void **state)
     decode(&d, wire, &at);
     assert_ok(&d);
     release(&d);
-    assert_refused(wire, &(struct hearth_pprof_limits){.max_samples = 2}, HEARTH_RESOURCE_EXHAUSTED,
-                   "profile has 3 samples, the limit is 2");
+    assert_refused(
+        wire, &(struct hearth_pprof_limits){.max_samples = 2}, HEARTH_RESOURCE_EXHAUSTED,
+        "the profile exceeds the samples count limit (max_profile_stacktrace_samples, actual: 3, "
+        "limit: 2)");
     assert_refused(wire, &(struct hearth_pprof_limits){.max_sample_labels = 1},
-                   HEARTH_RESOURCE_EXHAUSTED, "sample 1 has 2 labels, the limit is 1");
-    assert_refused(wire, &(struct hearth_pprof_limits){.max_types = 1}, HEARTH_RESOURCE_EXHAUSTED,
-                   "profile has 2 sample types, the limit is 1");
+                   HEARTH_RESOURCE_EXHAUSTED,
+                   "sample 1 of the profile exceeds the sample labels limit "
+                   "(max_profile_stacktrace_sample_labels, actual: 2, limit: 1)");
+    assert_refused(
+        wire, &(struct hearth_pprof_limits){.max_types = 1}, HEARTH_RESOURCE_EXHAUSTED,
+        "the profile exceeds the sample types limit (max-sample-types, actual: 2, limit: 1)");
 }
 
 static void cuts_deep_stacks_at_the_leaf_end(void **state)

@@ -57,24 +57,38 @@ static void refuses_a_malformed_accept(void **state)
     }
 }
 
-static void knows_the_two_content_types(void **state)
+static void
+expect_media(const char *header, enum hearth_rpc_protocol protocol, enum hearth_rpc_codec codec)
 {
-    enum hearth_rpc_codec codec;
+    const struct hearth_rpc_media *media = hearth_rpc_media_find(hearth_str_c(header));
+    assert_non_null(media);
+    assert_int_equal(media->protocol, protocol);
+    assert_int_equal(media->codec, codec);
+}
+
+static void knows_the_content_types_of_both_protocols(void **state)
+{
+    static const char *const unknown[] = {
+        "application/json; charset=latin1",
+        "application/json, text/html",
+        "application/jsonx",
+        "application/grpc",
+        "application/connect+proto",
+        "application/grpc-web-text+json",
+        "",
+        "text",
+    };
     (void)state;
-    assert_true(hearth_content_type_codec(HEARTH_STR("application/proto"), &codec));
-    assert_int_equal(codec, HEARTH_RPC_PROTO);
-    assert_true(hearth_content_type_codec(HEARTH_STR("application/json"), &codec));
-    assert_int_equal(codec, HEARTH_RPC_JSON);
-    assert_true(hearth_content_type_codec(HEARTH_STR("Application/JSON; Charset=UTF-8"), &codec));
-    assert_true(
-        hearth_content_type_codec(HEARTH_STR("application/json;charset=\"utf-8\""), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("application/json; charset=latin1"), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("application/json, text/html"), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("application/jsonx"), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("application/grpc"), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("application/connect+proto"), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR(""), &codec));
-    assert_false(hearth_content_type_codec(HEARTH_STR("text"), &codec));
+    expect_media("application/proto", HEARTH_RPC_CONNECT, HEARTH_RPC_PROTO);
+    expect_media("application/json", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
+    expect_media("Application/JSON; Charset=UTF-8", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
+    expect_media("application/json;charset=\"utf-8\"", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
+    expect_media("application/grpc-web", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO);
+    expect_media("application/grpc-web+json", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_JSON);
+    expect_media("application/grpc-web-text", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(unknown); i++) {
+        assert_null(hearth_rpc_media_find(hearth_str_c(unknown[i])));
+    }
 }
 
 static void an_unknown_encoding_names_the_known_ones(void **state)
@@ -126,7 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_utf8_capability_in_any_element),
         cmocka_unit_test(refuses_a_malformed_accept),
-        cmocka_unit_test(knows_the_two_content_types),
+        cmocka_unit_test(knows_the_content_types_of_both_protocols),
         cmocka_unit_test(an_unknown_encoding_names_the_known_ones),
         cmocka_unit_test(gzip_is_offered_unless_its_weight_is_zero),
     };

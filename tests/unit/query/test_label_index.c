@@ -578,6 +578,32 @@ static void many_rare_names_are_answered_without_a_table_of_them(void **state)
     assert_int_equal(n_names, 4 + 2 + 1 + N);
 }
 
+/* Hours 100, 110 and 120 have profiles. */
+static void first_and_last_hours_are_those_of_any_series(void **state)
+{
+    struct world *w = *state;
+    struct hearth_label_index *empty = hearth_label_index_new();
+    int64_t hour = 0;
+    static const int64_t first[][2] = {{INT32_MIN, 100}, {0, 100},   {100, 100}, {101, 110},
+                                       {110, 110},       {111, 120}, {120, 120}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(first); i++) {
+        assert_true(hearth_label_index_first_hour(w->index, first[i][0], &hour));
+        assert_int_equal(hour, first[i][1]);
+    }
+    assert_false(hearth_label_index_first_hour(w->index, 121, &hour));
+    static const int64_t last[][2] = {{INT32_MAX, 120}, {120, 120}, {119, 110},
+                                      {110, 110},       {109, 100}, {100, 100}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(last); i++) {
+        assert_true(hearth_label_index_last_hour(w->index, last[i][0], &hour));
+        assert_int_equal(hour, last[i][1]);
+    }
+    assert_false(hearth_label_index_last_hour(w->index, 99, &hour));
+    assert_non_null(empty);
+    assert_false(hearth_label_index_first_hour(empty, 0, &hour));
+    assert_false(hearth_label_index_last_hour(empty, INT32_MAX, &hour));
+    hearth_label_index_free(empty);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -585,6 +611,7 @@ int main(void)
         TEST(a_selector_takes_series_and_columns),
         TEST(a_missing_label_is_the_empty_value),
         TEST(a_range_counts_by_whole_hours),
+        TEST(first_and_last_hours_are_those_of_any_series),
         TEST(hours_before_the_epoch_count_too),
         TEST(names_include_the_derived_ones),
         TEST(values_are_those_of_matching_series),

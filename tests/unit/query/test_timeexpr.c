@@ -47,6 +47,47 @@ static void now_and_shifts_of_it(void **state)
                 NOW - (365 + 30 + 7 + 1) * HEARTH_NS_PER_DAY - 3661 * SEC - 1001001);
     assert_time("now-2\xc2\xb5s", NOW - 2000);
     assert_time("now-2\xce\xbcs", NOW - 2000);
+    assert_time("now-2mon3min", NOW - 60 * HEARTH_NS_PER_DAY - 180 * SEC);
+}
+
+static void an_attime_is_a_time_or_now(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+        bool understood;
+    } cases[] = {
+        {"", NOW, true},
+        {" ", NOW, true},
+        {"now", NOW, true},
+        {"now-30s", NOW - 30 * SEC, true},
+        {"now-5m", NOW - 300 * SEC, true},
+        {"now-5min", NOW - 300 * SEC, true},
+        {"now-2h", NOW - 7200 * SEC, true},
+        {"now-7d", NOW - 7 * HEARTH_NS_PER_DAY, true},
+        {"now-1w", NOW - 7 * HEARTH_NS_PER_DAY, true},
+        {"now-1M", NOW - 30 * HEARTH_NS_PER_DAY, true},
+        {"now-1mon", NOW - 30 * HEARTH_NS_PER_DAY, true},
+        {"now-1y", NOW - 365 * HEARTH_NS_PER_DAY, true},
+        {"20261120", INT64_C(1795132800) * SEC, true},
+        {"0", 0, true},
+        {"1700000000", INT64_C(1700000000) * SEC, true},
+        {"1700000000123", INT64_C(1700000000123) * 1000000, true},
+        {"1700000000123456", INT64_C(1700000000123456) * 1000, true},
+        {"1700000000123456789", NOW, true},
+        {"20269999", NOW, false},
+        {"yesterday", NOW, false},
+        {"now-5fortnights", NOW, false},
+        {"99999999999999999999", NOW, false},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        bool understood = !cases[i].understood;
+        int64_t got = hearth_attime_parse(hearth_str_c(cases[i].text), NOW, &understood);
+        if (got != cases[i].ns || understood != cases[i].understood) {
+            fail_msg("%s: %lld, understood %d", cases[i].text, (long long)got, understood);
+        }
+    }
 }
 
 static void calendar_times_with_every_prefix(void **state)
@@ -266,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(now_and_shifts_of_it),
+        cmocka_unit_test(an_attime_is_a_time_or_now),
         cmocka_unit_test(calendar_times_with_every_prefix),
         cmocka_unit_test(unix_times_by_their_number_of_digits),
         cmocka_unit_test(the_years_1677_to_2262_are_the_limit),

@@ -348,7 +348,7 @@ static void undo(const struct fixture *fix)
         HEARTH_NEVER_NS);
 }
 
-static void a_cut_at_every_message_leaves_nothing_half(void **state)
+static void a_cut_at_any_message_leaves_nothing_half(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -422,12 +422,78 @@ static void an_hour_of_many_series_is_compacted_a_piece_at_a_time(void **state)
     assert_int_equal(n_rows, 600 * 40);
     /* Pieces do not make the segments small. */
     assert_true(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.segment") <
-                n_raw * 9 / 8 / (long long)HEARTH_SEGMENT_BYTES + 1);
+                n_raw * 5 / 4 / (long long)HEARTH_SEGMENT_BYTES + 1);
     assert_true(n_packed < n_raw);
     print_message(
         "  %lld profiles of %lld bytes in %lld; %.1f us of CPU each here, %.1f us in all\n", n_rows,
         n_raw / n_rows, n_packed / n_rows, (double)cpu_ns / 1e3 / (double)n_rows,
         (double)wall_ns / 1e3 / (double)n_rows);
+    hearth_buf_release(&want);
+    close_fixture(&fix);
+}
+
+static enum hearth_status
+count_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+{
+    (void)row;
+    (void)err;
+    (*(size_t *)context)++;
+    return HEARTH_OK;
+}
+
+/* Profiles of series 100 to 119 with from <= ts < to, and how many segments were to be read for them. */
+static size_t
+count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns, int64_t *ret_segments)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_series_hit hits[20];
+    for (int32_t i = 0; i < 20; i++) {
+        hits[i] = (struct hearth_series_hit){.service_id = 1, .series_id = 100 + i};
+    }
+    struct hearth_read_leg leg = {HEARTH_SOURCE_SEGMENT, from_ns, to_ns, hits, 20};
+    struct hearth_read_state state;
+    const int32_t service = 1;
+    check(hearth_store_read_state(fix->store, &service, 1, NULL, &arena, &state, &g_err));
+    struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
+    struct hearth_leg_cost cost;
+    size_t n = 0;
+    check(hearth_store_read_cost(fix->store, &plan, NULL, &cost, &g_err));
+    check(hearth_store_read(fix->store, &plan, NULL, count_row, &n, &g_err));
+    hearth_arena_release(&arena);
+    *ret_segments = cost.n_rows;
+    return n;
+}
+
+static void a_question_about_minutes_reads_their_segments_of_a_large_hour(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    add_service(&fix, 1, 20);
+    built(&fix, 1, NOW);
+    add_hour(&fix, 1, g_hours[0], 20, 240, 660);
+    add_hour(&fix, 1, g_hours[1], 20, 5, 10); /* small: not cut */
+    struct hearth_buf want = see(&fix, 1);
+    compact_all(&fix);
+    assert_seen(&fix, 1, &want);
+    const int64_t minute = 60 * HEARTH_NS_PER_SEC, hour = g_hours[0];
+    int64_t n_hour, n_slice, n_two, n_small;
+    assert_int_equal(count_profiles(&fix, hour, hour + 60 * minute, &n_hour), 20 * 240);
+    assert_int_equal(count_profiles(&fix, hour + 22 * minute, hour + 27 * minute, &n_slice),
+                     20 * 20);
+    assert_int_equal(count_profiles(&fix, hour + 18 * minute, hour + 22 * minute, &n_two), 20 * 16);
+    assert_true(n_hour >= 6);
+    assert_int_equal(n_slice, n_hour / 6);
+    assert_int_equal(n_two, n_hour / 3);
+    /* To the nanosecond, at both ends of ten minutes. */
+    int64_t n;
+    assert_int_equal(count_profiles(&fix, hour + 10 * minute, hour + 10 * minute + 1, &n), 1);
+    assert_int_equal(n, n_slice);
+    assert_int_equal(count_profiles(&fix, hour + 10 * minute - 1, hour + 10 * minute, &n), 0);
+    assert_int_equal(n, n_slice);
+    assert_int_equal(count_profiles(&fix, g_hours[1], g_hours[1] + 13 * minute, &n_small), 20 * 2);
+    assert_int_equal(n_small, 1);
     hearth_buf_release(&want);
     close_fixture(&fix);
 }
@@ -494,8 +560,9 @@ int main(void)
         cmocka_unit_test(profiles_are_the_same_byte_for_byte_before_and_after),
         cmocka_unit_test(hours_wait_for_their_roll_ups_their_late_profiles_and_their_time),
         cmocka_unit_test(deleted_and_outlived_profiles_are_not_written),
-        cmocka_unit_test(a_cut_at_every_message_leaves_nothing_half),
+        cmocka_unit_test(a_cut_at_any_message_leaves_nothing_half),
         cmocka_unit_test(an_hour_of_many_series_is_compacted_a_piece_at_a_time),
+        cmocka_unit_test(a_question_about_minutes_reads_their_segments_of_a_large_hour),
         cmocka_unit_test(a_day_goes_when_all_of_it_lies_in_segments),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

@@ -166,6 +166,23 @@ static void catches_up_on_profiles_of_days_ago(void **state)
     close_rig(&rig);
 }
 
+/* One that is never heard of again is due beside one of which nothing was ever built. */
+static void a_new_service_is_built_beside_a_silent_one(void **state)
+{
+    struct rig rig;
+    (void)state;
+    open_rig(&rig);
+    push(&rig, "silent", "a", TEN_NS + MINUTE_NS);
+    move_clock(&rig, TEN_NS + 72 * MINUTE_NS);
+    push(&rig, "new", "a", TEN_NS + 73 * MINUTE_NS);
+    move_clock(&rig, TEN_NS + 84 * MINUTE_NS);
+    expect_right(&rig);
+    assert_int_equal(count(&rig, "roll_10m r JOIN hearth_data.service s USING (service_id)"
+                                 " WHERE s.name = 'new' AND r.series_id > 0"),
+                     1);
+    close_rig(&rig);
+}
+
 static void folds_late_profiles_and_keeps_their_parts_few(void **state)
 {
     (void)state;
@@ -306,6 +323,7 @@ int main(void)
         cmocka_unit_test(builds_a_bucket_when_its_grace_has_passed),
         cmocka_unit_test(sums_hours_and_days_also_when_they_end_in_silence),
         cmocka_unit_test(catches_up_on_profiles_of_days_ago),
+        cmocka_unit_test(a_new_service_is_built_beside_a_silent_one),
         cmocka_unit_test(folds_late_profiles_and_keeps_their_parts_few),
         cmocka_unit_test(a_rebuild_gives_the_same_blocks),
         cmocka_unit_test(says_what_it_is_at),

@@ -1,0 +1,281 @@
+/* cmd_functions.c -- top, sandwich, lines: the tables of hearth.v1, computed by the server. */
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define QUERY "hearth.v1.QueryService/"
+
+static const char *const g_kinds[] = {NULL,    "function", "line",   "file",  "directory",
+                                      "class", "package",  "module", "thread"};
+static const char *const g_sorts[] = {NULL, "self", "total", "name"};
+
+/* The number of a name, 0 without one; -1: it is none of them. */
+static int number_of(const char *name, const char *const *names, size_t n)
+{
+    if (name == NULL) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void
+print_values(int64_t self, int64_t total, int64_t whole, const char *unit, struct hearth_buf *out)
+{
+    char a[48], b[48], self_share[32], total_share[32];
+    cli_value((double)self, hearth_str_c(unit), a);
+    cli_value((double)total, hearth_str_c(unit), b);
+    cli_percent((double)self, (double)whole, false, self_share);
+    cli_percent((double)total, (double)whole, false, total_share);
+    hearth_buf_printf(out, "%10s %7s %10s %7s  ", a, self_share, b, total_share);
+}
+
+static void print_head(const char *what, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "%10s %7s %10s %7s  %s\n", "self", "%", "total", "%", what);
+}
+
+static void print_whole(int64_t whole, const char *unit, struct hearth_buf *out)
+{
+    char text[48];
+    cli_value((double)whole, hearth_str_c(unit), text);
+    hearth_buf_printf(out, "total: %s\n", text);
+}
+
+static const char *or_unknown(const char *name)
+{
+    return name[0] == '\0' ? "(unknown)" : name;
+}
+
+static int name_width(const struct cli *cli)
+{
+    return cli->width > 60 ? cli->width - 42 : 40;
+}
+
+/* ---- top ---- */
+
+static void print_rows(const struct cli *cli,
+                       const Hearth__V1__TopResponse *answer,
+                       const char *kind,
+                       struct hearth_buf *out)
+{
+    print_head(kind, out);
+    for (size_t i = 0; i < answer->n_rows; i++) {
+        const Hearth__V1__TopRow *row = answer->rows[i];
+        print_values(row->self, row->total, answer->total, answer->unit, out);
+        cli_fit(hearth_str_c(or_unknown(row->name)), name_width(cli), false, out);
+        if (strcmp(kind, "line") == 0) {
+            hearth_buf_cstr(out, "  ");
+            cli_fit(hearth_str_c(row->file), INT_MAX, false, out);
+            hearth_buf_printf(out, ":%lld", (long long)row->line);
+        }
+        hearth_buf_byte(out, '\n');
+    }
+    int64_t shown = cli->offset + (int64_t)answer->n_rows;
+    if (cli->offset > 0 || shown < answer->row_count) {
+        hearth_buf_printf(out, "rows %lld to %lld of %lld; --limit and --offset show others\n",
+                          (long long)cli->offset + 1, (long long)shown,
+                          (long long)answer->row_count);
+    }
+    print_whole(answer->total, answer->unit, out);
+}
+
+enum cli_exit cli_top(struct cli *cli)
+{
+    Hearth__V1__TopRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__TopResponse *answer = NULL;
+    hearth__v1__top_request__init(&request);
+    int kind = number_of(cli->by_kind, g_kinds, HEARTH_ARRAY_LEN(g_kinds));
+    int sort = number_of(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
+    if (kind < 0) {
+        return cli_usage("--by-kind is function, line, file, directory, class, package, module or "
+                         "thread");
+    }
+    if (sort < 0) {
+        return cli_usage("--sort is self, total or name");
+    }
+    kind = kind == 0 ? 1 : kind;
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+    request.selection = &selection;
+    request.kind = (Hearth__V1__TopKind)kind;
+    request.sort = (Hearth__V1__TopSort)sort;
+    request.search = cli_field(cli, cli->search == NULL ? "" : cli->search);
+    request.limit = cli->has_limit ? cli->limit : cli->output == CLI_JSON ? INT64_MAX : 30;
+    request.offset = cli->offset;
+    if (status == HEARTH_OK) {
+        status =
+            cli_call(cli, QUERY "Top", &request, &hearth__v1__top_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    cli_say_aggregation(&selection, answer->aggregation);
+    if (answer->total == 0 || answer->n_rows == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_rows(cli, answer, g_kinds[kind], &out);
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- sandwich ---- */
+
+/* Depth of each node; parents stand before their children. */
+static enum hearth_status
+depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes, size_t n, int **ret)
+{
+    int *depth = hearth_arena_array(&cli->arena, n, sizeof depth[0]);
+    if (depth == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        int32_t parent = nodes[i]->parent;
+        if (parent >= (int64_t)i) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a broken tree");
+        }
+        depth[i] = parent < 0 ? 0 : depth[parent] + 1;
+    }
+    *ret = depth;
+    return HEARTH_OK;
+}
+
+static enum hearth_status print_side(struct cli *cli,
+                                     const char *title,
+                                     Hearth__V1__SandwichNode *const *nodes,
+                                     size_t n,
+                                     const Hearth__V1__SandwichResponse *answer,
+                                     struct hearth_buf *out)
+{
+    int *depth;
+    size_t left_out = 0;
+    HEARTH_TRY(depths(cli, nodes, n, &depth));
+    hearth_buf_printf(out, "\n%s\n", title);
+    for (size_t i = 1; i < n; i++) {
+        char value[48], share[32];
+        if ((double)nodes[i]->total < (double)answer->total * cli->min_percent / 100.0) {
+            left_out++;
+            continue;
+        }
+        cli_value((double)nodes[i]->total, hearth_str_c(answer->unit), value);
+        cli_percent((double)nodes[i]->total, (double)answer->total, false, share);
+        hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (depth[i] - 1), "");
+        cli_fit(hearth_str_c(or_unknown(nodes[i]->name)), name_width(cli), false, out);
+        hearth_buf_byte(out, '\n');
+    }
+    if (n <= 1) {
+        hearth_buf_cstr(out, "        none\n");
+    }
+    if (left_out > 0) {
+        hearth_buf_printf(out, "%zu below %.3g%% left out (--min-percent)\n", left_out,
+                          cli->min_percent);
+    }
+    return HEARTH_OK;
+}
+
+enum cli_exit cli_sandwich(struct cli *cli)
+{
+    Hearth__V1__SandwichRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__SandwichResponse *answer = NULL;
+    if (cli->n_args == 0) {
+        return cli_usage("sandwich needs the name of a function");
+    }
+    hearth__v1__sandwich_request__init(&request);
+    enum hearth_status status = cli_selection(cli, 1, &selection);
+    request.selection = &selection;
+    request.function = cli_field(cli, cli->args[0]);
+    request.max_nodes = cli->max_nodes;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERY "Sandwich", &request,
+                          &hearth__v1__sandwich_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    cli_say_aggregation(&selection, answer->aggregation);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_head("function", &out);
+    print_values(answer->self, answer->total, answer->whole, answer->unit, &out);
+    cli_fit(hearth_str_c(request.function), name_width(cli), false, &out);
+    hearth_buf_byte(&out, '\n');
+    status = print_side(cli, "callers", answer->callers, answer->n_callers, answer, &out);
+    if (status == HEARTH_OK) {
+        status = print_side(cli, "callees", answer->callees, answer->n_callees, answer, &out);
+    }
+    if (status != HEARTH_OK) {
+        hearth_buf_release(&out);
+        return cli_fail(cli, status);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- lines ---- */
+
+static void print_line(const Hearth__V1__Line *line,
+                       const Hearth__V1__LinesResponse *answer,
+                       struct hearth_buf *out)
+{
+    print_values(line->self, line->total, answer->total, answer->unit, out);
+    cli_fit(hearth_str_c(or_unknown(line->file)), INT_MAX, false, out);
+    if (line->line > 0) {
+        hearth_buf_printf(out, ":%lld", (long long)line->line);
+    }
+    if (line->mapping[0] != '\0') {
+        hearth_buf_cstr(out, "  [");
+        cli_fit(hearth_str_c(line->mapping), INT_MAX, false, out);
+        hearth_buf_cstr(out, line->build_id[0] == '\0' ? "" : " ");
+        cli_fit(hearth_str_c(line->build_id), INT_MAX, false, out);
+        hearth_buf_byte(out, ']');
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+enum cli_exit cli_lines(struct cli *cli)
+{
+    Hearth__V1__LinesRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__LinesResponse *answer = NULL;
+    if (cli->n_args == 0) {
+        return cli_usage("lines needs the name of a function");
+    }
+    hearth__v1__lines_request__init(&request);
+    enum hearth_status status = cli_selection(cli, 1, &selection);
+    request.selection = &selection;
+    request.function = cli_field(cli, cli->args[0]);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERY "Lines", &request, &hearth__v1__lines_response__descriptor,
+                          &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    cli_say_aggregation(&selection, answer->aggregation);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_head("line", &out);
+    for (size_t i = 0; i < answer->n_lines; i++) {
+        print_line(answer->lines[i], answer, &out);
+    }
+    for (size_t i = 0; i < answer->n_sources; i++) {
+        for (size_t k = 0; k < answer->sources[i]->n_labels; k++) {
+            const Types__V1__LabelPair *label = answer->sources[i]->labels[k];
+            hearth_buf_cstr(&out, k == 0 ? "source: " : ", ");
+            cli_fit(hearth_str_c(label->name), INT_MAX, false, &out);
+            hearth_buf_byte(&out, '=');
+            cli_fit(hearth_str_c(label->value), INT_MAX, false, &out);
+        }
+        hearth_buf_byte(&out, '\n');
+    }
+    print_whole(answer->total, answer->unit, &out);
+    return cli_print_answer(cli, &answer->base, &out);
+}

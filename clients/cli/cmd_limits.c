@@ -1,0 +1,135 @@
+/* cmd_limits.c -- hearth admin limits: what a tenant has of its own, shown and changed. */
+#include "hearth/pb/hearth/v1/admin.pb-c.h"
+
+#include "cli.h"
+
+#include <stdlib.h>
+
+#define ADMIN  "hearth.v1.AdminService/"
+#define GAUGES "gauge-aggregation"
+
+/* The calls of this command are another tenant's than --tenant's. */
+static enum hearth_status become(struct cli *cli, const char *tenant)
+{
+    struct hearth_client_options options;
+    hearth_client_options_init(&options);
+    if (cli->url != NULL) {
+        options.url = cli->url;
+    }
+    options.tenant = cli->tenant = tenant;
+    hearth_client_free(cli->client);
+    cli->client = NULL;
+    return hearth_client_new(&options, &cli->client, &cli->err);
+}
+
+/* ---- showing ---- */
+
+static const char *gauges_text(Hearth__V1__Aggregation aggregation)
+{
+    switch (aggregation) {
+    case HEARTH__V1__AGGREGATION__AGGREGATION_SUM:
+        return "sum";
+    case HEARTH__V1__AGGREGATION__AGGREGATION_MEAN:
+        return "mean";
+    default:
+        return "default";
+    }
+}
+
+static enum cli_exit print_limits(struct cli *cli, const Hearth__V1__Limits *limits)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (cli->output == CLI_TABLE) {
+        Hearth__V1__GetTenantSettingsRequest request;
+        hearth__v1__get_tenant_settings_request__init(&request);
+        Hearth__V1__TenantSettings *settings = NULL;
+        enum hearth_status status = cli_call(cli, ADMIN "GetTenantSettings", &request,
+                                             &hearth__v1__tenant_settings__descriptor, &settings);
+        if (status != HEARTH_OK) {
+            hearth_buf_release(&out);
+            return cli_fail(cli, status);
+        }
+        for (size_t i = 0; i < limits->n_limits; i++) {
+            const Hearth__V1__Limit *limit = limits->limits[i];
+            hearth_buf_printf(&out, "%-26s ", limit->name);
+            cli_fit(hearth_str_c(limit->value), 12, true, &out);
+            if (limit->is_own) {
+                hearth_buf_cstr(&out, " own; the server's: ");
+                cli_fit(hearth_str_c(limit->server_value), 40, false, &out);
+            }
+            hearth_buf_byte(&out, '\n');
+        }
+        hearth_buf_printf(&out, "%-26s %s\n", GAUGES, gauges_text(settings->gauge_aggregation));
+    }
+    return cli_print_answer(cli, &limits->base, &out);
+}
+
+/* ---- changing ---- */
+
+static enum hearth_status set_gauges(struct cli *cli, const char *value)
+{
+    Hearth__V1__TenantSettings request;
+    hearth__v1__tenant_settings__init(&request);
+    Hearth__V1__TenantSettings *answer = NULL;
+    if (strcmp(value, "sum") == 0) {
+        request.gauge_aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
+    } else if (strcmp(value, "mean") == 0) {
+        request.gauge_aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
+    } else if (strcmp(value, "default") != 0) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           GAUGES " is sum, mean or default, not \"%.60s\"", value);
+    }
+    return cli_call(cli, ADMIN "SetTenantSettings", &request,
+                    &hearth__v1__tenant_settings__descriptor, &answer);
+}
+
+/* name=value words to one request; gauge-aggregation goes its own way, first. */
+static enum hearth_status change(struct cli *cli, size_t first, Hearth__V1__Limits **ret_answer)
+{
+    Hearth__V1__LimitChange bodies[CLI_MAX_LABELS], *list[CLI_MAX_LABELS];
+    Hearth__V1__SetLimitsRequest request;
+    hearth__v1__set_limits_request__init(&request);
+    request.changes = list;
+    for (size_t i = first; i < cli->n_args; i++) {
+        struct hearth_str word = hearth_str_c(cli->args[i]);
+        size_t eq = hearth_str_find(word, '=', 0);
+        if (eq == word.n || request.n_changes == CLI_MAX_LABELS) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "\"%.60s\" is not NAME=VALUE, or one too many", cli->args[i]);
+        }
+        const char *value = cli->args[i] + eq + 1;
+        if (hearth_str_eq_c(hearth_str_n(word.p, eq), GAUGES)) {
+            HEARTH_TRY(set_gauges(cli, value));
+            continue;
+        }
+        Hearth__V1__LimitChange *body = &bodies[request.n_changes];
+        hearth__v1__limit_change__init(body);
+        body->name = hearth_arena_strndup(&cli->arena, word.p, eq);
+        body->value = cli_field(cli, value);
+        if (body->name == NULL || body->value == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+        }
+        list[request.n_changes++] = body;
+    }
+    return request.n_changes == 0 ? HEARTH_OK
+                                  : cli_call(cli, ADMIN "SetLimits", &request,
+                                             &hearth__v1__limits__descriptor, ret_answer);
+}
+
+enum cli_exit cli_admin_limits(struct cli *cli)
+{
+    size_t first = cli->n_args > 0 && strchr(cli->args[0], '=') == NULL ? 1 : 0;
+    Hearth__V1__Limits *answer = NULL;
+    enum hearth_status status = first == 1 ? become(cli, cli->args[0]) : HEARTH_OK;
+    if (status == HEARTH_OK && cli->n_args > first) {
+        status = change(cli, first, &answer);
+    }
+    if (status == HEARTH_OK && answer == NULL) {
+        Hearth__V1__GetLimitsRequest request;
+        hearth__v1__get_limits_request__init(&request);
+        status =
+            cli_call(cli, ADMIN "GetLimits", &request, &hearth__v1__limits__descriptor, &answer);
+    }
+    return status == HEARTH_OK ? print_limits(cli, answer) : cli_fail(cli, status);
+}

@@ -1,0 +1,177 @@
+/* cmd_over_time.c -- functions over time, and what the values of a label come to. */
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+
+#define QUERY "hearth.v1.QueryService/"
+
+/* ---- timeline --function ---- */
+
+static int64_t largest(const Hearth__V1__FunctionSeries *series)
+{
+    int64_t max = 0;
+    for (size_t i = 0; i < series->n_points; i++) {
+        max = series->points[i]->total > max ? series->points[i]->total : max;
+    }
+    return max;
+}
+
+static void
+print_points(const Hearth__V1__FunctionSeries *series, const char *unit, struct hearth_buf *out)
+{
+    int64_t max = largest(series);
+    hearth_buf_printf(out, "%14s  %10s  %10s\n", "", "self", "total");
+    for (size_t i = 0; i < series->n_points; i++) {
+        const Hearth__V1__FunctionPoint *point = series->points[i];
+        char when[32], self[48], total[48];
+        cli_time(point->timestamp, when);
+        cli_value((double)point->self, hearth_str_c(unit), self);
+        cli_value((double)point->total, hearth_str_c(unit), total);
+        hearth_buf_printf(out, "%14s  %10s  %10s  ", when, self, total);
+        cli_bar(max > 0 ? (double)point->total / (double)max : 0, 40, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void print_courses(const Hearth__V1__FunctionTimelineResponse *answer,
+                          const Hearth__V1__Selection *selection,
+                          struct hearth_buf *out)
+{
+    enum {
+        CELLS = 60
+    };
+    int64_t max = 0;
+    for (size_t i = 0; i < answer->n_series; i++) {
+        int64_t here = largest(answer->series[i]);
+        max = here > max ? here : max;
+    }
+    for (size_t i = 0; i < answer->n_series; i++) {
+        const Hearth__V1__FunctionSeries *series = answer->series[i];
+        double cells[CELLS] = {0}, sum = 0;
+        for (size_t p = 0; p < series->n_points; p++) {
+            double total = (double)series->points[p]->total;
+            int64_t span = selection->end - selection->start + 1;
+            int64_t at = (series->points[p]->timestamp - selection->start) * CELLS / span;
+            at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
+            cells[at] = total > cells[at] ? total : cells[at];
+            sum += total;
+        }
+        char text[48];
+        cli_course(cells, CELLS, (double)max, out);
+        cli_value(sum, hearth_str_c(answer->unit), text);
+        hearth_buf_printf(out, "  %10s  ", text);
+        cli_fit(hearth_str_c(series->function), INT_MAX, false, out);
+        for (size_t k = 0; k < series->n_labels; k++) {
+            hearth_buf_cstr(out, k == 0 ? "  " : ", ");
+            cli_fit(hearth_str_c(series->labels[k]->name), INT_MAX, false, out);
+            hearth_buf_byte(out, '=');
+            cli_fit(hearth_str_c(series->labels[k]->value), INT_MAX, false, out);
+        }
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+enum cli_exit cli_function_timeline(struct cli *cli)
+{
+    Hearth__V1__FunctionTimelineRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__FunctionTimelineResponse *answer = NULL;
+    hearth__v1__function_timeline_request__init(&request);
+    /* A line each: they are no filter here. */
+    request.n_functions = cli->functions.n;
+    request.functions = cli_repeated(cli, &cli->functions);
+    cli->functions.n = 0;
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+    if (status == HEARTH_OK) {
+        status = cli_timeline_step(cli, &request.step);
+    }
+    request.selection = &selection;
+    request.n_group_by = cli->n_by;
+    request.group_by = cli_by_names(cli);
+    request.limit = cli->has_limit ? cli->limit : 0;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERY "FunctionTimeline", &request,
+                          &hearth__v1__function_timeline_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    cli_say_aggregation(&selection, answer->aggregation);
+    if (answer->n_series == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (answer->n_series == 1) {
+        print_points(answer->series[0], answer->unit, &out);
+    } else {
+        print_courses(answer, &selection, &out);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- label-stats ---- */
+
+static void print_stats(const Hearth__V1__LabelStatsResponse *answer, struct hearth_buf *out)
+{
+    double whole = 0;
+    for (size_t i = 0; i < answer->n_values; i++) {
+        whole += (double)answer->values[i]->sum;
+    }
+    hearth_buf_printf(out, "%10s %7s %9s %7s %10s %10s %10s %10s  value\n", "sum", "%", "profiles",
+                      "series", "mean", "deviation", "min", "max");
+    for (size_t i = 0; i < answer->n_values; i++) {
+        const Hearth__V1__LabelStat *stat = answer->values[i];
+        const double values[] = {(double)stat->sum, stat->mean, stat->deviation, (double)stat->min,
+                                 (double)stat->max};
+        char text[HEARTH_ARRAY_LEN(values)][48], share[32], count[32], series[32];
+        for (size_t k = 0; k < HEARTH_ARRAY_LEN(values); k++) {
+            cli_value(values[k], hearth_str_c(answer->unit), text[k]);
+        }
+        cli_percent((double)stat->sum, whole, false, share);
+        cli_count(stat->count, count);
+        cli_count(stat->series, series);
+        hearth_buf_printf(out, "%10s %7s %9s %7s %10s %10s %10s %10s  ", text[0], share, count,
+                          series, text[1], text[2], text[3], text[4]);
+        cli_fit(hearth_str_c(stat->value[0] == '\0' ? "(none)" : stat->value), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+    }
+    if (answer->value_count > (int64_t)answer->n_values) {
+        hearth_buf_printf(out, "%zu of %lld values shown; --limit shows more\n", answer->n_values,
+                          (long long)answer->value_count);
+    }
+}
+
+enum cli_exit cli_label_stats(struct cli *cli)
+{
+    Hearth__V1__LabelStatsRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__LabelStatsResponse *answer = NULL;
+    if (cli->n_args == 0) {
+        return cli_usage("label-stats needs a label name");
+    }
+    hearth__v1__label_stats_request__init(&request);
+    enum hearth_status status = cli_no_filters(cli, "label-stats");
+    if (status == HEARTH_OK) {
+        status = cli_selection(cli, 1, &selection);
+        request.selection = &selection;
+    }
+    request.label = cli_field(cli, cli->args[0]);
+    request.limit = cli->has_limit ? cli->limit : 30;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERY "LabelStats", &request,
+                          &hearth__v1__label_stats_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_values == 0) {
+        return cli_no_data(cli);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_stats(answer, &out);
+    return cli_print_answer(cli, &answer->base, &out);
+}

@@ -1,0 +1,189 @@
+/* cmd_rules.c -- recording rules: list, get, set, delete. */
+#include "hearth/model/labels.h"
+#include "hearth/pb/settings/v1/recording_rules.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+
+#define RULES "settings.v1.RecordingRulesService/"
+
+static void print_rule(const Settings__V1__RecordingRule *rule, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "%s  ", rule->id);
+    cli_fit(hearth_str_c(rule->metric_name), INT_MAX, false, out);
+    for (size_t i = 0; i < rule->n_matchers; i++) {
+        hearth_buf_byte(out, ' ');
+        cli_fit(hearth_str_c(rule->matchers[i]), INT_MAX, false, out);
+    }
+    for (size_t i = 0; i < rule->n_group_by; i++) {
+        hearth_buf_cstr(out, i == 0 ? "  by " : ",");
+        cli_fit(hearth_str_c(rule->group_by[i]), INT_MAX, false, out);
+    }
+    for (size_t i = 0; i < rule->n_external_labels; i++) {
+        hearth_buf_cstr(out, i == 0 ? "  labels " : ",");
+        cli_fit(hearth_str_c(rule->external_labels[i]->name), INT_MAX, false, out);
+        hearth_buf_byte(out, '=');
+        cli_fit(hearth_str_c(rule->external_labels[i]->value), INT_MAX, false, out);
+    }
+    if (rule->stacktrace_filter != NULL && rule->stacktrace_filter->function_name != NULL) {
+        hearth_buf_cstr(out, "  function ");
+        cli_fit(hearth_str_c(rule->stacktrace_filter->function_name->function_name), INT_MAX, false,
+                out);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static enum cli_exit
+finish(struct cli *cli, const ProtobufCMessage *answer, const Settings__V1__RecordingRule *rule)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (rule != NULL) {
+        print_rule(rule, &out);
+    }
+    return cli_print_answer(cli, answer, &out);
+}
+
+static enum cli_exit list_rules(struct cli *cli)
+{
+    Settings__V1__ListRecordingRulesRequest request;
+    Settings__V1__ListRecordingRulesResponse *answer = NULL;
+    settings__v1__list_recording_rules_request__init(&request);
+    enum hearth_status status =
+        cli_call(cli, RULES "ListRecordingRules", &request,
+                 &settings__v1__list_recording_rules_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_rules; i++) {
+        print_rule(answer->rules[i], &out);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum hearth_status
+ask_rule(struct cli *cli, const char *id, Settings__V1__GetRecordingRuleResponse **ret)
+{
+    Settings__V1__GetRecordingRuleRequest request;
+    settings__v1__get_recording_rule_request__init(&request);
+    request.id = cli_field(cli, id);
+    return cli_call(cli, RULES "GetRecordingRule", &request,
+                    &settings__v1__get_recording_rule_response__descriptor, ret);
+}
+
+static enum cli_exit delete_rule(struct cli *cli, const char *id)
+{
+    Settings__V1__DeleteRecordingRuleRequest request;
+    Settings__V1__DeleteRecordingRuleResponse *answer = NULL;
+    settings__v1__delete_recording_rule_request__init(&request);
+    request.id = cli_field(cli, id);
+    enum hearth_status status =
+        cli_call(cli, RULES "DeleteRecordingRule", &request,
+                 &settings__v1__delete_recording_rule_response__descriptor, &answer);
+    return status == HEARTH_OK ? finish(cli, &answer->base, NULL) : cli_fail(cli, status);
+}
+
+/* --label K=V, checked by the options. */
+static enum hearth_status external_labels(struct cli *cli,
+                                          Settings__V1__UpsertRecordingRuleRequest *request)
+{
+    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, cli->n_labels, sizeof pairs[0]);
+    Types__V1__LabelPair **at = hearth_arena_array(&cli->arena, cli->n_labels, sizeof at[0]);
+    if (pairs == NULL || at == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        struct hearth_str text = hearth_str_c(cli->labels[i]);
+        size_t eq = hearth_str_find(text, '=', 0);
+        types__v1__label_pair__init(&pairs[i]);
+        pairs[i].name = hearth_arena_strndup(&cli->arena, text.p, eq);
+        pairs[i].value = cli_field(cli, text.p + eq + 1);
+        at[i] = &pairs[i];
+    }
+    request->n_external_labels = cli->n_labels;
+    request->external_labels = at;
+    return HEARTH_OK;
+}
+
+/* METRIC SELECTOR: the selector with the profile type as a matcher, if it has none of its own. */
+static enum hearth_status fill_rule(struct cli *cli,
+                                    Settings__V1__UpsertRecordingRuleRequest *request)
+{
+    const char *selector;
+    HEARTH_TRY(cli_selector(cli, 2, &selector));
+    char **matchers = hearth_arena_array(&cli->arena, 2, sizeof matchers[0]);
+    if (matchers == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    matchers[request->n_matchers++] = cli_field(cli, selector);
+    if (strstr(selector, HEARTH_LABEL_PROFILE_TYPE) == NULL) {
+        const char *type;
+        struct hearth_buf text;
+        HEARTH_TRY(cli_resolve_range(cli));
+        HEARTH_TRY(cli_profile_type(cli, selector, &type));
+        hearth_buf_init(&text, 0);
+        hearth_buf_printf(&text, "{" HEARTH_LABEL_PROFILE_TYPE "=\"%s\"}", type);
+        matchers[request->n_matchers++] = hearth_arena_strndup(&cli->arena, text.p, text.n);
+        hearth_buf_release(&text);
+    }
+    request->matchers = matchers;
+    request->metric_name = cli_field(cli, cli->args[1]);
+    request->n_group_by = cli->n_by;
+    request->group_by = cli_by_names(cli);
+    if (cli->id != NULL) {
+        Settings__V1__GetRecordingRuleResponse *old;
+        HEARTH_TRY(ask_rule(cli, cli->id, &old));
+        request->id = cli_field(cli, cli->id);
+        request->generation = old->rule == NULL ? 0 : old->rule->generation;
+    }
+    return external_labels(cli, request);
+}
+
+static enum cli_exit set_rule(struct cli *cli)
+{
+    Settings__V1__UpsertRecordingRuleRequest request;
+    Settings__V1__UpsertRecordingRuleResponse *answer = NULL;
+    Settings__V1__StacktraceFilter filter;
+    Settings__V1__StacktraceFilterFunctionName function;
+    settings__v1__upsert_recording_rule_request__init(&request);
+    settings__v1__stacktrace_filter__init(&filter);
+    settings__v1__stacktrace_filter_function_name__init(&function);
+    if (cli->functions.n > 1) {
+        return cli_usage("a rule counts one --function, or whole profiles");
+    }
+    if (cli->functions.n == 1) {
+        function.function_name = cli_field(cli, cli->functions.v[0]);
+        filter.function_name = &function;
+        request.stacktrace_filter = &filter;
+    }
+    enum hearth_status status = fill_rule(cli, &request);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, RULES "UpsertRecordingRule", &request,
+                          &settings__v1__upsert_recording_rule_response__descriptor, &answer);
+    }
+    return status == HEARTH_OK ? finish(cli, &answer->base, answer->rule) : cli_fail(cli, status);
+}
+
+enum cli_exit cli_rules(struct cli *cli)
+{
+    const char *what = cli->n_args == 0 ? "list" : cli->args[0];
+    if (strcmp(what, "list") == 0 && cli->n_args <= 1) {
+        return list_rules(cli);
+    }
+    if (strcmp(what, "get") == 0 && cli->n_args == 2) {
+        Settings__V1__GetRecordingRuleResponse *answer = NULL;
+        enum hearth_status status = ask_rule(cli, cli->args[1], &answer);
+        return status == HEARTH_OK ? finish(cli, &answer->base, answer->rule)
+                                   : cli_fail(cli, status);
+    }
+    if (strcmp(what, "delete") == 0 && cli->n_args == 2) {
+        return delete_rule(cli, cli->args[1]);
+    }
+    if (strcmp(what, "set") == 0 && cli->n_args == 3) {
+        return set_rule(cli);
+    }
+    return cli_usage("rules list | get ID | set METRIC SELECTOR | delete ID");
+}

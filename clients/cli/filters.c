@@ -1,0 +1,95 @@
+/* filters.c -- --function, --call-site, --span-id and their like as fields of requests. */
+#include "hearth/pb/hearth/v1/query.pb-c.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+char **cli_repeated(struct cli *cli, const struct cli_texts *texts)
+{
+    char **out = hearth_arena_array(&cli->arena, texts->n, sizeof out[0]);
+    for (size_t i = 0; out != NULL && i < texts->n; i++) {
+        out[i] = cli_field(cli, texts->v[i]);
+    }
+    return out;
+}
+
+static bool has_filters(const struct cli *cli)
+{
+    return cli->functions.n + cli->without.n + cli->call_site.n + cli->profile_ids.n +
+                   cli->span_ids.n + cli->trace_ids.n >
+               0 ||
+           cli->aggregation != NULL;
+}
+
+enum hearth_status cli_no_filters(struct cli *cli, const char *command)
+{
+    if (has_filters(cli)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "%s takes a selector and a range, no other filters", command);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregation *ret)
+{
+    if (cli->aggregation == NULL) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_UNSPECIFIED;
+    } else if (strcmp(cli->aggregation, "sum") == 0) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
+    } else if (strcmp(cli->aggregation, "mean") == 0) {
+        *ret = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
+    } else {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--aggregation is sum or mean");
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret)
+{
+    const char *selector, *type;
+    Hearth__V1__StackFilter *stacks = hearth_arena_alloc(&cli->arena, sizeof *stacks);
+    if (stacks == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    HEARTH_TRY(cli_selector(cli, arg, &selector));
+    HEARTH_TRY(cli_resolve_range(cli));
+    HEARTH_TRY(cli_profile_type(cli, selector, &type));
+    hearth__v1__selection__init(ret);
+    hearth__v1__stack_filter__init(stacks);
+    HEARTH_TRY(read_aggregation(cli, &ret->aggregation));
+    ret->profile_type = cli_field(cli, type);
+    ret->label_selector = cli_field(cli, selector);
+    ret->start = cli->from_ms;
+    ret->end = cli->to_ms;
+    ret->stacks = stacks;
+    stacks->n_call_site = cli->call_site.n;
+    stacks->call_site = cli_repeated(cli, &cli->call_site);
+    stacks->n_functions = cli->functions.n;
+    stacks->functions = cli_repeated(cli, &cli->functions);
+    stacks->n_without = cli->without.n;
+    stacks->without = cli_repeated(cli, &cli->without);
+    ret->n_profile_ids = cli->profile_ids.n;
+    ret->profile_ids = cli_repeated(cli, &cli->profile_ids);
+    ret->n_span_ids = cli->span_ids.n;
+    ret->span_ids = cli_repeated(cli, &cli->span_ids);
+    ret->n_trace_ids = cli->trace_ids.n;
+    ret->trace_ids = cli_repeated(cli, &cli->trace_ids);
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+}
+
+void cli_say_aggregation(const Hearth__V1__Selection *selection,
+                         Hearth__V1__Aggregation aggregation)
+{
+    struct hearth_profile_type parts;
+    if (selection->aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_UNSPECIFIED &&
+        hearth_profile_type_parse(hearth_str_c(selection->profile_type), &parts, NULL) ==
+            HEARTH_OK &&
+        hearth_profile_type_is_gauge(&parts)) {
+        (void)fputs(
+            aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN
+                ? "gauge: mean per scrape, added over series (--aggregation sum adds all)\n"
+                : "gauge: sum of all scrapes (--aggregation mean: what there is at a time)\n",
+            stderr);
+    }
+}

@@ -1,0 +1,43 @@
+/*
+ * multipart.h -- the file parts of a complete multipart/form-data body.
+ *
+ * Only parts with a filename are given out; plain fields are skipped. Lines of headers and
+ * delimiters end with CRLF or LF. Text in front of the first delimiter and behind the last one is
+ * ignored. Quoted parameters are taken as they stand, without undoing escapes: names are only
+ * compared.
+ *
+ * Limits:    HEARTH_MULTIPART_MAX_PARTS parts of any kind, HEARTH_MULTIPART_MAX_HEADER_BYTES of
+ *            headers of one part.
+ * Ownership: everything borrows from the two inputs.
+ * Threads:   pure.
+ * Errors:    INVALID_ARGUMENT: no or bad boundary, a body that does not end with its last delimiter,
+ *            a part without Content-Disposition, a limit.
+ * Source:    RFC 7578, RFC 2046 section 5.1.
+ */
+#ifndef HEARTH_FORMAT_MULTIPART_H
+#define HEARTH_FORMAT_MULTIPART_H
+
+#include "hearth/base/status.h"
+
+#define HEARTH_MULTIPART_MAX_PARTS        64u
+#define HEARTH_MULTIPART_MAX_HEADER_BYTES 8192u
+
+struct hearth_multipart_file {
+    struct hearth_str name, filename, body;
+};
+
+struct hearth_multipart {
+    struct hearth_multipart_file files[HEARTH_MULTIPART_MAX_PARTS];
+    size_t n_files;
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_multipart_parse(struct hearth_str content_type,
+                                          struct hearth_str body,
+                                          struct hearth_multipart *ret,
+                                          struct hearth_err *err);
+/* The first file of that form field, or NULL. */
+const struct hearth_multipart_file *hearth_multipart_find(const struct hearth_multipart *form,
+                                                          const char *name);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * client_data.h -- what a tenant keeps that is not profiles of services: settings of clients, and ad hoc
+ * profiles.
+ *
+ * A tenant need not have pushed anything. Limits are the caller's; they hold whoever else writes at
+ * the same time.
+ *
+ * Ownership: answers live in the arena given. Threads: safe.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and what each function names.
+ */
+#ifndef HEARTH_STORE_CLIENT_DATA_H
+#define HEARTH_STORE_CLIENT_DATA_H
+
+#include "hearth/store/store.h"
+
+/* ---- settings ---- */
+
+struct hearth_client_setting {
+    struct hearth_str name, value;
+    int64_t modified_at_ms;
+};
+
+/* By name. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_client_settings(struct hearth_store *store,
+                                                struct hearth_str tenant,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena,
+                                                struct hearth_client_setting **ret,
+                                                size_t *ret_n,
+                                                struct hearth_err *err);
+/*
+ * Make or replace one. ALREADY_EXISTS when the stored one was modified later; RESOURCE_EXHAUSTED for
+ * a new one beyond max_settings (0: no limit).
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_client_setting_put(struct hearth_store *store,
+                                                   struct hearth_str tenant,
+                                                   const struct hearth_client_setting *setting,
+                                                   int64_t max_settings,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_err *err);
+/* *ret_found: there was one. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store,
+                                                      struct hearth_str tenant,
+                                                      struct hearth_str name,
+                                                      struct hearth_cancel *cancel,
+                                                      bool *ret_found,
+                                                      struct hearth_err *err);
+
+/* ---- ad hoc profiles ---- */
+
+struct hearth_adhoc {
+    struct hearth_str id, name;
+    int64_t uploaded_at_ms;
+    struct hearth_str payload; /* empty in lists */
+};
+
+/* RESOURCE_EXHAUSTED, naming the limit, beyond max_profiles or max_bytes of the tenant (0: no limit). */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_adhoc_put(struct hearth_store *store,
+                                          struct hearth_str tenant,
+                                          const struct hearth_adhoc *profile,
+                                          int64_t max_profiles,
+                                          int64_t max_bytes,
+                                          struct hearth_cancel *cancel,
+                                          struct hearth_err *err);
+/* NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_adhoc_get(struct hearth_store *store,
+                                          struct hearth_str tenant,
+                                          struct hearth_str id,
+                                          struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena,
+                                          struct hearth_adhoc *ret,
+                                          struct hearth_err *err);
+/* Newest first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_adhoc_list(struct hearth_store *store,
+                                           struct hearth_str tenant,
+                                           struct hearth_cancel *cancel,
+                                           struct hearth_arena *arena,
+                                           struct hearth_adhoc **ret,
+                                           size_t *ret_n,
+                                           struct hearth_err *err);
+
+#endif

@@ -1,0 +1,11 @@
+/* admin_internal.h -- what admin.c and admin_limits.c share (private to the engine). */
+#ifndef HEARTH_ENGINE_ADMIN_INTERNAL_H
+#define HEARTH_ENGINE_ADMIN_INTERNAL_H
+
+#include "hearth/engine/admin.h"
+
+struct hearth_admin {
+    struct hearth_store *store;
+};
+
+#endif

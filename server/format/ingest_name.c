@@ -1,0 +1,128 @@
+/* ingest_name.c -- app{key=value,...}, in one pass from left to right. */
+#include "hearth/format/ingest_name.h"
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+}
+
+/* The first byte that is neither a letter, a digit, "_", "." nor in `more`; s.n: none. */
+static size_t find_odd(struct hearth_str s, const char *more)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_word(s.p[i]) && (s.p[i] == '\0' || strchr(more, s.p[i]) == NULL)) {
+            return i;
+        }
+    }
+    return s.n;
+}
+
+static enum hearth_status check_app(struct hearth_str app, struct hearth_err *err)
+{
+    if (app.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "bad name, the application name in front of \"{\" is empty");
+    }
+    size_t odd = find_odd(app, "-/");
+    if (odd < app.n) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "bad name, the application name \"" HEARTH_STR_FMT
+                           "\" has a character other than letters, digits and _ . - / at byte %zu",
+                           HEARTH_STR_ARG(app), odd);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_key(struct hearth_str key, struct hearth_err *err)
+{
+    if (key.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad name, a label has an empty key");
+    }
+    size_t odd = find_odd(key, "");
+    if (odd < key.n) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "bad name, the key \"" HEARTH_STR_FMT
+                           "\" has a character other than letters, digits, _ and . at byte %zu",
+                           HEARTH_STR_ARG(key), odd);
+    }
+    if (hearth_str_eq_c(key, HEARTH_LABEL_NAME)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "bad name, the key " HEARTH_LABEL_NAME " is reserved");
+    }
+    return HEARTH_OK;
+}
+
+static struct hearth_str unquote(struct hearth_str value)
+{
+    if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"') {
+        return hearth_str_n(value.p + 1, value.n - 2);
+    }
+    return value;
+}
+
+static void put(struct hearth_ingest_name *name, struct hearth_label label)
+{
+    for (size_t i = 0; i < name->n_labels; i++) {
+        if (hearth_str_eq(name->labels[i].name, label.name)) {
+            name->labels[i].value = label.value;
+            return;
+        }
+    }
+    name->labels[name->n_labels++] = label;
+}
+
+static enum hearth_status
+add_pair(struct hearth_str pair, struct hearth_ingest_name *name, struct hearth_err *err)
+{
+    size_t equals = hearth_str_find(pair, '=', 0);
+    struct hearth_label label = {.name = hearth_str_trim(hearth_str_n(pair.p, equals))};
+    HEARTH_TRY(check_key(label.name, err));
+    if (equals == pair.n) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "bad name, the key \"" HEARTH_STR_FMT "\" has no value (key=value)",
+                           HEARTH_STR_ARG(label.name));
+    }
+    label.value = unquote(hearth_str_trim(hearth_str_n(pair.p + equals + 1, pair.n - equals - 1)));
+    if (name->n_labels == HEARTH_INGEST_NAME_MAX_LABELS) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad name, more than %u labels",
+                           HEARTH_INGEST_NAME_MAX_LABELS);
+    }
+    put(name, label);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_ingest_name_parse(struct hearth_str text,
+                                            struct hearth_arena *arena,
+                                            struct hearth_ingest_name *ret,
+                                            struct hearth_err *err)
+{
+    if (!hearth_str_utf8_valid(text)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad name, it is not UTF-8");
+    }
+    size_t open = hearth_str_find(text, '{', 0);
+    struct hearth_ingest_name name = {.app = hearth_str_trim(hearth_str_n(text.p, open))};
+    HEARTH_TRY(check_app(name.app, err));
+    if (open < text.n) {
+        size_t close = hearth_str_find(text, '}', open);
+        if (close == text.n) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "bad name, \"{\" is not closed by \"}\"");
+        }
+        name.labels = hearth_arena_array(arena, HEARTH_INGEST_NAME_MAX_LABELS, sizeof *name.labels);
+        if (name.labels == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        struct hearth_str pairs = {text.p, close};
+        for (size_t from = open + 1; from < close;) {
+            size_t end = hearth_str_find(pairs, ',', from);
+            struct hearth_str pair = hearth_str_trim(hearth_str_n(text.p + from, end - from));
+            if (pair.n > 0 || end < close) { /* nothing in front of "}" is no pair */
+                HEARTH_TRY(add_pair(pair, &name, err));
+            }
+            from = end + 1;
+        }
+    }
+    *ret = name;
+    return HEARTH_OK;
+}

@@ -1,0 +1,217 @@
+/* ingest_types.c -- formats and names of uploads: the tables. */
+#include "hearth/format/ingest_types.h"
+
+#define COUNT_NS 0 /* values are samples: each stands for the time between two of them */
+#define SEC_NS   INT64_C(1000000000)
+
+/* ---- formats ---- */
+
+static bool is_media(struct hearth_str content_type, struct hearth_str wanted)
+{
+    size_t n = hearth_str_find(content_type, ';', 0);
+    return hearth_str_eq_nocase(hearth_str_trim(hearth_str_n(content_type.p, n)), wanted);
+}
+
+enum hearth_ingest_format hearth_ingest_format_of(struct hearth_str format,
+                                                  struct hearth_str content_type)
+{
+    static const struct {
+        const char *name;
+        enum hearth_ingest_format format;
+    } named[] = {
+        {"lines", HEARTH_INGEST_LINES},           {"jfr", HEARTH_INGEST_JFR},
+        {"speedscope", HEARTH_INGEST_SPEEDSCOPE}, {"groups", HEARTH_INGEST_COLLAPSED},
+        {"folded", HEARTH_INGEST_COLLAPSED},      {"collapsed", HEARTH_INGEST_COLLAPSED},
+    };
+    if (hearth_str_eq_c(format, "trie") ||
+        is_media(content_type, HEARTH_STR("binary/octet-stream+trie"))) {
+        return HEARTH_INGEST_TRIE;
+    }
+    if (hearth_str_eq_c(format, "tree") ||
+        is_media(content_type, HEARTH_STR("binary/octet-stream+tree"))) {
+        return HEARTH_INGEST_TREE;
+    }
+    bool is_form = is_media(content_type, HEARTH_STR("multipart/form-data"));
+    if (hearth_str_eq_c(format, "pprof")) {
+        return is_form ? HEARTH_INGEST_MULTIPART : HEARTH_INGEST_PPROF;
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(named); i++) {
+        bool is_text = named[i].format == HEARTH_INGEST_COLLAPSED;
+        if (hearth_str_eq_c(format, named[i].name) && !(is_text && is_form)) {
+            return named[i].format;
+        }
+    }
+    return is_form ? HEARTH_INGEST_MULTIPART : HEARTH_INGEST_UNKNOWN;
+}
+
+#define LOOK_BYTES 512u
+
+/* Control bytes stand in no text, and near the begin of every pprof: tags, lengths and small
+ * numbers. */
+static bool is_binary(struct hearth_str bytes)
+{
+    for (size_t i = 0; i < bytes.n && i < LOOK_BYTES; i++) {
+        unsigned char c = (unsigned char)bytes.p[i];
+        if (c < 0x20 && (c < '\t' || c > '\r')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum hearth_ingest_format hearth_ingest_format_of_bytes(struct hearth_str bytes)
+{
+    struct hearth_str head = hearth_str_trim(hearth_str_n(bytes.p, bytes.n < 64 ? bytes.n : 64));
+    struct hearth_str member = {head.p, 0};
+    if (hearth_str_starts(head, HEARTH_STR("{"))) { /* "{main}" is a frame of PHP */
+        member = hearth_str_trim(hearth_str_n(head.p + 1, head.n - 1));
+    }
+    if (hearth_str_starts(bytes, HEARTH_STR("FLR\0"))) {
+        return HEARTH_INGEST_JFR;
+    }
+    if (hearth_str_starts(member, HEARTH_STR("\""))) {
+        return HEARTH_INGEST_SPEEDSCOPE;
+    }
+    /* UTF-16 text of Windows shells begins with its byte order mark. */
+    bool is_utf16 = hearth_str_starts(bytes, HEARTH_STR("\xFF\xFE"));
+    return is_binary(bytes) && !is_utf16 ? HEARTH_INGEST_PPROF : HEARTH_INGEST_COLLAPSED;
+}
+
+/* ---- types of text formats ---- */
+
+#define CPU     "cpu", "nanoseconds"
+#define PER_CPU "cpu", "nanoseconds"
+#define NONE    "", ""
+
+static const struct hearth_ingest_type g_types[] = {
+    {"cpu", "process_cpu", CPU, PER_CPU, COUNT_NS},
+    {"itimer", "process_cpu", CPU, PER_CPU, COUNT_NS},
+    {"wall", "wall", "wall", "nanoseconds", PER_CPU, COUNT_NS},
+    {"inuse_objects", "memory", "inuse_objects", "count", NONE, 1},
+    {"alloc_objects", "memory", "alloc_objects", "count", NONE, 1},
+    {"inuse_space", "memory", "inuse_space", "bytes", NONE, 1},
+    {"alloc_space", "memory", "alloc_space", "bytes", NONE, 1},
+    {"goroutines", "goroutine", "goroutine", "count", NONE, 1},
+    {"mutex_count", "mutex", "contentions", "count", NONE, 1},
+    {"mutex_duration", "mutex", "delay", "nanoseconds", NONE, 1},
+    {"block_count", "block", "contentions", "count", NONE, 1},
+    {"lock_count", "block", "contentions", "count", NONE, 1},
+    {"block_duration", "block", "delay", "nanoseconds", NONE, 1},
+    {"lock_duration", "block", "delay", "nanoseconds", NONE, 1},
+    {"alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", NONE, 1},
+    {"alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", NONE, 1},
+    {"alloc_outside_tlab_objects", "memory", "alloc_outside_tlab_objects", "count", NONE, 1},
+    {"alloc_outside_tlab_bytes", "memory", "alloc_outside_tlab_bytes", "bytes", NONE, 1},
+    {"live", "memory", "live", "count", NONE, 1},
+    {"exceptions", "exceptions", "samples", "count", NONE, 1},
+    {"seconds", "wall", "wall", "nanoseconds", PER_CPU, SEC_NS},
+    {"milliseconds", "wall", "wall", "nanoseconds", PER_CPU, SEC_NS / 1000},
+    {"microseconds", "wall", "wall", "nanoseconds", PER_CPU, 1000},
+    {"nanoseconds", "wall", "wall", "nanoseconds", PER_CPU, 1},
+    {"bytes", "memory", "samples", "bytes", NONE, 1},
+};
+
+const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app,
+                                                       struct hearth_str *ret_service)
+{
+    size_t dot = app.n;
+    while (dot > 0 && app.p[dot - 1] != '.') {
+        dot--;
+    }
+    if (dot == 0) {
+        *ret_service = app;
+        return &g_types[0];
+    }
+    struct hearth_str suffix = {app.p + dot, app.n - dot};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_types); i++) {
+        if (hearth_str_eq_c(suffix, g_types[i].suffix)) {
+            *ret_service = hearth_str_n(app.p, dot - 1);
+            return &g_types[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hearth_ingest_type_suffixes(void)
+{
+    return "cpu, itimer, wall, inuse_objects, inuse_space, alloc_objects, alloc_space, goroutines, "
+           "mutex_count, mutex_duration, block_count, block_duration, lock_count, lock_duration, "
+           "live, exceptions, bytes, seconds, milliseconds, microseconds, nanoseconds";
+}
+
+/* ---- names of pprof ---- */
+
+static struct hearth_str
+display_name(struct hearth_str type, const struct hearth_json_cell *cells, size_t n_cells)
+{
+    static const struct {
+        const char *type, *name;
+    } known[] = {
+        {"samples", "cpu"},
+        {"goroutine", "goroutines"},
+        {"contentions", "mutex_count"},
+        {"delay", "mutex_duration"},
+    };
+    for (size_t i = 0; i < n_cells; i++) {
+        if (hearth_str_eq(cells[i].row, type) && cells[i].text.n > 0 &&
+            hearth_str_eq_c(cells[i].column, "display-name")) {
+            return cells[i].text;
+        }
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(known) && n_cells == 0; i++) {
+        if (hearth_str_eq_c(type, known[i].type)) {
+            return hearth_str_c(known[i].name);
+        }
+    }
+    return type;
+}
+
+static bool contains(struct hearth_str text, struct hearth_str part)
+{
+    for (size_t i = 0; i + part.n <= text.n; i++) {
+        if (memcmp(text.p + i, part.p, part.n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *family(struct hearth_str type)
+{
+    static const struct {
+        struct hearth_str part;
+        const char *family;
+        bool whole;
+    } parts[] = {
+        {{"cpu", 3}, "process_cpu", false}, {{"alloc_", 6}, "memory", false},
+        {{"inuse_", 6}, "memory", false},   {{"space", 5}, "memory", true},
+        {{"objects", 7}, "memory", true},   {{"mutex_", 6}, "mutex", false},
+        {{"block_", 6}, "block", false},    {{"goroutines", 10}, "goroutines", false},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
+        if (parts[i].whole ? hearth_str_eq(type, parts[i].part) : contains(type, parts[i].part)) {
+            return parts[i].family;
+        }
+    }
+    return NULL;
+}
+
+struct hearth_str hearth_ingest_pprof_name(const struct hearth_profile *profile,
+                                           const struct hearth_json_cell *cells,
+                                           size_t n_cells)
+{
+    struct hearth_str type = {"", 0};
+    for (uint32_t i = 0; i < profile->n_types; i++) {
+        if (hearth_str_eq_c(profile->strings[profile->types[i].type], "wall")) {
+            return HEARTH_STR("wall");
+        }
+    }
+    for (uint32_t i = 0; i < profile->n_types; i++) {
+        type = display_name(profile->strings[profile->types[i].type], cells, n_cells);
+        const char *name = family(type);
+        if (name != NULL) {
+            return hearth_str_c(name);
+        }
+    }
+    return type;
+}

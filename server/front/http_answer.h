@@ -1,0 +1,34 @@
+/*
+ * http_answer.h -- what a request that has ended is answered with over HTTP/1.1: Connect, gRPC-Web or a plain route.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_FRONT_HTTP_ANSWER_H
+#define HEARTH_FRONT_HTTP_ANSWER_H
+
+#include "media.h"
+#include "rpc.h"
+
+/* In front of what rpc->headers and, but for gRPC-Web, the notes add. */
+#define HEARTH_HTTP_ANSWER_HEADERS 3
+
+struct hearth_http_answer {
+    unsigned code;
+    const char *content_type; /* static; NULL: none */
+    struct hearth_buf
+        body; /* of the caller; a failed one is an answer that there is no memory for */
+    struct hearth_rpc_header headers[HEARTH_HTTP_ANSWER_HEADERS]; /* static texts */
+    size_t n_headers;
+};
+
+/*
+ * media       NULL for plain routes
+ * takes_gzip  the client reads gzip: as Content-Encoding, or of messages in gRPC-Web
+ * Takes rpc->packed.
+ */
+void hearth_http_answer_make(struct hearth_rpc *rpc,
+                             const struct hearth_rpc_media *media,
+                             bool takes_gzip,
+                             struct hearth_http_answer *ret_answer);
+
+#endif

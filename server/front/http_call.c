@@ -1,0 +1,65 @@
+/* http_call.c -- http_routes.def as a table. */
+#include "http_call.h"
+
+#include "hearth/query/timeexpr.h"
+
+#include "rpc.h"
+
+#define NOTED_BYTES 64u /* of an argument that is not understood */
+
+static const struct hearth_http_route g_routes[] = {
+#define X(id, path_, methods_, handler, pool_, flags_)                                           \
+    {.method = {.path = path_, .handle = handler, .pool = HEARTH_POOL_##pool_, .flags = flags_}, \
+     .methods = HEARTH_HTTP_##methods_},
+#include "http_routes.def"
+#undef X
+};
+
+const struct hearth_http_route *hearth_http_route_find(struct hearth_str path)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_routes); i++) {
+        if (hearth_str_eq_c(path, g_routes[i].method.path)) {
+            return &g_routes[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hearth_http_route_allow(const struct hearth_http_route *route)
+{
+    return route->methods == HEARTH_HTTP_POST ? "POST" : "GET, HEAD";
+}
+
+bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method)
+{
+    return route->methods == HEARTH_HTTP_POST
+               ? hearth_str_eq_c(method, "POST")
+               : hearth_str_eq_c(method, "GET") || hearth_str_eq_c(method, "HEAD");
+}
+
+struct hearth_str hearth_http_arg(const struct hearth_rpc *rpc, const char *name)
+{
+    for (size_t i = 0; i < rpc->http->n_args; i++) {
+        if (hearth_str_eq_c(rpc->http->args[i].name, name)) {
+            return rpc->http->args[i].value;
+        }
+    }
+    return hearth_str_n(NULL, 0);
+}
+
+int64_t hearth_http_time(struct hearth_rpc *rpc, const char *name, int64_t now_ns)
+{
+    bool understood;
+    struct hearth_str text = hearth_http_arg(rpc, name);
+    int64_t ns = hearth_attime_parse(text, now_ns, &understood);
+    if (!understood) {
+        /* A line is a note: what is not text must not begin another one. */
+        size_t n = 0;
+        while (n < text.n && n < NOTED_BYTES && (unsigned char)text.p[n] >= ' ') {
+            n++;
+        }
+        hearth_buf_printf(&rpc->notes, "%s \"%.*s%s\" is not a time: now is used\n", name, (int)n,
+                          text.p, n < text.n ? "..." : "");
+    }
+    return ns;
+}

@@ -1,0 +1,25 @@
+/*
+ * http_head.h -- the header fields of an HTTP/1.1 request that anything here looks at.
+ *
+ * Ownership: texts are the library's, valid until the request is done.
+ * Threads: the daemon's.
+ */
+#ifndef HEARTH_FRONT_HTTP_HEAD_H
+#define HEARTH_FRONT_HTTP_HEAD_H
+
+#include "connect.h"
+
+#include <microhttpd.h>
+
+struct hearth_http_head {
+    struct hearth_connect_head connect;
+    struct hearth_str accept, accept_encoding, tenant;
+    struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
+    size_t n_tenants;
+    bool has_length, has_transfer_encoding, expects_continue;
+    int64_t content_length; /* -1: none */
+};
+
+void hearth_http_head_read(struct MHD_Connection *connection, struct hearth_http_head *ret_head);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's plain
+ * HTTP for dashboards and scripts.
+ */
+#include "hearth/query/selector.h"
+#include "hearth/query/typed_query.h"
+
+#include "flamebearer.h"
+#include "front_internal.h"
+#include "gauges.h"
+#include "http_call.h"
+#include "svc_querier.h"
+
+#include <math.h>
+
+#define MAX_POINTS        1500 /* that a timeline should have at most, before steps are rounded */
+#define MIN_STEP_MS       15000
+#define NO_LABEL          "*" /* the group of series that lack the label */
+#define DEFAULT_LABELS_MS (HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS)
+
+/* ---- arguments ---- */
+
+static int64_t read_time(struct hearth_rpc *rpc, const char *name, int64_t now_ns)
+{
+    return hearth_http_time(rpc, name, now_ns) / HEARTH_NS_PER_MS;
+}
+
+/* max-nodes or maxNodes; what is not a number is as good as absent. */
+static void read_max_nodes(struct hearth_rpc *rpc, struct hearth_merge_spec *spec)
+{
+    struct hearth_str text = hearth_http_arg(rpc, "max-nodes");
+    text = text.p != NULL ? text : hearth_http_arg(rpc, "maxNodes");
+    spec->has_max_nodes = text.p != NULL && hearth_str_to_i64(text, &spec->max_nodes);
+}
+
+/* One selection: names of its three arguments. */
+struct side_args {
+    const char *query, *from, *until;
+};
+
+static enum hearth_status read_selection(struct hearth_rpc *rpc,
+                                         const struct side_args *args,
+                                         struct hearth_query *query,
+                                         struct hearth_merge_spec *spec)
+{
+    struct hearth_str text = hearth_http_arg(rpc, args->query);
+    struct hearth_typed_query typed;
+    int64_t now_ns = hearth_clock_wall_ns();
+    if (text.p == NULL || text.n == 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s is required", args->query);
+    }
+    enum hearth_status status = hearth_typed_query_parse(text, &rpc->arena, &typed, &rpc->err);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(&rpc->err, "%s", args->query);
+        return status;
+    }
+    if (typed.profile_type.n == 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "%s must begin with a profile type: "
+                           "process_cpu:cpu:nanoseconds:cpu:nanoseconds{...}",
+                           args->query);
+    }
+    *spec =
+        (struct hearth_merge_spec){.profile_type = typed.profile_type, .selector = typed.selector};
+    read_max_nodes(rpc, spec);
+    const char *type = hearth_rpc_text(rpc, typed.profile_type);
+    if (type == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    spec->mean = hearth_rpc_gauge_mean(rpc, type);
+    int64_t from_ms = read_time(rpc, args->from, now_ns);
+    *query = hearth_rpc_query(rpc, from_ms, read_time(rpc, args->until, now_ns));
+    return HEARTH_OK;
+}
+
+static enum hearth_status about_type(struct hearth_rpc *rpc,
+                                     const struct hearth_merge_spec *spec,
+                                     struct hearth_flamebearer_about *ret)
+{
+    struct hearth_profile_type type;
+    HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, &rpc->err));
+    *ret = (struct hearth_flamebearer_about){
+        .name = type.sample_type, .type = type.sample_type, .unit = type.sample_unit};
+    return HEARTH_OK;
+}
+
+/* ---- timelines ---- */
+
+/* The ladder of Grafana's intervals: up to `below` the step is `step`; in seconds, from 15 on. */
+static const struct {
+    double below;
+    int64_t step;
+} g_ladder[] = {
+    {17.5, 15},
+    {25, 20},
+    {45, 30},
+    {90, 60},
+    {210, 120},
+    {450, 300},
+    {750, 600},
+    {1050, 900},
+    {1500, 1200},
+    {2700, 1800},
+    {5400, 3600},
+    {9000, 7200},
+    {16200, 10800},
+    {32400, 21600},
+    {86400, 43200},
+    {604800, 86400},
+    {1814400, 604800},
+    {3628800, 2592000},
+    {INFINITY, 31536000},
+};
+
+static int64_t step_of(int64_t start_ms, int64_t end_ms)
+{
+    double range_ms = (double)end_ms - (double)start_ms;
+    double step = fmax(range_ms / MAX_POINTS, MIN_STEP_MS) / 1000;
+    size_t i = 0;
+    while (step > g_ladder[i].below) {
+        i++;
+    }
+    return g_ladder[i].step;
+}
+
+struct timelines {
+    const struct hearth_query *query;
+    int64_t step; /* seconds */
+    struct hearth_timeseries *series;
+    size_t n_series;
+    struct hearth_str group_by; /* empty: not grouped */
+};
+
+/* What a mean has behind the point is rounded: samples are whole numbers to clients. */
+static int64_t sample_of(double value)
+{
+    return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)llround(value);
+}
+
+/* One sample for each step from start to end; steps without profiles are 0. */
+static void write_timeline(struct hearth_json *json,
+                           const struct timelines *lines,
+                           const struct hearth_timeseries *series)
+{
+    int64_t start_ms = lines->query->start_ms, step_ms = lines->step * 1000;
+    hearth_json_object(json);
+    hearth_json_key_c(json, "startTime");
+    hearth_json_i64(json, start_ms / 1000);
+    hearth_json_key_c(json, "samples");
+    hearth_json_array(json);
+    size_t next = 0;
+    for (int64_t at = start_ms; at <= lines->query->end_ms; at += step_ms) {
+        int64_t sum = 0;
+        for (; next < series->n_points && series->points[next].ts_ms <= at; next++) {
+            sum += sample_of(series->points[next].value);
+        }
+        hearth_json_i64(json, sum);
+    }
+    hearth_json_array_end(json);
+    hearth_json_key_c(json, "durationDelta");
+    hearth_json_i64(json, lines->step);
+    hearth_json_key_c(json, "watermarks");
+    hearth_json_null(json);
+    hearth_json_object_end(json);
+}
+
+static void write_timelines(struct hearth_json *json, const struct timelines *lines)
+{
+    hearth_json_key_c(json, "timeline");
+    if (lines != NULL && lines->n_series == 1) {
+        write_timeline(json, lines, &lines->series[0]);
+    } else {
+        hearth_json_null(json);
+    }
+    hearth_json_key_c(json, "groups");
+    if (lines != NULL && lines->group_by.n > 0) {
+        hearth_json_object(json);
+        for (size_t i = 0; i < lines->n_series; i++) {
+            struct hearth_str value = hearth_labels_get(&lines->series[i].labels, lines->group_by);
+            hearth_json_key(json, value.p != NULL ? value : HEARTH_STR(NO_LABEL));
+            write_timeline(json, lines, &lines->series[i]);
+        }
+        hearth_json_object_end(json);
+    } else {
+        hearth_json_null(json);
+    }
+    hearth_json_key_c(json, "heatmap");
+    hearth_json_null(json);
+}
+
+/* Sums, or means: what is asked for, else what the tenant wants of gauges. */
+static bool wants_average(const struct hearth_rpc *rpc, const struct hearth_merge_spec *spec)
+{
+    struct hearth_str aggregation = hearth_http_arg(rpc, "aggregation");
+    return hearth_str_eq_c(aggregation, "avg") ||
+           (spec->mean && !hearth_str_eq_c(aggregation, "sum"));
+}
+
+static enum hearth_status ask_timelines(struct hearth_rpc *rpc,
+                                        const struct hearth_query *query,
+                                        const struct hearth_merge_spec *spec,
+                                        struct timelines *lines)
+{
+    *lines = (struct timelines){
+        .query = query,
+        .step = step_of(query->start_ms, query->end_ms),
+        .group_by = hearth_http_arg(rpc, "groupBy"),
+    };
+    struct hearth_timeseries_spec over_time = {
+        .profile_type = spec->profile_type,
+        .selector = spec->selector,
+        .group_by = &lines->group_by,
+        .n_group_by = lines->group_by.n > 0,
+        .step_seconds = (double)lines->step,
+        .average = wants_average(rpc, spec),
+    };
+    struct hearth_query quiet = *query; /* the flame graph of the same range has said it */
+    quiet.notes = NULL;
+    return hearth_query_timeseries(&quiet, &over_time, &lines->series, &lines->n_series, &rpc->err);
+}
+
+/* ---- render ---- */
+
+static enum hearth_status render_json(struct hearth_rpc *rpc,
+                                      const struct hearth_query *query,
+                                      const struct hearth_merge_spec *spec)
+{
+    struct hearth_flamebearer_about about;
+    struct hearth_flamegraph graph = {0};
+    struct timelines lines;
+    struct hearth_json json;
+    HEARTH_TRY(about_type(rpc, spec, &about));
+    HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
+    HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
+    rpc->http->answer_type = "application/json";
+    hearth_json_init(&json, &rpc->packed);
+    hearth_json_object(&json);
+    hearth_flamebearer_single(&json, &graph, &about);
+    write_timelines(&json, &lines);
+    hearth_json_object_end(&json);
+    return HEARTH_OK;
+}
+
+static enum hearth_status render(struct hearth_rpc *rpc)
+{
+    static const struct side_args names = {"query", "from", "until"};
+    struct hearth_query query;
+    struct hearth_merge_spec spec;
+    HEARTH_TRY(read_selection(rpc, &names, &query, &spec));
+    if (!hearth_str_eq_c(hearth_http_arg(rpc, "format"), "dot")) {
+        return render_json(rpc, &query, &spec);
+    }
+    rpc->http->answer_type = "text/plain; charset=utf-8";
+    return hearth_rpc_dot(rpc, &query, &spec, &rpc->packed);
+}
+
+void hearth_http_render(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, render(rpc));
+}
+
+static enum hearth_status render_diff(struct hearth_rpc *rpc)
+{
+    static const struct side_args names[2] = {{"leftQuery", "leftFrom", "leftUntil"},
+                                              {"rightQuery", "rightFrom", "rightUntil"}};
+    struct hearth_query queries[2];
+    struct hearth_merge_spec specs[2];
+    struct hearth_flamebearer_about about;
+    struct hearth_flame_diff diff = {0};
+    struct hearth_json json;
+    for (int i = 0; i < 2; i++) {
+        HEARTH_TRY(read_selection(rpc, &names[i], &queries[i], &specs[i]));
+    }
+    if (!hearth_str_eq(specs[0].profile_type, specs[1].profile_type)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "leftQuery and rightQuery must have the same profile type");
+    }
+    HEARTH_TRY(about_type(rpc, &specs[0], &about));
+    HEARTH_TRY(hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], &diff, &rpc->err));
+    rpc->http->answer_type = "application/json";
+    hearth_json_init(&json, &rpc->packed);
+    hearth_json_object(&json);
+    hearth_flamebearer_double(&json, &diff, &about);
+    write_timelines(&json, NULL);
+    hearth_json_object_end(&json);
+    return HEARTH_OK;
+}
+
+void hearth_http_render_diff(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, render_diff(rpc));
+}
+
+/* ---- labels ---- */
+
+/* A typed query as a selector: the type as a matcher beside the others. */
+static enum hearth_status
+read_label_query(struct hearth_rpc *rpc, struct hearth_str selectors[2], size_t *ret_n)
+{
+    struct hearth_str text = hearth_http_arg(rpc, "query");
+    struct hearth_typed_query typed = {.selector = HEARTH_STR("{}")};
+    if (text.p != NULL && text.n > 0) {
+        enum hearth_status status = hearth_typed_query_parse(text, &rpc->arena, &typed, &rpc->err);
+        if (status != HEARTH_OK) {
+            hearth_err_prefix(&rpc->err, "query");
+            return status;
+        }
+    }
+    selectors[0] = typed.selector;
+    *ret_n = 1;
+    if (typed.profile_type.n == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_selector by_type;
+    struct hearth_buf out;
+    hearth_selector_init(&by_type);
+    hearth_buf_init(&out, 0);
+    enum hearth_status status =
+        hearth_selector_add(&by_type, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE), HEARTH_MATCH_EQ,
+                            typed.profile_type, &rpc->arena, &rpc->err);
+    if (status == HEARTH_OK) {
+        hearth_selector_format(&by_type, &out);
+        selectors[1] = hearth_arena_str(&rpc->arena, hearth_buf_view(&out));
+        *ret_n = 2;
+        status = selectors[1].p != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth_buf_release(&out);
+    hearth_selector_release(&by_type);
+    return status;
+}
+
+/* Values of a label, or without one the names of all. */
+static enum hearth_status list_labels(struct hearth_rpc *rpc, bool values)
+{
+    struct hearth_str selectors[2], *texts = NULL;
+    size_t n_selectors, n = 0;
+    struct hearth_json json;
+    int64_t now_ns = hearth_clock_wall_ns();
+    struct hearth_query query = hearth_rpc_query(rpc, now_ns / HEARTH_NS_PER_MS - DEFAULT_LABELS_MS,
+                                                 read_time(rpc, "until", now_ns));
+    if (hearth_http_arg(rpc, "from").p != NULL) {
+        query.start_ms = read_time(rpc, "from", now_ns);
+    }
+    HEARTH_TRY(read_label_query(rpc, selectors, &n_selectors));
+    if (values) {
+        struct hearth_str name = hearth_http_arg(rpc, "label");
+        bool is_type = hearth_str_eq_c(name, HEARTH_LABEL_NAME); /* of profiles: their types */
+        if (name.n == 0) {
+            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "label is required");
+        }
+        name = is_type ? HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE) : name;
+        HEARTH_TRY(
+            hearth_query_label_values(&query, name, selectors, n_selectors, &texts, &n, &rpc->err));
+    } else {
+        HEARTH_TRY(hearth_query_label_names(&query, selectors, n_selectors, !rpc->utf8_label_names,
+                                            &texts, &n, &rpc->err));
+    }
+    rpc->http->answer_type = "application/json";
+    hearth_json_init(&json, &rpc->packed);
+    hearth_json_array(&json);
+    for (size_t i = 0; i < n; i++) {
+        hearth_json_string(&json, texts[i]);
+    }
+    hearth_json_array_end(&json);
+    return HEARTH_OK;
+}
+
+void hearth_http_label_values(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, list_labels(rpc, true));
+}
+
+void hearth_http_labels(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, list_labels(rpc, false));
+}

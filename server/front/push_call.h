@@ -1,0 +1,37 @@
+/*
+ * push_call.h -- a push in work, by whatever protocol: who ends its request, and what it owns.
+ *
+ * The engine may finish a push long after the server has given up waiting for it (a database that
+ * does not answer while the server stops). So a push owns its memory, and whoever comes first, the
+ * engine or the stop, ends the request. The other one only cleans up.
+ *
+ * Threads: made and run by one thread; `answer` comes from any.
+ */
+#ifndef HEARTH_FRONT_PUSH_CALL_H
+#define HEARTH_FRONT_PUSH_CALL_H
+
+#include "front_internal.h"
+
+struct hearth_push_call {
+    struct hearth_push_request request; /* series and what they borrow live in arena */
+    struct hearth_rpc *rpc;             /* not touched once ended by somebody else */
+    struct hearth_arena arena;          /* released when the engine has read the push */
+    struct hearth_buf body;             /* the same */
+    /* What was dropped before the engine saw the push: said with what it drops itself. */
+    uint64_t dropped[HEARTH_N_DISCARDS];
+    /* How the protocol says a failure, before the request ends; may be NULL. */
+    void (*explain)(struct hearth_push_call *call, enum hearth_status status);
+    const char *format; /* static; for `explain` */
+    _Atomic bool settled;
+    _Atomic unsigned refs; /* the thread that reads the push, and the engine until it is done */
+};
+
+/* A push of the request's tenant; arena and body are empty, with the request's limit and budget. NULL:
+ * no memory. */
+struct hearth_push_call *hearth_push_call_new(struct hearth_rpc *rpc);
+/* Ends the request, at once or later; neither may be used after this. */
+void hearth_push_call_run(struct hearth_push_call *call);
+/* Ends the request without the engine: `err` of the request says why, or OK. */
+void hearth_push_call_end(struct hearth_push_call *call, enum hearth_status status);
+
+#endif

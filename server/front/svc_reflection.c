@@ -1,0 +1,290 @@
+/*
+ * svc_reflection.c -- grpc.reflection.v1 and v1alpha: the services, and the descriptors of proto/ as protoc wrote them.
+ *
+ * A message in, a message out, on the transport's own thread: all of it is some 50 KB in memory. What is asked for comes
+ * with the files that it imports. There are no extensions.
+ */
+#include "hearth/base/embedded.h"
+#include "hearth/base/varint.h"
+#include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
+
+#include "front_internal.h"
+
+#define MAX_FILES      64u
+#define GRPC_INVALID   3
+#define GRPC_NOT_FOUND 5
+
+/* Fields of descriptor.proto. */
+enum {
+    SET_FILE = 1,
+    NAME = 1, /* of files and of everything in them */
+    FILE_PACKAGE = 2,
+    FILE_DEPENDENCY = 3,
+};
+
+struct kind {
+    uint32_t field; /* of its parent; 0 ends a list */
+    const struct kind *children;
+    bool are_siblings; /* its children's names stand beside its own, as values of an enum do */
+};
+
+static const struct kind g_leaf[] = {{0}};
+static const struct kind g_of_enum[] = {{2, g_leaf, false}, {0}};
+static const struct kind g_of_service[] = {{2, g_leaf, false}, {0}};
+static const struct kind g_of_message[] = {
+    {2, g_leaf, false}, {3, g_of_message, false}, {4, g_of_enum, true}, {8, g_leaf, false}, {0}};
+static const struct kind g_of_file[] = {
+    {4, g_of_message, false}, {5, g_of_enum, true}, {6, g_of_service, false}, {0}};
+
+/* The next field with a length; false at the end. The bytes are ours, not a client's. */
+static bool next_field(struct hearth_str *rest, uint32_t *ret_number, struct hearth_str *ret)
+{
+    const uint8_t *cur = (const uint8_t *)rest->p, *end = cur + rest->n;
+    uint64_t key, value;
+    while (cur < end && hearth_varint_read(&cur, end, &key)) {
+        if (!hearth_varint_read(&cur, end, &value)) { /* protoc writes no fixed ones */
+            return false;
+        }
+        if ((key & 7) == 2 && value <= (uint64_t)(end - cur)) {
+            *ret_number = (uint32_t)(key >> 3);
+            *ret = hearth_str_n((const char *)cur, (size_t)value);
+            *rest = hearth_str_n((const char *)cur + value, (size_t)(end - cur) - (size_t)value);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct hearth_str first_field(struct hearth_str of, uint32_t wanted)
+{
+    uint32_t number;
+    struct hearth_str bytes;
+    while (next_field(&of, &number, &bytes)) {
+        if (number == wanted) {
+            return bytes;
+        }
+    }
+    return hearth_str_n("", 0);
+}
+
+/* *name without `part` and a dot in front; false when it does not begin so. */
+static bool cut_part(struct hearth_str *name, struct hearth_str part)
+{
+    if (part.n == 0 || name->n <= part.n || name->p[part.n] != '.' ||
+        !hearth_str_starts(*name, part)) {
+        return false;
+    }
+    *name = hearth_str_n(name->p + part.n + 1, name->n - part.n - 1);
+    return true;
+}
+
+/* True when something of these kinds in `parent` has the name; depth is that of proto/, a few. */
+static bool declares(struct hearth_str parent, const struct kind *kinds, struct hearth_str name)
+{
+    uint32_t number;
+    struct hearth_str child;
+    while (next_field(&parent, &number, &child)) {
+        for (const struct kind *kind = kinds; kind->field != 0; kind++) {
+            if (kind->field != number) {
+                continue;
+            }
+            struct hearth_str own = first_field(child, NAME), rest = name;
+            if (hearth_str_eq(own, name) || ((kind->are_siblings || cut_part(&rest, own)) &&
+                                             declares(child, kind->children, rest))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool has_symbol(struct hearth_str file, struct hearth_str symbol)
+{
+    return cut_part(&symbol, first_field(file, FILE_PACKAGE)) && declares(file, g_of_file, symbol);
+}
+
+static struct hearth_str all_files(void)
+{
+    return hearth_str_n((const char *)hearth_embedded_descriptors[0].bytes,
+                        hearth_embedded_descriptors[0].n_bytes);
+}
+
+/* By name or by a symbol in it; empty when there is none. */
+static struct hearth_str find_file(struct hearth_str wanted, bool by_symbol)
+{
+    struct hearth_str set = all_files(), file;
+    uint32_t number;
+    while (next_field(&set, &number, &file)) {
+        if (number == SET_FILE && (by_symbol ? has_symbol(file, wanted)
+                                             : hearth_str_eq(first_field(file, NAME), wanted))) {
+            return file;
+        }
+    }
+    return hearth_str_n("", 0);
+}
+
+static bool is_listed(const ProtobufCBinaryData *files, size_t n, struct hearth_str file)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i].data == (const uint8_t *)file.p) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_file(ProtobufCBinaryData *files, size_t *n, struct hearth_str file)
+{
+    if (file.n > 0 && *n < MAX_FILES && !is_listed(files, *n, file)) {
+        /* protobuf-c wants it writable, and only reads it. */
+        union {
+            const char *in;
+            uint8_t *out;
+        } bytes = {.in = file.p};
+        files[(*n)++] = (ProtobufCBinaryData){.data = bytes.out, .len = file.n};
+    }
+}
+
+static void answer_file(struct hearth_rpc *rpc,
+                        Grpc__Reflection__V1__ServerReflectionResponse *out,
+                        struct hearth_str file)
+{
+    Grpc__Reflection__V1__FileDescriptorResponse *answer =
+        hearth_arena_alloc(&rpc->arena, sizeof *answer);
+    ProtobufCBinaryData *files = hearth_arena_array(&rpc->arena, MAX_FILES, sizeof *files);
+    if (answer == NULL || files == NULL) {
+        return;
+    }
+    grpc__reflection__v1__file_descriptor_response__init(answer);
+    size_t n = 0;
+    add_file(files, &n, file);
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str rest = {(const char *)files[i].data, files[i].len}, import;
+        uint32_t number;
+        while (next_field(&rest, &number, &import)) {
+            if (number == FILE_DEPENDENCY) {
+                add_file(files, &n, find_file(import, false));
+            }
+        }
+    }
+    answer->file_descriptor_proto = files;
+    answer->n_file_descriptor_proto = n;
+    out->file_descriptor_response = answer;
+    out->message_response_case =
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_FILE_DESCRIPTOR_RESPONSE;
+}
+
+static void answer_services(struct hearth_rpc *rpc,
+                            Grpc__Reflection__V1__ServerReflectionResponse *out)
+{
+    size_t n = hearth_service_count();
+    Grpc__Reflection__V1__ListServiceResponse *answer =
+        hearth_arena_alloc(&rpc->arena, sizeof *answer);
+    Grpc__Reflection__V1__ServiceResponse **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
+    Grpc__Reflection__V1__ServiceResponse *bodies =
+        hearth_arena_array(&rpc->arena, n, sizeof *bodies);
+    if (answer == NULL || list == NULL || bodies == NULL) {
+        return;
+    }
+    grpc__reflection__v1__list_service_response__init(answer);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = hearth_service_name(i);
+        grpc__reflection__v1__service_response__init(&bodies[i]);
+        bodies[i].name = hearth_arena_strndup(&rpc->arena, name, strlen(name));
+        list[i] = &bodies[i];
+    }
+    answer->service = list;
+    answer->n_service = n;
+    out->list_services_response = answer;
+    out->message_response_case =
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_LIST_SERVICES_RESPONSE;
+}
+
+/* A known type has no extensions. */
+static void answer_extensions(struct hearth_rpc *rpc,
+                              Grpc__Reflection__V1__ServerReflectionResponse *out,
+                              char *type)
+{
+    Grpc__Reflection__V1__ExtensionNumberResponse *answer =
+        hearth_arena_alloc(&rpc->arena, sizeof *answer);
+    if (answer == NULL) {
+        return;
+    }
+    grpc__reflection__v1__extension_number_response__init(answer);
+    answer->base_type_name = type;
+    out->all_extension_numbers_response = answer;
+    out->message_response_case =
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ALL_EXTENSION_NUMBERS_RESPONSE;
+}
+
+static void answer_error(struct hearth_rpc *rpc,
+                         Grpc__Reflection__V1__ServerReflectionResponse *out,
+                         int code,
+                         const char *what)
+{
+    Grpc__Reflection__V1__ErrorResponse *answer = hearth_arena_alloc(&rpc->arena, sizeof *answer);
+    char *text = hearth_arena_printf(&rpc->arena, "%.200s", what);
+    if (answer == NULL || text == NULL) {
+        return;
+    }
+    grpc__reflection__v1__error_response__init(answer);
+    answer->error_code = code;
+    answer->error_message = text;
+    out->error_response = answer;
+    out->message_response_case =
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ERROR_RESPONSE;
+}
+
+static void answer_request(struct hearth_rpc *rpc,
+                           const Grpc__Reflection__V1__ServerReflectionRequest *in,
+                           Grpc__Reflection__V1__ServerReflectionResponse *out)
+{
+    struct hearth_str file = {"", 0};
+    switch (in->message_request_case) {
+    case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_LIST_SERVICES:
+        answer_services(rpc, out);
+        return;
+    case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_BY_FILENAME:
+        file = find_file(hearth_str_c(in->file_by_filename), false);
+        break;
+    case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_SYMBOL:
+        file = find_file(hearth_str_c(in->file_containing_symbol), true);
+        break;
+    case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_ALL_EXTENSION_NUMBERS_OF_TYPE:
+        if (find_file(hearth_str_c(in->all_extension_numbers_of_type), true).n > 0) {
+            answer_extensions(rpc, out, in->all_extension_numbers_of_type);
+            return;
+        }
+        break;
+    case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_EXTENSION:
+        break;
+    default:
+        answer_error(rpc, out, GRPC_INVALID, "the request asks for nothing");
+        return;
+    }
+    if (file.n > 0) {
+        answer_file(rpc, out, file);
+    } else {
+        answer_error(rpc, out, GRPC_NOT_FOUND, "not found");
+    }
+}
+
+void hearth_svc_reflection(struct hearth_rpc *rpc)
+{
+    union { /* the answer repeats the request; packing only reads it */
+        const struct ProtobufCMessage *in;
+        Grpc__Reflection__V1__ServerReflectionRequest *request;
+    } asked = {.in = rpc->request};
+    Grpc__Reflection__V1__ServerReflectionResponse *out =
+        hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        rpc->status = HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+        return;
+    }
+    grpc__reflection__v1__server_reflection_response__init(out);
+    out->valid_host = asked.request->host;
+    out->original_request = asked.request;
+    answer_request(rpc, asked.request, out);
+    rpc->answer = &out->base;
+    rpc->status = rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}

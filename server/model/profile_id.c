@@ -1,0 +1,68 @@
+/*
+ * profile_id.c -- (writer_id, profile_no) as a UUID of version 8 and back.
+ *
+ * The first 64 bits:  writer_id 32, profile_no >> 48 16, version 4, profile_no >> 36 & fff 12.
+ * The other 64 bits:  variant 2, profile_no & fffffffff 36, zero 26.
+ */
+#include "hearth/model/profile_id.h"
+
+#define VERSION      UINT64_C(8)
+#define VARIANT      UINT64_C(2)
+#define LOW_BITS     36
+#define PADDING_BITS 26
+
+static bool is_dash(size_t at)
+{
+    return at == 8 || at == 13 || at == 18 || at == 23;
+}
+
+static void put_hex(uint64_t bits, char **at, const char *text)
+{
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        if (is_dash((size_t)(*at - text))) {
+            *(*at)++ = '-';
+        }
+        *(*at)++ = "0123456789abcdef"[bits >> shift & 15];
+    }
+}
+
+void hearth_profile_id_format(struct hearth_profile_id id, char out[HEARTH_PROFILE_ID_TEXT + 1])
+{
+    uint64_t no = (uint64_t)id.profile_no;
+    uint64_t hi = (uint64_t)(uint32_t)id.writer_id << 32 | no >> 48 << 16 | VERSION << 12 |
+                  (no >> LOW_BITS & 0xfff);
+    uint64_t lo = VARIANT << 62 | (no & ((UINT64_C(1) << LOW_BITS) - 1)) << PADDING_BITS;
+    char *at = out;
+    put_hex(hi, &at, out);
+    put_hex(lo, &at, out);
+    *at = '\0';
+}
+
+bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *ret)
+{
+    if (text.n != HEARTH_PROFILE_ID_TEXT) {
+        return false;
+    }
+    char digits[32];
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_dash(i)) {
+            digits[n++] = text.p[i];
+        } else if (text.p[i] != '-') {
+            return false;
+        }
+    }
+    uint64_t hi, lo;
+    if (!hearth_str_hex_to_u64(hearth_str_n(digits, 16), &hi) ||
+        !hearth_str_hex_to_u64(hearth_str_n(digits + 16, 16), &lo)) {
+        return false;
+    }
+    *ret = (struct hearth_profile_id){0};
+    if ((hi >> 12 & 15) == VERSION && lo >> 62 == VARIANT &&
+        (lo & ((UINT64_C(1) << PADDING_BITS) - 1)) == 0) {
+        uint64_t no = (hi >> 16 & 0xffff) << 48 | (hi & 0xfff) << LOW_BITS |
+                      (lo >> PADDING_BITS & ((UINT64_C(1) << LOW_BITS) - 1));
+        *ret = (struct hearth_profile_id){(int32_t)(uint32_t)(hi >> 32), (int64_t)no};
+    }
+    return true;
+}

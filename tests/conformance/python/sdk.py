@@ -1,0 +1,20 @@
+"""sdk.py URL APPLICATION: pyroscope-io as in its manual, on a program that burns processor time."""
+
+import sys
+import time
+
+import pyroscope
+
+
+def burn_processor(until):
+    n = 1
+    while time.monotonic() < until:
+        for i in range(100_000):
+            n = (n * 1103515245 + i) % 2147483648
+    return n
+
+
+pyroscope.configure(application_name=sys.argv[2], server_address=sys.argv[1], sample_rate=100, tags={"region": "eu"})
+with pyroscope.tag_wrapper({"controller": "burner"}):
+    print(burn_processor(time.monotonic() + 14))
+pyroscope.shutdown()

@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+"""Real clients of Pyroscope, unchanged, from their package registries, against a real hearthd.
+
+run.py [NAME...]   all, or those whose name contains one of these; --strict: a client that could not be run fails the run
+
+A line per client: ok, FAILED and why, or NOT RUN and why; exactly one line at the end says how many of each. The generic
+clients (connect-go, connect-es, grpcio by reflection) ask every question of ../integration/contract.py over every protocol that
+they speak; the SDKs profile a program and must be found again with its functions. Everything is installed below
+build/conformance, by the tools of the machine as it has them configured.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests/conformance"
+sys.path.insert(0, str(ROOT / "tests/integration"))
+
+import contract  # noqa: E402
+import schema  # noqa: E402
+import test_contract  # noqa: E402
+from pprof import Decoded  # noqa: E402
+from server import Server, eventually, now_ms  # noqa: E402
+
+WORK = ROOT / "build/conformance"
+GO = "1.25.4"  # what Debian's go fetches through its module proxy when it is too old itself
+
+
+class NotRun(Exception):
+    """The client cannot be had here; nothing is known about the server."""
+
+
+def run(*command, cwd=None, seconds=900, env=None):
+    """Standard output. AssertionError: it failed."""
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=seconds,
+        env={**os.environ, **(env or {})},
+    )
+    assert done.returncode == 0, "%s ended with %d: %s" % (command[0], done.returncode, (done.stderr or done.stdout)[-1500:])
+    return done.stdout
+
+
+def install(*command, **more):
+    try:
+        return run(*command, **more)
+    except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
+        raise NotRun(str(error)) from None
+
+
+def tool(name, *places):
+    found = shutil.which(name) or next((p for p in places if os.access(p, os.X_OK)), None)
+    if found is None:
+        raise NotRun("there is no %s on this machine" % name)
+    return found
+
+
+def copied(name):
+    """The client's directory, copied to where it may be built."""
+    target = WORK / name
+    shutil.copytree(HERE / name, target, dirs_exist_ok=True)
+    return target
+
+
+# ---- tools ----
+
+
+def go():
+    """A go that is new enough: the machine's, or one that an older go fetches as a module."""
+    found = tool("go", "/usr/lib/go-1.19/bin/go")
+    version = install(found, "env", "GOVERSION").strip()
+    if tuple(int(n) for n in version.removeprefix("go").split(".")[:2]) >= (1, 25):
+        return found
+    module = install(found, "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go%s.linux-amd64" % GO, env={"GOFLAGS": "-mod=mod"})
+    directory = WORK / "go-toolchain"
+    shutil.copytree(json.loads(module)["Dir"], directory, dirs_exist_ok=True)
+    for program in [*directory.glob("bin/*"), *directory.glob("pkg/tool/*/*")]:
+        program.chmod(0o755)
+    return str(directory / "bin/go")
+
+
+def go_program(name):
+    directory, program = copied("go"), go()
+    install(program, "build", "-o", WORK / "bin" / name, "./" + name, cwd=directory, env={"GOTOOLCHAIN": "local"})
+    return WORK / "bin" / name
+
+
+def node_directory():
+    tool("node")
+    directory = copied("node")
+    if not (directory / "node_modules").is_dir():
+        install(tool("npm"), "install", "--no-audit", "--no-fund", "--no-package-lock", cwd=directory)
+    return directory
+
+
+def python_packages(python, name, *packages):
+    """The directory with packages of PyPI, for PYTHONPATH."""
+    target = WORK / name
+    if not target.is_dir():
+        install(python, "-m", "pip", "install", "--quiet", "--target", target, "--only-binary", ":all:", *packages)
+    return target
+
+
+def python_with_pip():
+    for name in ("/usr/bin/python3", "python3"):
+        done = subprocess.run([name, "-m", "pip", "--version"], capture_output=True)
+        if done.returncode == 0:
+            return name
+    raise NotRun("there is no python3 with pip on this machine")
+
+
+# ---- the questions of the contract ----
+
+
+def questions(t):
+    """[(method, request, case)] of what the server offers and a unary call can ask."""
+    out = []
+    for name, method in contract.METHODS.items():
+        if name in test_contract.OFFERED and not method.streaming and "/Push" not in name:
+            for case in method.cases:
+                out.append((name, test_contract.at(case.request, t), case))
+    return out
+
+
+class Asked:
+    """The table's questions as files, and the server's own JSON answers to them."""
+
+    def __init__(self, server):
+        self.server = server
+        self.t = now_ms() // 1000 * 1000 - 120_000
+        for labels, after_ms, profile in contract.PUSHED:
+            server.push(profile((self.t + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
+        self.questions = [q for q in questions(self.t) if q[0].split("/")[1] not in ("Set", "Delete")]
+        WORK.mkdir(parents=True, exist_ok=True)
+        self.file, self.descriptors = WORK / "questions.json", WORK / "descriptors.bin"
+        body = [{"method": m, "request": schema.to_json(contract.METHODS[m].request, r)} for m, r, _ in self.questions]
+        self.file.write_text(json.dumps(body))
+        protos = sorted(str(p.relative_to(ROOT / "proto")) for p in (ROOT / "proto").rglob("*.proto"))
+        run("protoc", "--include_imports", "-I", ROOT / "proto", "--descriptor_set_out", self.descriptors, *protos)
+
+    def check(self, protocol, answers):
+        """What the client understood is what the server says to plain JSON."""
+        assert len(answers) == len(self.questions), "%s: %d answers" % (protocol, len(answers))
+        for (name, request, case), answer in zip(self.questions, answers):
+            where = "%s, %s, %s" % (protocol, name, case.name)
+            body = json.dumps(schema.to_json(contract.METHODS[name].request, request))
+            status, _, text = self.server.http("POST", "/" + name, body, {"Content-Type": "application/json"})
+            expected = json.loads(text)
+            if status != 200:
+                assert answer["code"].lower() == expected["code"], "%s: %r, expected %r" % (where, answer, expected)
+                assert expected["message"] in answer["message"], "%s: %r, expected %r" % (where, answer, expected)
+            else:
+                assert answer["code"] == "", "%s: %r" % (where, answer)
+                assert answer["answer"] == expected, "%s: %.600r, expected %.600r" % (where, answer["answer"], expected)
+        return len(answers)
+
+    def check_all(self, text):
+        answers = json.loads(text)
+        count = sum(self.check(protocol, found) for protocol, found in answers.items())
+        return "%d answers over %s" % (count, ", ".join(answers))
+
+
+# ---- the clients ----
+
+
+def connect_go(asked):
+    program = go_program("caller")
+    return asked.check_all(run(program, "http://127.0.0.1:%d" % asked.server.port, asked.descriptors, asked.file))
+
+
+def connect_es(asked):
+    directory = node_directory()
+    url = "http://127.0.0.1:%d" % asked.server.port
+    return asked.check_all(run(tool("node"), "caller.mjs", url, asked.descriptors, asked.file, cwd=directory))
+
+
+def grpcio_reflection(asked):
+    python = "/usr/bin/python3"
+    version = install(python, "-c", "import grpc; print(grpc.__version__)").strip()
+    packages = WORK / "python-reflection"
+    if not packages.is_dir():
+        install(python_with_pip(), "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages, "grpcio-reflection==" + version)
+    text = run(
+        python, HERE / "python/caller.py", "127.0.0.1:%d" % asked.server.port, asked.file, env={"PYTHONPATH": str(packages)}
+    )
+    answers = json.loads(text)
+    offered = {name.split("/")[0] for name in test_contract.OFFERED}
+    assert offered <= set(answers["services"]), "reflection does not name %s" % (offered - set(answers["services"]))
+    return "%d answers, %d services" % (asked.check("grpc", answers["grpc"]), len(answers["services"]))
+
+
+def sdk(asked, application, function, types, command, seconds=120, labels=None, least=0.5, **more):
+    """Run the program; then the server must know its types, and the function must carry most of the time."""
+    server = asked.server
+    started = now_ms() - 1000
+    output = run(*command, "http://127.0.0.1:%d" % server.port, application, seconds=seconds, **more)
+    selector = '{service_name="%s"}' % application
+
+    def arrived():
+        return server.label_values("__profile_type__", started, now_ms() + 1000, [selector])
+
+    try:
+        found = eventually(arrived, 20, what="a profile of " + application)
+    except AssertionError as error:
+        names = server.label_values("service_name", started, now_ms() + 1000)
+        raise AssertionError("%s; services are %s; the SDK said %s" % (error, names, output[-500:])) from None
+    missing = [t for t in types if t not in found]
+    assert not missing, "no %s; there are %s" % (missing, found)
+    merged = Decoded(server.merge_pprof(types[0], selector, started, now_ms() + 1000))
+    rows = merged.by_function(0)
+    total = sum(merged.totals())
+    share = max([t for name, (_, t) in rows.items() if function in name], default=0) / max(total, 1)
+    assert share > least, "%s has %.0f %% of %s; functions are %s" % (function, 100 * share, types[0], sorted(rows)[:20])
+    for name, value in (labels or {"region": "eu"}).items():
+        assert server.label_values(name, started, now_ms() + 1000, [selector]) == [value], "no label %s" % name
+    return "%d types, %s has %.0f %% of %s" % (len(found), function, 100 * share, types[0])
+
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+def sdk_go(asked):
+    types = [
+        CPU, "memory:alloc_space:bytes:space:bytes", "memory:inuse_space:bytes:space:bytes", "goroutines:goroutine:count:goroutine:count",
+    ]
+    return sdk(asked, "conformance.go", "burnProcessor", types, [go_program("sdk")], labels={"region": "eu", "version": "1.2.3"})
+
+
+def sdk_python(asked):
+    python = python_with_pip()
+    packages = python_packages(python, "python-sdk", "pyroscope-io==1.4.0")
+    return sdk(asked, "conformance.python", "burn_processor", [CPU], [python, HERE / "python/sdk.py"], env={"PYTHONPATH": str(packages)})
+
+
+def sdk_node(asked):
+    directory = node_directory()
+    # Wall time has what the profiler itself waits for, too.
+    types = ["wall:wall:nanoseconds:wall:nanoseconds"]
+    return sdk(asked, "conformance.node", "burnProcessor", types, [tool("node"), "sdk.mjs"], cwd=directory, least=0.25)
+
+
+def sdk_rust(asked):
+    directory = copied("rust")
+    install(tool("cargo"), "build", "--quiet", "--release", cwd=directory)
+    return sdk(asked, "conformance.rust", "burn_processor", [CPU], [directory / "target/release/hearth-conformance"])
+
+
+def pgo(asked):
+    """go build -pgo takes what the server gives of a Go program's profile, and says in the binary that it did."""
+    program = go()
+    server, started = asked.server, now_ms() - 1000
+    run(go_program("sdk"), "http://127.0.0.1:%d" % server.port, "conformance.pgo", seconds=120)
+    selector = '{service_name="conformance.pgo"}'
+    eventually(lambda: server.label_values("pod", started, now_ms(), []) is not None, 1)
+    fields = {"profileTypeID": CPU, "labelSelector": selector, "start": started, "end": now_ms() + 1000, "format": 4,
+              "stackTraceSelector": {"goPgo": {"keepLocations": 5, "aggregateCallees": True}}}
+    name = "querier.v1.QuerierService/SelectMergeStacktraces"
+    answer, _ = server.connect_proto(name, schema.encode(contract.METHODS[name].request, fields))
+    profile = schema.decode(contract.METHODS[name].response, answer)["pprof"]["profile"]
+    assert profile.get("sample"), "no samples"
+    path = WORK / "go/default.pgo"
+    path.write_bytes(schema.encode("google.v1.Profile", profile))
+    output = WORK / "bin/with-pgo"
+    run(program, "build", "-pgo", path, "-o", output, "./sdk", cwd=WORK / "go", env={"GOTOOLCHAIN": "local"})
+    said = run(program, "version", "-m", output)
+    assert "-pgo=" in said, said
+    return "%d stacks" % len(profile["sample"])
+
+
+def pgo_decisions(asked):
+    """From the server's answer the compiler draws the same conclusions about a program as from the profile pushed."""
+    program, hot = go(), go_program("hot")
+    pushed, answered, started = WORK / "go/pushed.pgo", WORK / "go/answered.pgo", now_ms() - 1000
+    run(hot, pushed, seconds=120)
+    asked.server.push(pushed.read_bytes(), {"__name__": "process_cpu", "service_name": "conformance.hot"})
+    selector = {"goPgo": {"keepLocations": 5, "aggregateCallees": True}}
+    fields = {"profileTypeID": CPU, "labelSelector": '{service_name="conformance.hot"}', "start": started,
+              "end": now_ms() + 1000, "stackTraceSelector": selector}
+    name = "querier.v1.QuerierService/SelectMergeProfile"
+    answer, _ = asked.server.connect_proto(name, schema.encode(contract.METHODS[name].request, fields))
+    answered.write_bytes(answer)
+    said = []
+    for profile in (pushed, answered):
+        done = subprocess.run(
+            [program, "build", "-pgo", profile, "-gcflags=-m -d=pgodebug=1", "-o", WORK / "bin/hot-with-pgo", "./hot"],
+            cwd=WORK / "go", capture_output=True, text=True, timeout=900, env={**os.environ, "GOTOOLCHAIN": "local"},
+        )
+        assert done.returncode == 0, done.stderr[-1500:]
+        said.append([line for line in done.stderr.splitlines() if "hot-node" in line or "hot-budget" in line or "PGO" in line])
+    assert any("PGO devirtualizing interface call" in line for line in said[0]), "the profile pushed says nothing: %s" % said[0]
+    assert said[0] == said[1], "pushed: %s, answered: %s" % tuple(said)
+    return "%d conclusions" % len(said[1])
+
+
+CLIENTS = {
+    "connect-go": connect_go,
+    "connect-es": connect_es,
+    "grpcio by reflection": grpcio_reflection,
+    "sdk go": sdk_go,
+    "sdk python": sdk_python,
+    "sdk node": sdk_node,
+    "sdk rust": sdk_rust,
+    "go build -pgo": pgo,
+    "go build -pgo, what it concludes": pgo_decisions,
+}
+
+
+def main():
+    wanted = [a for a in sys.argv[1:] if a != "--strict"]
+    strict = "--strict" in sys.argv
+    asked = Asked(Server())
+    ok, failed, absent = 0, [], []
+    for name, client in CLIENTS.items():
+        if wanted and not any(w in name for w in wanted):
+            continue
+        began = time.monotonic()
+        try:
+            what, ok = "ok       %s" % client(asked), ok + 1
+        except NotRun as reason:
+            what = "NOT RUN: %s" % reason
+            absent.append(name)
+        except Exception as error:
+            what = "FAILED: %s: %s" % (type(error).__name__, error)
+            failed.append(name)
+        print("%-22s %6.1f s  %s" % (name, time.monotonic() - began, what), flush=True)
+    asked.server.stop()
+    for name in absent:
+        print("WARNING: nothing is known about %s: it could not be run, see above" % name)
+    print("%d clients ok, %d failed, %d not run" % (ok, len(failed), len(absent)))
+    sys.exit(1 if failed or strict and absent or not ok else 0)
+
+
+if __name__ == "__main__":
+    main()

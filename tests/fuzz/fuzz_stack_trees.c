@@ -1,0 +1,51 @@
+/*
+ * fuzz_stack_trees.c -- any bytes as a trie and as a tree: all indices of what is read hold, and it can be
+ * cut and scaled.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/format/ingest_types.h"
+#include "hearth/format/stack_trees.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(struct hearth_profile *p, struct hearth_arena *arena)
+{
+    const struct hearth_pprof_limits limits = {.max_depth = 3, .max_string_bytes = 5};
+    struct hearth_pprof_notes notes = {0};
+    struct hearth_str service;
+    HEARTH_ASSERT(p->n_types == 1 && p->n_samples > 0);
+    HEARTH_ASSERT(hearth_ingest_cut(&limits, arena, p, &notes, NULL) == HEARTH_OK);
+    HEARTH_ASSERT(p->stack_first[p->n_samples] == p->n_stack_locs);
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        uint32_t depth = p->stack_first[i + 1] - p->stack_first[i];
+        HEARTH_ASSERT(depth > 0 && depth <= limits.max_depth);
+        HEARTH_ASSERT(p->values[i] > 0);
+    }
+    for (uint32_t i = 0; i < p->n_stack_locs; i++) {
+        HEARTH_ASSERT(p->stack_locs[i] < p->n_locations);
+    }
+    for (uint32_t i = 0; i < p->n_strings; i++) {
+        HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
+    }
+    (void)!hearth_ingest_scale(hearth_ingest_type_of(HEARTH_STR("a.cpu"), &service), 100, p, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_str bytes = {(const char *)data, size};
+    for (int is_trie = 0; is_trie < 2; is_trie++) {
+        struct hearth_arena arena;
+        struct hearth_profile profile;
+        struct hearth_err err = HEARTH_ERR_INIT;
+        hearth_arena_init(&arena, (size_t)64 << 20);
+        enum hearth_status status = (is_trie ? hearth_trie_decode : hearth_tree_decode)(
+            bytes, HEARTH_STR("cpu"), HEARTH_STR("nanoseconds"), &arena, &profile, &err);
+        if (status == HEARTH_OK) {
+            check(&profile, &arena);
+        } else {
+            HEARTH_ASSERT(err.msg[0] != '\0');
+        }
+        hearth_arena_release(&arena);
+    }
+    return 0;
+}

@@ -1,0 +1,229 @@
+"""The commands of `hearth` for the questions of hearth.v1: top, sandwich, lines, timeline, label-stats, diff, heatmap, rules."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import unittest
+
+import contract
+from pprof import Profile
+from server import HEARTH, Server, now_ms, server_environment
+from test_cli import NO_DATA, OK, USAGE, hearth
+
+BEFORE, AFTER, SHOP, HEAT = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat"))
+
+
+class CliQuestions(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.url = "http://127.0.0.1:%d" % cls.server.port
+        cls.t = now_ms() // 1000 * 1000 - 120_000
+        for labels, after_ms, profile in contract.PUSHED:
+            cls.server.push(profile((cls.t + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def run_hearth(self, *arguments):
+        return hearth(*arguments, "--type", contract.CPU, env={"HEARTH_URL": self.url})
+
+    def ask(self, *arguments):
+        done = self.run_hearth(*arguments)
+        self.assertEqual(done.code, OK, done.err)
+        return done.out
+
+    def json(self, *arguments):
+        return json.loads(self.ask(*arguments, "-o", "json"))
+
+    def refused(self, part, *arguments, code=USAGE):
+        done = self.run_hearth(*arguments)
+        self.assertEqual((done.code, done.out), (code, ""), done.err)
+        self.assertIn(part, done.err)
+
+    # ---- tables of functions ----
+
+    def test_top_is_a_table_of_what_it_is_asked_by(self):
+        self.assertEqual(
+            self.ask("top", SHOP).splitlines(),
+            [
+                "      self       %      total       %  function",
+                "     50 ns  45.45%      50 ns  45.45%  fib",
+                "     30 ns  27.27%      30 ns  27.27%  query",
+                "     20 ns  18.18%      20 ns  18.18%  gc",
+                "     10 ns   9.09%      40 ns  36.36%  handle",
+                "      0 ns   0.00%     110 ns 100.00%  main",
+                "total: 110 ns",
+            ],
+        )
+        self.assertIn("fib  fib.c:1\n", self.ask("top", SHOP, "--by-kind", "line"))
+        self.assertIn("  gc.c\n", self.ask("top", SHOP, "--by-kind", "file"))
+
+    def test_top_sorts_searches_and_pages(self):
+        rows = self.json("top", SHOP, "--sort", "name", "--search", "^[g-q]", "--limit", "2", "--offset", "1")
+        self.assertEqual([r["name"] for r in rows["rows"]], ["handle", "main"])
+        self.assertEqual((rows["rowCount"], rows["total"]), ("4", "110"))
+        self.assertIn("rows 2 to 3 of 5; --limit and --offset show others", self.ask("top", SHOP, "--limit", "2", "--offset", "1"))
+
+    def test_filters_narrow_every_question(self):
+        self.assertEqual(self.json("top", SHOP, "--function", "fib")["total"], "50")
+        self.assertEqual(self.json("top", SHOP, "--function", "fib", "--function", "gc")["total"], "70")
+        self.assertEqual(self.json("top", SHOP, "--without", "fib")["total"], "60")
+        self.assertEqual(self.json("top", SHOP, "--call-site", "main", "--call-site", "handle")["total"], "40")
+        spans = '{service_name="spans"}'
+        for option, value, total in (("--span-id", contract.SPAN_A, "7"), ("--trace-id", contract.TRACE_A, "9")):
+            self.assertEqual(self.json("top", spans, option, value)["total"], total)
+            self.assertEqual(self.json("flame", spans, option, value)["total"], total)
+        self.assertEqual(self.json("flame", SHOP, "--function", "fib")["total"], "50")
+        self.assertEqual(self.json("flame", SHOP, "--call-site", "main", "--call-site", "fib")["total"], "50")
+        found = self.json("timeline", SHOP, "--without", "fib", "--step", "1h")
+        self.assertEqual(found["series"][0]["points"][0]["value"], 60)
+        self.assertIn("query", self.ask("query", "top", SHOP, "--call-site", "main", "--call-site", "handle"))
+
+    def test_a_profile_id_selects_its_profile(self):
+        heat = self.json("heatmap", HEAT, "--step", "1h")["series"][0]["slots"][0]["exemplars"][-1]
+        self.assertEqual(self.json("top", HEAT, "--profile-id", heat["profileId"])["total"], heat["value"])
+
+    def test_sandwich_has_callers_and_callees(self):
+        self.assertEqual(
+            self.ask("sandwich", "handle", SHOP).splitlines(),
+            [
+                "      self       %      total       %  function",
+                "     10 ns   9.09%      40 ns  36.36%  handle",
+                "", "callers", "     40 ns 100.00%  main", "", "callees", "     30 ns  75.00%  query",
+            ],
+        )
+        self.refused("nobody", "sandwich", "nobody", SHOP, code=NO_DATA)
+        self.refused("sandwich needs the name of a function", "sandwich")
+
+    def test_lines_are_those_of_one_function(self):
+        self.assertEqual(
+            self.ask("lines", "handle", SHOP).splitlines()[1], "     10 ns  25.00%      40 ns 100.00%  handle.c:1"
+        )
+        self.refused("lines needs the name of a function", "lines")
+
+    # ---- over time ----
+
+    def test_a_timeline_of_functions_has_a_line_each(self):
+        found = self.json("timeline", SHOP, "--function", "fib", "--function", "handle", "--step", "1h")
+        self.assertEqual({s["function"]: (s["points"][0].get("self", "0"), s["points"][0]["total"]) for s in found["series"]},
+                         {"fib": ("50", "50"), "handle": ("10", "40")})
+        lines = self.ask("timeline", SHOP, "--function", "fib", "--function", "handle").splitlines()
+        self.assertEqual([re.split(r" {2,}", line)[-2:] for line in lines], [["50 ns", "fib"], ["40 ns", "handle"]])
+        self.assertRegex(self.ask("timeline", SHOP, "--function", "handle"), r"(?m)^\S+ \S+ +10 ns +40 ns  █{40}$")
+
+    def test_label_stats_describe_each_value(self):
+        lines = self.ask("label-stats", "zone", HEAT).splitlines()
+        self.assertEqual(lines[1].split(), "420 ns 51.16% 3 1 140 ns 43.2 ns 100 ns 200 ns east".split())
+        self.assertEqual(lines[2].split()[-1], "west")
+        self.refused("label-stats needs a label name", "label-stats")
+        self.refused("no other filters", "label-stats", "zone", "--function", "x")
+
+    # ---- two sides ----
+
+    def test_diff_names_what_is_new_gone_and_changed(self):
+        self.assertEqual(
+            self.ask("diff", BEFORE, AFTER).splitlines()[2:],
+            [
+                "   0.00%   37.50%  +37.50%     0.00%   37.50%  +37.50%  new  d",
+                "  33.33%    0.00%  -33.33%    33.33%    0.00%  -33.33%  gone b",
+                "  66.67%   50.00%  -16.67%    66.67%   50.00%  -16.67%       a",
+                "   0.00%   12.50%  +12.50%   100.00%  100.00%   +0.00%       main",
+                "   0.00%    0.00%   +0.00%     0.00%   37.50%  +37.50%  new  c",
+                "total: 15 ns, now 8 ns; shares are of each side's own total",
+            ],
+        )
+        answer = self.json("diff", BEFORE, AFTER)["flamegraph"]
+        self.assertEqual((answer["leftTicks"], answer["rightTicks"]), ("15", "8"))
+        filtered = self.json("diff", BEFORE, AFTER, "--function", "a")["flamegraph"]
+        self.assertEqual((filtered["leftTicks"], filtered["rightTicks"]), ("10", "4"))
+
+    def test_diff_of_one_selector_is_against_the_range_before(self):
+        def side(ms):
+            return "%d" % ms
+
+        heat = ["diff", HEAT, "--from", side(self.t + 1001), "--to", side(self.t + 3000)]
+        answer = self.json(*heat, "--base-from", side(self.t), "--base-to", side(self.t + 1000))["flamegraph"]
+        self.assertEqual((answer["leftTicks"], answer["rightTicks"]), ("420", "401"))
+        done = self.run_hearth(*heat)
+        self.assertEqual(done.code, OK, done.err)
+        self.assertRegex(done.err, "base: .* to ")
+        self.refused("--base-from lies after --base-to", *heat, "--base-from", side(self.t + 9), "--base-to", side(self.t))
+
+    def test_diff_on_a_terminal_is_a_picture_too(self):
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [HEARTH, "diff", BEFORE, AFTER, "--type", contract.CPU, "--url", self.url], stdout=slave, stderr=subprocess.DEVNULL,
+            env=server_environment({"TERM": "xterm-256color"}),
+        )
+        os.close(slave)
+        out = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            out += part
+        self.assertEqual(process.wait(), OK)
+        os.close(master)
+        text = out.decode()
+        self.assertIn("\x1b[48;5;27m\x1b[38;5;16m▏b", text, "what is gone is blue")
+        self.assertIn("\x1b[48;5;202m\x1b[38;5;16m▏c", text, "what is new is red")
+        self.assertIn("new  d", text)
+
+    # ---- heatmap, rules ----
+
+    def test_a_heatmap_has_twenty_rows_and_its_points(self):
+        lines = self.ask("heatmap", HEAT, "--from", str(self.t - 10_000), "--to", str(self.t + 10_000), "--step", "1s").splitlines()
+        self.assertEqual(len(lines), 22)
+        self.assertTrue(lines[0].startswith("    290 ns │"))
+        self.assertEqual(lines[-1], "5 points, up to 1 in a cell")
+        self.assertEqual(sum(line.count("█") for line in lines), 5)
+        spans = self.ask("heatmap", '{service_name="spans"}', "--by-kind", "span")
+        self.assertIn("2 points", spans)
+        self.refused("--by-kind of a heatmap is profile or span", "heatmap", HEAT, "--by-kind", "line")
+
+    def test_rules_are_set_listed_replaced_and_deleted(self):
+        made = self.json("rules", "set", "shop_fib_ns", SHOP, "--by", "pod", "--function", "fib", "--label", "team=x")["rule"]
+        self.assertEqual((made["metricName"], made["groupBy"], made["profileType"]), ("shop_fib_ns", ["pod"], contract.CPU))
+        self.assertEqual(made["externalLabels"], [{"name": "team", "value": "x"}])
+        self.assertIn("%s  shop_fib_ns" % made["id"], self.ask("rules"))
+        again = self.json("rules", "set", "shop_ns", SHOP, "--id", made["id"])["rule"]
+        self.assertEqual((again["id"], again["metricName"]), (made["id"], "shop_ns"))
+        self.assertEqual(self.json("rules", "get", made["id"])["rule"], again)
+        self.assertEqual(self.ask("rules", "delete", made["id"]), "")
+        self.assertEqual(self.run_hearth("rules", "get", made["id"]).code, NO_DATA)
+        self.refused("rules list | get ID | set METRIC SELECTOR | delete ID", "rules", "what")
+
+    def test_what_is_done_with_a_gauge_is_said_and_can_be_asked_for(self):
+        for value in (100, 300):
+            scrape = Profile([("inuse_space", "bytes")], ("space", "bytes"), 524_288, (self.t + value) * 1_000_000)
+            scrape.add(["keep"], [value])
+            self.server.push(scrape.encode(), {"__name__": "memory", "service_name": "gauge"})
+        kind = ("--type", "memory:inuse_space:bytes:space:bytes")
+        for command in (("flame",), ("top",), ("query", "profile", "-o", "collapsed"), ("sandwich", "keep"), ("lines", "keep")):
+            done = hearth(*command, '{service_name="gauge"}', *kind, env={"HEARTH_URL": self.url})
+            self.assertIn("gauge: mean per scrape", done.err, command)
+            self.assertRegex(done.out, "200", command)
+            done = hearth(*command, '{service_name="gauge"}', *kind, "--aggregation", "sum", env={"HEARTH_URL": self.url})
+            self.assertNotIn("gauge:", done.err, command)
+            self.assertRegex(done.out, "400", command)
+        self.assertNotIn("gauge:", self.run_hearth("flame", SHOP).err)
+
+    def test_wrong_values_are_usage_errors(self):
+        self.refused("--by-kind is function, line, file", "top", "--by-kind", "x")
+        self.refused("--sort is self, total or name", "top", "--sort", "x")
+        self.refused("--aggregation is sum or mean", "top", "--aggregation", "x")
+        self.refused("not a UUID", "top", SHOP, "--profile-id", "x")
+        self.assertEqual(self.run_hearth("query", "profile", SHOP, "--function", "x").code, NO_DATA)
+
+
+if __name__ == "__main__":
+    unittest.main()

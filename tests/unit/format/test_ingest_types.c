@@ -1,0 +1,283 @@
+/* test_ingest_types.c -- formats, names and mendings of uploads, table by table. */
+#include "hearth/format/collapsed.h"
+#include "hearth/format/ingest_types.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define S(text) hearth_str_c(text)
+
+/* A profile whose strings, types, functions and stacks are written down by a test. */
+static struct hearth_str g_strings[16];
+static struct hearth_value_type g_types[4];
+static struct hearth_function g_functions[4];
+
+static struct hearth_profile with_types(const char *const *types, uint32_t n)
+{
+    g_strings[0] = HEARTH_STR("");
+    for (uint32_t i = 0; i < n; i++) {
+        g_strings[i + 1] = S(types[i]);
+        g_types[i] = (struct hearth_value_type){i + 1, 0};
+    }
+    return (struct hearth_profile){
+        .strings = g_strings, .n_strings = n + 1, .types = g_types, .n_types = n};
+}
+
+static void the_format_is_chosen_by_parameter_then_content_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *content_type;
+        enum hearth_ingest_format want;
+    } cases[] = {
+        {"", "", HEARTH_INGEST_UNKNOWN},
+        {"anything", "text/plain", HEARTH_INGEST_UNKNOWN},
+        {"trie", "multipart/form-data", HEARTH_INGEST_TRIE},
+        {"", "binary/octet-stream+trie", HEARTH_INGEST_TRIE},
+        {"tree", "", HEARTH_INGEST_TREE},
+        {"", "Binary/octet-stream+tree; x=y", HEARTH_INGEST_TREE},
+        {"lines", "", HEARTH_INGEST_LINES},
+        {"jfr", "multipart/form-data; boundary=x", HEARTH_INGEST_JFR},
+        {"jfr", "", HEARTH_INGEST_JFR},
+        {"pprof", "", HEARTH_INGEST_PPROF},
+        {"pprof", "multipart/form-data; boundary=x", HEARTH_INGEST_MULTIPART},
+        {"speedscope", "", HEARTH_INGEST_SPEEDSCOPE},
+        {"", "multipart/form-data; boundary=x", HEARTH_INGEST_MULTIPART},
+        {"groups", "multipart/form-data; boundary=x", HEARTH_INGEST_MULTIPART},
+        {"groups", "", HEARTH_INGEST_COLLAPSED},
+        {"folded", "", HEARTH_INGEST_COLLAPSED},
+        {"collapsed", "application/octet-stream", HEARTH_INGEST_COLLAPSED},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        enum hearth_ingest_format got =
+            hearth_ingest_format_of(S(cases[i].format), S(cases[i].content_type));
+        if (got != cases[i].want) {
+            fail_msg("%s, %s: %d", cases[i].format, cases[i].content_type, (int)got);
+        }
+    }
+}
+
+static void bytes_tell_their_format(void **state)
+{
+    (void)state;
+    static const struct {
+        struct hearth_str bytes;
+        enum hearth_ingest_format want;
+    } cases[] = {
+        {{"FLR\0\0\2", 6}, HEARTH_INGEST_JFR},
+        {{" {\n \"$schema\": 1}", 16}, HEARTH_INGEST_SPEEDSCOPE},
+        {{"{main};f 1", 10}, HEARTH_INGEST_COLLAPSED},
+        {{"{", 1}, HEARTH_INGEST_COLLAPSED},
+        {{"\n\4\x08\1\x10\2", 6}, HEARTH_INGEST_PPROF},
+        {{"\x12\0", 2}, HEARTH_INGEST_PPROF},
+        {{"a;b 1\r\n\tc 2\n", 12}, HEARTH_INGEST_COLLAPSED},
+        {{"\xFF\xFE"
+          "a\0 \0001\0",
+          8},
+         HEARTH_INGEST_COLLAPSED},
+        {{"", 0}, HEARTH_INGEST_COLLAPSED},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        if (hearth_ingest_format_of_bytes(cases[i].bytes) != cases[i].want) {
+            fail_msg("case %zu", i);
+        }
+    }
+}
+
+static void the_suffix_of_an_application_is_its_type(void **state)
+{
+    (void)state;
+    struct hearth_str service;
+    const struct hearth_ingest_type *type = hearth_ingest_type_of(S("app"), &service);
+    assert_string_equal(type->name, "process_cpu");
+    assert_true(hearth_str_eq_c(service, "app"));
+    type = hearth_ingest_type_of(S("a.b.alloc_space"), &service);
+    assert_string_equal(type->name, "memory");
+    assert_string_equal(type->type, "alloc_space");
+    assert_string_equal(type->unit, "bytes");
+    assert_true(hearth_str_eq_c(service, "a.b"));
+    assert_null(hearth_ingest_type_of(S("my.python.app"), &service));
+    assert_null(hearth_ingest_type_of(S("app."), &service));
+    /* Every suffix that messages name is one. */
+    struct hearth_str all = S(hearth_ingest_type_suffixes());
+    for (size_t from = 0; from < all.n;) {
+        char app[64];
+        size_t end = hearth_str_find(all, ',', from);
+        (void)snprintf(app, sizeof app, "x.%.*s", (int)(end - from), all.p + from);
+        assert_non_null(hearth_ingest_type_of(S(app), &service));
+        from = end + 2;
+    }
+}
+
+static void assert_family(const char *const *types, uint32_t n, const char *want)
+{
+    struct hearth_profile profile = with_types(types, n);
+    struct hearth_str got = hearth_ingest_pprof_name(&profile, NULL, 0);
+    if (!hearth_str_eq_c(got, want)) {
+        fail_msg("%s: " HEARTH_STR_FMT, types[0], HEARTH_STR_ARG(got));
+    }
+}
+
+static void the_name_of_a_pprof_comes_from_its_sample_types(void **state)
+{
+    (void)state;
+    assert_family((const char *[]){"samples", "cpu"}, 2, "process_cpu");
+    assert_family((const char *[]){"sample", "wall"}, 2, "wall");
+    assert_family((const char *[]){"cpu", "wall"}, 2, "wall");
+    assert_family((const char *[]){"alloc_objects", "alloc_space"}, 2, "memory");
+    assert_family((const char *[]){"inuse_space"}, 1, "memory");
+    assert_family((const char *[]){"objects", "space"}, 2, "memory");
+    assert_family((const char *[]){"contentions", "delay"}, 2, "mutex");
+    assert_family((const char *[]){"goroutine"}, 1, "goroutines");
+    assert_family((const char *[]){"cpu", "exception", "lock_count"}, 3, "process_cpu");
+    assert_family((const char *[]){"gc", "pauses"}, 2, "pauses");
+}
+
+static void display_names_rename_sample_types_first(void **state)
+{
+    (void)state;
+    struct hearth_profile profile = with_types((const char *[]){"contentions", "delay"}, 2);
+    const struct hearth_json_cell cells[] = {
+        {HEARTH_STR("contentions"), HEARTH_STR("units"), HEARTH_STR("mutex_units")},
+        {HEARTH_STR("contentions"), HEARTH_STR("display-name"), HEARTH_STR("block_count")},
+    };
+    assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, cells, 2), "block"));
+    assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, cells, 1), "delay"));
+    assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, NULL, 0), "mutex"));
+}
+
+static struct hearth_profile with_functions(void)
+{
+    g_strings[0] = HEARTH_STR("");
+    g_strings[1] = HEARTH_STR("work");
+    g_strings[2] = HEARTH_STR("app.py");
+    g_strings[3] = HEARTH_STR("/lib/x.py");
+    g_functions[0] = (struct hearth_function){.name = 1, .filename = 2};
+    g_functions[1] = (struct hearth_function){.name = 1, .filename = 3};
+    g_functions[2] = (struct hearth_function){.name = 1};
+    g_functions[3] = (struct hearth_function){.filename = 2};
+    return (struct hearth_profile){
+        .strings = g_strings, .n_strings = 4, .functions = g_functions, .n_functions = 4};
+}
+
+static void scripting_agents_get_the_file_in_front_of_the_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spy;
+        const char *names[4];
+    } cases[] = {
+        {"pyspy", {"app.py work", "work", "work", "app.py "}},
+        {"rbspy", {"app.py work", "/lib/x.py work", "work", "app.py "}},
+        {"scripting", {"app.py work", "/lib/x.py work", "work", "app.py "}},
+        {"gospy", {"work", "work", "work", ""}},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_arena arena;
+        struct hearth_profile profile = with_functions();
+        hearth_arena_init(&arena, 0);
+        assert_int_equal(hearth_ingest_fix_spy(S(cases[i].spy), &arena, &profile, NULL), HEARTH_OK);
+        for (uint32_t k = 0; k < 4; k++) {
+            assert_true(profile.functions[k].name < profile.n_strings);
+            assert_true(
+                hearth_str_eq_c(profile.strings[profile.functions[k].name], cases[i].names[k]));
+        }
+        hearth_arena_release(&arena);
+    }
+}
+
+static void dashes_of_dotnet_types_become_underscores(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    struct hearth_profile profile = with_types((const char *[]){"alloc-in-use", "cpu"}, 2);
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(hearth_ingest_fix_spy(S("dotnetspy"), &arena, &profile, NULL), HEARTH_OK);
+    assert_true(hearth_str_eq_c(profile.strings[profile.types[0].type], "alloc_in_use"));
+    assert_true(hearth_str_eq_c(profile.strings[profile.types[1].type], "cpu"));
+    assert_int_equal(profile.n_strings, 4);
+    hearth_arena_release(&arena);
+}
+
+static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *app;
+        int64_t rate, value, period;
+    } cases[] = {
+        {"a.cpu", 100, 30000000, 10000000},
+        {"a.wall", 97, 30927834, 10309278},
+        {"a.cpu", 0, 3, 0},
+        {"a.cpu", INT64_MAX, 3, 1},
+        {"a.alloc_space", 100, 3, 0},
+        {"a.seconds", 100, 3000000000, 0},
+        {"a.microseconds", 100, 3000, 0},
+        {"a.nanoseconds", 100, 3, 0},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        int64_t value = 3;
+        struct hearth_str service;
+        struct hearth_profile profile = {.values = &value, .n_samples = 1, .n_types = 1};
+        assert_int_equal(hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), &service),
+                                             cases[i].rate, &profile, NULL),
+                         HEARTH_OK);
+        assert_int_equal(value, cases[i].value);
+        assert_int_equal(profile.period, cases[i].period);
+        value = INT64_MAX;
+        assert_int_equal(hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), &service),
+                                             cases[i].rate, &profile, NULL),
+                         cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
+    }
+}
+
+static void texts_are_held_to_the_limits_of_pprof(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes = {0};
+    struct hearth_buf out;
+    uint64_t n_skipped;
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&out, 0);
+    struct hearth_str text = HEARTH_STR("a;b;c;d 1\na;b 2\nname_is_long;c 3\na;b;e 4\n");
+    assert_int_equal(
+        hearth_collapsed_decode(text, S("t"), S("u"), &arena, &profile, &n_skipped, NULL),
+        HEARTH_OK);
+    struct hearth_pprof_limits limits = {.max_samples = 3};
+    assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    limits = (struct hearth_pprof_limits){.max_samples = 4, .max_depth = 2, .max_string_bytes = 4};
+    assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL), HEARTH_OK);
+    assert_int_equal(notes.stacks_cut, 2);
+    assert_int_equal(notes.frames_cut, 3);
+    assert_int_equal(notes.strings_cut, 1);
+    assert_int_equal(profile.n_stack_locs, 8);
+    hearth_collapsed_encode(&profile, 0, &out);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "a;b 7\nlong;c 3\n");
+    hearth_buf_release(&out);
+    hearth_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_format_is_chosen_by_parameter_then_content_type),
+        cmocka_unit_test(bytes_tell_their_format),
+        cmocka_unit_test(the_suffix_of_an_application_is_its_type),
+        cmocka_unit_test(the_name_of_a_pprof_comes_from_its_sample_types),
+        cmocka_unit_test(display_names_rename_sample_types_first),
+        cmocka_unit_test(scripting_agents_get_the_file_in_front_of_the_name),
+        cmocka_unit_test(dashes_of_dotnet_types_become_underscores),
+        cmocka_unit_test(only_counts_are_multiplied_by_the_time_between_samples),
+        cmocka_unit_test(texts_are_held_to_the_limits_of_pprof),
+    };
+    return cmocka_run_group_tests_name("ingest_types", tests, NULL, NULL);
+}
