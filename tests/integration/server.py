@@ -32,6 +32,11 @@ SHARED = pathlib.Path(os.environ.get("HEARTH_SHARED_DATA", ROOT.parent / "shared
 
 PUSH = "push.v1.PusherService/Push"
 
+# Every profile that is stored, for FROM: one whose ten minutes were closed before it came is in the second table, for the
+# seconds until it is folded into the first. It moves in one transaction, so a statement sees it once. Which of them
+# depends on the minute in which a test runs.
+PROFILES = "(TABLE hearth_data.profile UNION ALL TABLE hearth_data.profile_late) AS stored"
+
 
 def temporary_directory():
     """Short (unix sockets hold 108 bytes) and enterable by the database's user."""

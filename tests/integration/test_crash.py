@@ -17,7 +17,7 @@ import grpc
 import wire
 from pprof import Decoded, Profile
 from questions import CPU
-from server import PUSH, Server, eventually, note, now_ms
+from server import PROFILES, PUSH, Server, eventually, note, now_ms
 
 CYCLES = int(os.environ.get("HEARTH_CRASH_CYCLES", "10"))
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -151,9 +151,9 @@ class Crash(unittest.TestCase):
         series = self.server.select_series(CPU, "{}", start, end + 60_000, 60, ["pusher"])
         by_series = {dict(labels)["pusher"]: int(sum(v for _, v in points)) for labels, points in series}
         self.assertEqual(by_series, dict(stored))
-        self.assertEqual(self.server.sql("SELECT count(*) FROM hearth_data.profile"), [[str(len(counted))]])
+        self.assertEqual(self.server.sql("SELECT count(*) FROM " + PROFILES), [[str(len(counted))]])
         self.assertEqual(
-            self.server.sql("SELECT count(*) FROM (SELECT DISTINCT writer_id, profile_no FROM hearth_data.profile) p"),
+            self.server.sql("SELECT count(DISTINCT (writer_id, profile_no)) FROM " + PROFILES),
             [[str(len(counted))]],
         )
 

@@ -12,7 +12,7 @@ import urllib.parse
 
 import wire
 from pprof import Profile
-from server import Server, now_ms
+from server import PROFILES, Server, now_ms
 
 T = now_ms() - 300_000
 START, END = T - 3_600_000, T + 3_600_000
@@ -305,8 +305,8 @@ class Ingest(unittest.TestCase):
     def test_the_duration_of_a_text_is_what_its_range_says(self):
         self.upload(b"a 1\n", until=T // 1000 + 15)
         found = self.server.sql(
-            "SELECT duration_ns FROM hearth_data.profile JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
-            % self.service
+            "SELECT duration_ns FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
+            % (PROFILES, self.service)
         )
         self.assertEqual(found, [["15000000000"]])
 
@@ -419,8 +419,8 @@ class Ingest(unittest.TestCase):
 
     def test_an_upload_is_answered_when_it_is_committed_and_not_before(self):
         count = (
-            "SELECT count(*) FROM hearth_data.profile JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
-            % self.service
+            "SELECT count(*) FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s'"
+            % (PROFILES, self.service)
         )
         self.upload(b"a 1\n")
         self.assertEqual(self.server.sql(count), [["1"]])

@@ -9,7 +9,7 @@ import prometheus
 import wire
 from pprof import Decoded, Profile
 from questions import CPU, QUERIER
-from server import PUSH, Cluster, RpcError, Server, now_ms
+from server import PROFILES, PUSH, Cluster, RpcError, Server, now_ms
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 T = now_ms() - 300_000
@@ -82,8 +82,8 @@ class PushTest(unittest.TestCase):
 
     def rows(self, columns="count(*)", where="true"):
         return self.server.sql(
-            "SELECT %s FROM hearth_data.profile JOIN hearth_data.service USING (service_id) WHERE name = '%s' AND %s"
-            % (columns, self.service, where)
+            "SELECT %s FROM %s JOIN hearth_data.service USING (service_id) WHERE name = '%s' AND %s"
+            % (columns, PROFILES, self.service, where)
         )
 
     def n_rows(self, where="true"):
@@ -432,7 +432,7 @@ class SampleIdsOfTwoServers(unittest.TestCase):
         for round in range(10):
             for server in servers[:: 1 if round % 2 else -1]:
                 server.push(simple().encode(), labels, id="round-%d" % round)
-        self.assertEqual(servers[0].sql("SELECT count(*) FROM hearth_data.profile"), [["10"]])
+        self.assertEqual(servers[0].sql("SELECT count(*) FROM " + PROFILES), [["10"]])
         for server in servers:
             self.assertEqual(server.flamegraph(CPU, "{}", START, END).total, 100)
             self.assertEqual(server.terminate(), 0)

@@ -7,7 +7,7 @@ import unittest
 
 from pprof import Profile
 from questions import CPU
-from server import Cluster, RpcError, Server, eventually, now_ms, sql, temporary_directory
+from server import PROFILES, Cluster, RpcError, Server, eventually, now_ms, sql, temporary_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 ADMIN = "hearth.v1.AdminService/"
@@ -219,7 +219,7 @@ class FullDisk(unittest.TestCase):
                 return False
 
         eventually(pushed, 60, what="pushing again")
-        rows = int(server.sql("SELECT count(*) FROM hearth_data.profile")[0][0])
+        rows = int(server.sql("SELECT count(*) FROM " + PROFILES)[0][0])
         # The refused one may be there: its client was told that it failed, not that it is gone.
         self.assertIn(rows, (accepted + 1, accepted + 2))
 

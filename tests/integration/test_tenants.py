@@ -6,7 +6,7 @@ import unittest
 import wire
 from pprof import Profile
 from questions import CPU, PPROF, TREE, FlameGraph
-from server import PUSH, QUERIER, RpcError, Server, now_ms
+from server import PROFILES, PUSH, QUERIER, RpcError, Server, now_ms
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 T = now_ms() - 300_000
@@ -97,7 +97,7 @@ class Tenants(unittest.TestCase):
     def test_the_same_sample_id_of_two_tenants_is_two_profiles(self):
         # setUpClass pushed every profile under one ID: had it crossed, the second tenant's would be missing.
         rows = self.server.sql(
-            "SELECT t.name, count(*) FROM hearth_data.profile p JOIN hearth_data.service s USING (service_id)"
+            "SELECT t.name, count(*) FROM " + PROFILES + " JOIN hearth_data.service s USING (service_id)"
             " JOIN hearth_data.tenant t USING (tenant_id) GROUP BY 1 ORDER BY 1"
         )
         self.assertEqual(rows, [[BLUE, "4"], [RED, "4"]])
