@@ -19,6 +19,11 @@ enum hearth_method_flags {
     /* A stream both ways, an answer for each message: its handler runs on the transport's thread for each,
      * sets rpc->answer and rpc->status, and does not end the request. */
     HEARTH_METHOD_CHAT = 1u << 3,
+    /* The client streams; gRPC only. With STREAM: both do. See "Collecting" in rpc.h. */
+    HEARTH_METHOD_COLLECT = 1u << 4,
+    /* Of SkyWalking's agents: their token is checked, and their tenant is the option's when they name none. Its
+     * family can be switched off (agent_methods.h). */
+    HEARTH_METHOD_AGENT = 1u << 5,
 };
 
 struct hearth_method {

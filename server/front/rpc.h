@@ -12,6 +12,14 @@
  * Streams (method->is_stream) end the same way; in between they send messages through
  * `stream_send`.
  *
+ * Collecting (HEARTH_METHOD_COLLECT): the handler runs on its pool for each message of the client, in their order and
+ * one at a time, and each time ends with hearth_rpc_next, which reads the next one; with `request` NULL it runs
+ * once more, when the client has said all, and ends the request. It may end it earlier with an error. Arena, request
+ * and answer are anew for each message; what must last is `session`, freed at the end whatever happens. A client that
+ * breaks off causes no further run: what was handled stays handled. Where the server streams too (with
+ * HEARTH_METHOD_STREAM), the `answer` at hearth_rpc_next or at the end, if there is one, is sent before anything else
+ * happens. Such requests may live as long as their client: no deadline of ours, and stopping ends them.
+ *
  * Threads: a request is used by one thread at a time; `cancel` and the in-flight list are shared.
  */
 #ifndef HEARTH_FRONT_RPC_H
@@ -82,6 +90,10 @@ struct hearth_rpc {
     const char *note_values[HEARTH_MAX_NOTES];
     size_t n_notes;
 
+    /* Of a collecting method: the handler's own, NULL at first. */
+    void *session;
+    void (*free_session)(void *session);
+
     /* See hearth_rpc_set_abandon. Guarded by the in-flight lock. */
     void (*abandon)(struct hearth_rpc *rpc, void *work);
     void *work;
@@ -139,6 +151,8 @@ static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 HEARTH_MUST_CHECK enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc);
 
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
+/* The handler of a collecting method is done with a message: see above. */
+void hearth_rpc_next(struct hearth_rpc *rpc);
 /* The same from another thread: for threads that must not do this work, and under locks. */
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
 

@@ -1,0 +1,43 @@
+/*
+ * entity_id.h -- public ids of services, instances, processes and of what relates them, as SkyWalking's agents
+ * and their protocols know them.
+ *
+ *   service    base64(name) "." "1"                   base64: standard alphabet, padded
+ *   instance   service id "_" base64(instance name)
+ *   process    hex SHA-256 of: process name "_" instance id
+ *   relation   source process id "-" destination process id
+ *   schedule   hex SHA-256 of: task id "_" process id "_" start in milliseconds
+ *
+ * A blank name counts as "_blank". Ids do not contain the tenant.
+ *
+ * Ownership: texts live in the arena given.
+ * Threads:   pure.
+ * Errors:    NULL text (p == NULL) without memory.
+ * Source:    the ids of Apache SkyWalking's public protocol; vectors in tests/unit/model/test_entity_id.c.
+ */
+#ifndef HEARTH_MODEL_ENTITY_ID_H
+#define HEARTH_MODEL_ENTITY_ID_H
+
+#include "hearth/base/arena.h"
+
+#define HEARTH_ENTITY_HASH_TEXT 64 /* hex digits, without the NUL */
+
+struct hearth_entity_hash {
+    char text[HEARTH_ENTITY_HASH_TEXT + 1];
+};
+
+struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena);
+struct hearth_str hearth_instance_public_id(struct hearth_str service,
+                                            struct hearth_str instance,
+                                            struct hearth_arena *arena);
+/* False without memory (of a passing kind; names are bounded by the caller). */
+HEARTH_MUST_CHECK bool hearth_process_public_id(struct hearth_str service,
+                                                struct hearth_str instance,
+                                                struct hearth_str process,
+                                                struct hearth_entity_hash *ret);
+HEARTH_MUST_CHECK bool hearth_schedule_public_id(struct hearth_str task_id,
+                                                 struct hearth_str process_id,
+                                                 int64_t start_ms,
+                                                 struct hearth_entity_hash *ret);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * tasks.h -- profiling tasks, whom they were handed out to, and their logs (sql/0006_tasks.sql).
+ *
+ * Validation, states and what agents are told is the engine's (engine/tasks.h). Times are milliseconds since
+ * the epoch.
+ *
+ * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers: what
+ * must hold together (overlap and insert; who is told what) is one transaction under a lock of the service.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and what each function says.
+ */
+#ifndef HEARTH_STORE_TASKS_H
+#define HEARTH_STORE_TASKS_H
+
+#include "hearth/store/agents.h"
+
+/* Numbers as in hearth.v1.TaskKind, TaskOrigin, TaskEvent. */
+enum hearth_task_kind {
+    HEARTH_TASK_ON_CPU = 1,
+    HEARTH_TASK_OFF_CPU = 2,
+    HEARTH_TASK_NETWORK = 3,
+    HEARTH_TASK_TRACE = 4,
+    HEARTH_TASK_ASYNC_PROFILER = 5,
+    HEARTH_TASK_PPROF = 6,
+};
+
+enum hearth_task_origin {
+    HEARTH_TASK_CREATED = 1,
+    HEARTH_TASK_BY_POLICY = 2,
+    HEARTH_TASK_IMPORTED = 3,
+};
+
+enum hearth_task_event {
+    HEARTH_TASK_NOTIFIED = 1,
+    HEARTH_TASK_FINISHED = 2,
+    HEARTH_TASK_TOO_LARGE = 3,
+    HEARTH_TASK_FAILED = 4,
+};
+
+struct hearth_task {
+    struct hearth_str task_id;
+    enum hearth_task_kind kind;
+    enum hearth_task_origin origin;
+    int32_t service_id;
+    struct hearth_str service, instance, process_id,
+        process; /* those that do not apply are empty */
+    struct hearth_str *labels, *instances, *events;
+    size_t n_labels, n_instances, n_events;
+    struct hearth_str endpoint, exec_args;
+    int64_t start_ms, duration_ms, created_ms, updated_ms;
+    int64_t cancelled_ms; /* 0: it was not */
+    int64_t extended_ms;  /* 0: never kept alive */
+    int32_t min_duration_ms, dump_period_ms, max_samples;
+    struct hearth_str sampling; /* JSON: the array NetworkSamplings of the command; empty: none */
+    struct hearth_str
+        causes; /* JSON: [{monitor, uri_regex, uri_path, threshold, current, message}]; empty: none */
+};
+
+struct hearth_task_log {
+    struct hearth_str instance, process_id;
+    enum hearth_task_event event;
+    int64_t at_ms, last_at_ms;
+    struct hearth_str message;
+};
+
+/*
+ * Store a new task; service_id is set. ALREADY_EXISTS with `overlap_message` when `check_overlap` and a task of
+ * the same service and kind that was not cancelled meets [start, start + duration] (on-CPU and off-CPU: and
+ * selects a process in common, that is has no labels or shares the others'; pprof: of the same event; trace:
+ * touching counts).
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_put(struct hearth_store *store,
+                                         struct hearth_str tenant,
+                                         struct hearth_task *task,
+                                         bool check_overlap,
+                                         const char *overlap_message,
+                                         struct hearth_cancel *cancel,
+                                         struct hearth_err *err);
+/* NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_get(struct hearth_store *store,
+                                         struct hearth_str tenant,
+                                         struct hearth_str task_id,
+                                         struct hearth_cancel *cancel,
+                                         struct hearth_arena *arena,
+                                         struct hearth_task *ret,
+                                         struct hearth_err *err);
+
+/* What is not said does not restrict. */
+struct hearth_task_filter {
+    struct hearth_str service, instance, endpoint;
+    uint32_t kinds; /* bits 1 << kind; 0: all */
+    enum hearth_task_origin origin;
+    int64_t start_from_ms, start_to_ms;
+    /* The page: those before this one, (start_ms, task_id) descending. */
+    int64_t before_start_ms; /* 0: from the top */
+    struct hearth_str before_task_id;
+    size_t limit; /* 0: none */
+};
+
+/* The latest start first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_tasks(struct hearth_store *store,
+                                      struct hearth_str tenant,
+                                      const struct hearth_task_filter *filter,
+                                      struct hearth_cancel *cancel,
+                                      struct hearth_arena *arena,
+                                      struct hearth_task **ret,
+                                      size_t *ret_n,
+                                      struct hearth_err *err);
+
+/*
+ * An event of a task: the first of its kind and target stays, later ones move its last time and replace its message. A
+ * task that does not exist is ignored (*ret_known, may be NULL): agents report on what was removed.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
+                                             struct hearth_str tenant,
+                                             struct hearth_str task_id,
+                                             const struct hearth_task_log *entry,
+                                             struct hearth_cancel *cancel,
+                                             bool *ret_known,
+                                             struct hearth_err *err);
+/* The earliest first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_logs(struct hearth_store *store,
+                                          struct hearth_str tenant,
+                                          struct hearth_str task_id,
+                                          struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena,
+                                          struct hearth_task_log **ret,
+                                          size_t *ret_n,
+                                          struct hearth_err *err);
+
+#endif

@@ -1,0 +1,62 @@
+-- Profiling tasks, who was told of them, and what agents said. Removed `retain-tasks` after their end, with their results.
+-- Times are milliseconds, as agents send them.
+
+CREATE TABLE hearth_data.task (
+    task_id text PRIMARY KEY, -- opaque to agents; no two tenants share one
+    service_id int4 NOT NULL REFERENCES hearth_data.service,
+    kind int2 NOT NULL CHECK (kind BETWEEN 1 AND 6), -- hearth.v1.TaskKind
+    origin int2 NOT NULL CHECK (origin BETWEEN 1 AND 3), -- hearth.v1.TaskOrigin
+    instance text CHECK (kind <> 3 OR instance IS NOT NULL),
+    process_id text,
+    process text,
+    labels text[] NOT NULL,
+    instances text[] NOT NULL,
+    endpoint text NOT NULL CHECK (kind <> 4 OR endpoint <> ''),
+    events text[] NOT NULL,
+    exec_args text NOT NULL,
+    start_at int8 NOT NULL CHECK (start_at > 0),
+    duration int8 NOT NULL CHECK (duration > 0),
+    created_at int8 NOT NULL,
+    updated_at int8 NOT NULL CHECK (updated_at >= created_at), -- agents ask for what was updated after their cursor
+    cancelled_at int8,
+    min_duration int4 NOT NULL CHECK (min_duration >= 0),
+    dump_period int4 NOT NULL CHECK (dump_period >= 0),
+    max_samples int4 NOT NULL CHECK (max_samples >= 0),
+    sampling jsonb, -- rules of a network task, as agents are given them
+    causes jsonb CHECK (causes IS NULL OR jsonb_typeof(causes) = 'array'), -- why a policy started it
+    extended_at int8 -- of the last keep-alive
+);
+CREATE INDEX task_service ON hearth_data.task (service_id, updated_at);
+CREATE INDEX task_start ON hearth_data.task (start_at);
+
+-- A task was handed out: to an agent for one process, or to an instance (process_id is then empty). cursor_at is the
+-- time that the command carried: it is said again until the agent's cursor has passed it, and never after.
+CREATE TABLE hearth_data.task_delivery (
+    task_id text NOT NULL REFERENCES hearth_data.task ON DELETE CASCADE,
+    target text NOT NULL, -- the process id; or the instance
+    agent_id text NOT NULL, -- of the agent that was told; empty: the instance itself
+    cursor_at int8 NOT NULL,
+    delivered_at int8 NOT NULL,
+    PRIMARY KEY (task_id, target, agent_id)
+);
+
+-- What happened, an entry for each instance (or process) and event.
+CREATE TABLE hearth_data.task_log (
+    task_id text NOT NULL REFERENCES hearth_data.task ON DELETE CASCADE,
+    instance text NOT NULL,
+    process_id text NOT NULL, -- empty: the instance
+    event int2 NOT NULL CHECK (event BETWEEN 1 AND 4), -- hearth.v1.TaskEvent
+    at int8 NOT NULL, -- first; last_at: when it came again
+    last_at int8 NOT NULL CHECK (last_at >= at),
+    message text NOT NULL,
+    PRIMARY KEY (task_id, instance, process_id, event)
+);
+
+-- When agents last asked for tasks of a kind: tells "waiting for an agent" from "no process matches".
+CREATE TABLE hearth_data.agent_poll (
+    service_id int4 NOT NULL REFERENCES hearth_data.service,
+    kind int2 NOT NULL CHECK (kind BETWEEN 1 AND 6), -- 1: all kinds of eBPF agents
+    instance text NOT NULL, -- or the agent's id
+    at int8 NOT NULL,
+    PRIMARY KEY (service_id, kind, instance)
+) WITH (fillfactor = 50);
