@@ -5,7 +5,7 @@
  * descriptor. Strings and bytes are copied into the arena; the tree is gone when the function
  * returns.
  */
-#include "hearth/codec/base64.h"
+#include "hearth/base/base64.h"
 #include "hearth/codec/pb.h"
 
 #include "json_tree.h"

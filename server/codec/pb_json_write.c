@@ -5,8 +5,8 @@
  * levels of a flame graph are one array of some 100,000 of them) are formatted in blocks under one
  * reservation.
  */
+#include "hearth/base/base64.h"
 #include "hearth/base/hash.h"
-#include "hearth/codec/base64.h"
 #include "hearth/codec/pb.h"
 
 #include "json_text.h"

@@ -1,7 +1,7 @@
 /* http_answer.c -- codes, headers and bodies of answers. */
 #include "http_answer.h"
 
-#include "hearth/codec/base64.h"
+#include "hearth/base/base64.h"
 
 #include "grpc_web.h"
 #include "http_call.h"

@@ -6,8 +6,8 @@
  */
 #include "http_request.h"
 
+#include "hearth/base/base64.h"
 #include "hearth/base/mem.h"
-#include "hearth/codec/base64.h"
 
 #include "front_internal.h"
 #include "grpc_web.h"

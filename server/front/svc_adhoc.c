@@ -1,5 +1,5 @@
 /* svc_adhoc.c -- adhocprofiles.v1.AdHocProfileService: profiles uploaded to be looked at. */
-#include "hearth/codec/base64.h"
+#include "hearth/base/base64.h"
 #include "hearth/engine/adhoc.h"
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 

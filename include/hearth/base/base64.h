@@ -3,8 +3,8 @@
  * Threads:   pure.
  * Source:    RFC 4648 sections 4 and 5.
  */
-#ifndef HEARTH_CODEC_BASE64_H
-#define HEARTH_CODEC_BASE64_H
+#ifndef HEARTH_BASE_BASE64_H
+#define HEARTH_BASE_BASE64_H
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"

@@ -1,5 +1,5 @@
 /* test_base64.c -- RFC 4648 vectors, both alphabets, and what is refused. */
-#include "hearth/codec/base64.h"
+#include "hearth/base/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

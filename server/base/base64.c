@@ -1,5 +1,5 @@
 /* base64.c -- RFC 4648: standard alphabet out, both alphabets in. */
-#include "hearth/codec/base64.h"
+#include "hearth/base/base64.h"
 
 static const char g_digits[64] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

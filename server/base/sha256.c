@@ -1,0 +1,100 @@
+/* sha256.c -- FIPS 180-4. Plain C: it hashes names of processes, a few bytes at a time. */
+#include "hearth/base/sha256.h"
+
+#define BLOCK_BYTES 64
+
+/* The first 32 bits of the fractions of the cube roots of the first 64 primes (4.2.2). */
+static const uint32_t g_rounds[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+static uint32_t rotate(uint32_t value, unsigned n)
+{
+    return value >> n | value << (32 - n);
+}
+
+static void take_block(struct hearth_sha256 *hash, const unsigned char *block)
+{
+    uint32_t w[64];
+    for (size_t i = 0; i < 16; i++) {
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    }
+    for (size_t i = 16; i < 64; i++) {
+        uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    uint32_t v[8];
+    memcpy(v, hash->state, sizeof v);
+    for (size_t i = 0; i < 64; i++) {
+        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
+        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+        uint32_t t1 = v[7] + s1 + choice + g_rounds[i] + w[i];
+        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
+        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+        memmove(v + 1, v, 7 * sizeof v[0]);
+        v[4] += t1;
+        v[0] = t1 + s0 + majority;
+    }
+    for (size_t i = 0; i < 8; i++) {
+        hash->state[i] += v[i];
+    }
+}
+
+void hearth_sha256_init(struct hearth_sha256 *hash)
+{
+    *hash = (struct hearth_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+void hearth_sha256_add(struct hearth_sha256 *hash, struct hearth_str bytes)
+{
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    size_t left = bytes.n;
+    while (left > 0) {
+        size_t at = (size_t)(hash->n_bytes % BLOCK_BYTES);
+        size_t n = left < BLOCK_BYTES - at ? left : BLOCK_BYTES - at;
+        memcpy(hash->block + at, p, n);
+        hash->n_bytes += n;
+        p += n;
+        left -= n;
+        if (at + n == BLOCK_BYTES) {
+            take_block(hash, hash->block);
+        }
+    }
+}
+
+void hearth_sha256_end(struct hearth_sha256 *hash, unsigned char ret[HEARTH_SHA256_BYTES])
+{
+    static const char padding[BLOCK_BYTES] = {(char)0x80};
+    uint64_t n_bits = hash->n_bytes * 8;
+    size_t at = (size_t)(hash->n_bytes % BLOCK_BYTES);
+    hearth_sha256_add(hash, hearth_str_n(padding, at < 56 ? 56 - at : 120 - at));
+    char length[8];
+    for (size_t i = 0; i < sizeof length; i++) {
+        length[i] = (char)(unsigned char)(n_bits >> (56 - 8 * i));
+    }
+    hearth_sha256_add(hash, hearth_str_n(length, sizeof length));
+    for (size_t i = 0; i < HEARTH_SHA256_BYTES; i++) {
+        ret[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+}
+
+void hearth_sha256_end_hex(struct hearth_sha256 *hash, char ret[HEARTH_SHA256_HEX + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[HEARTH_SHA256_BYTES];
+    hearth_sha256_end(hash, bytes);
+    for (size_t i = 0; i < HEARTH_SHA256_BYTES; i++) {
+        ret[2 * i] = digits[bytes[i] >> 4];
+        ret[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    ret[HEARTH_SHA256_HEX] = '\0';
+}
