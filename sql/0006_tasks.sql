@@ -17,7 +17,7 @@ CREATE TABLE hearth_data.task (
     start_at int8 NOT NULL CHECK (start_at > 0),
     duration int8 NOT NULL CHECK (duration > 0),
     created_at int8 NOT NULL,
-    updated_at int8 NOT NULL CHECK (updated_at >= created_at), -- agents ask for what was updated after their cursor
+    updated_at int8 NOT NULL CHECK (updated_at >= created_at), -- later than created_at: it was kept alive
     cancelled_at int8,
     min_duration int4 NOT NULL CHECK (min_duration >= 0),
     dump_period int4 NOT NULL CHECK (dump_period >= 0),
@@ -36,9 +36,11 @@ CREATE TABLE hearth_data.task_delivery (
     target text NOT NULL, -- the process id; or the instance
     agent_id text NOT NULL, -- of the agent that was told; empty: the instance itself
     cursor_at int8 NOT NULL,
-    delivered_at int8 NOT NULL,
+    task_updated_at int8 NOT NULL, -- the task's updated_at that was handed out: a later one is handed out again
+    delivered_at int8 NOT NULL, -- first
     PRIMARY KEY (task_id, target, agent_id)
 );
+CREATE INDEX task_delivery_agent ON hearth_data.task_delivery (agent_id, cursor_at) WHERE agent_id <> '';
 
 -- What happened, an entry for each instance (or process) and event.
 CREATE TABLE hearth_data.task_log (

@@ -49,14 +49,14 @@ bool hearth_pg_usable(const struct hearth_pg *pg);
 /* Usable, and the server has not hung up while nobody looked (one poll(2)). */
 bool hearth_pg_alive(struct hearth_pg *pg);
 
-/* Parameters of one statement, big-endian binary, in an arena. At most 16. */
+/* Parameters of one statement, big-endian binary, in an arena. At most 32. */
 struct hearth_pg_params {
     struct hearth_arena *arena;
     int n;
     bool failed; /* memory was refused */
-    Oid types[16];
-    const char *values[16];
-    int lengths[16], formats[16];
+    Oid types[32];
+    const char *values[32];
+    int lengths[32], formats[32];
 };
 
 void hearth_pg_params_init(struct hearth_pg_params *params, struct hearth_arena *arena);

@@ -13,6 +13,9 @@
 
 #include "hearth/store/agents.h"
 
+/* Of a message that an agent reports; what is longer is cut. */
+#define HEARTH_TASK_MESSAGE_BYTES 4096
+
 /* Numbers as in hearth.v1.TaskKind, TaskOrigin, TaskEvent. */
 enum hearth_task_kind {
     HEARTH_TASK_ON_CPU = 1,
@@ -63,16 +66,20 @@ struct hearth_task_log {
 };
 
 /*
- * Store a new task; service_id is set. ALREADY_EXISTS with `overlap_message` when `check_overlap` and a task of
- * the same service and kind that was not cancelled meets [start, start + duration] (on-CPU and off-CPU: and
- * selects a process in common, that is has no labels or shares the others'; pprof: of the same event; trace:
- * touching counts).
+ * Store a new task; service_id is set. The first of these that applies:
+ *   RESOURCE_EXHAUSTED  the tenant has max_tasks (0: no limit) that have not ended and were not cancelled
+ *   ALREADY_EXISTS      a task has the id
+ *   ALREADY_EXISTS      with `overlap_message`, unless it is NULL: a task of the same service and kind that somebody
+ *                       created and that was not cancelled meets [start, start + duration]. On-CPU and off-CPU: and
+ *                       may select a process in common (one has no labels, or they share one, or a process has all
+ *                       of both); touching does not count there. pprof: of the same event.
+ * No two created tasks of a service have the same created_ms: it is raised where they would, and updated_ms with it.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_put(struct hearth_store *store,
                                          struct hearth_str tenant,
                                          struct hearth_task *task,
-                                         bool check_overlap,
+                                         int64_t max_tasks,
                                          const char *overlap_message,
                                          struct hearth_cancel *cancel,
                                          struct hearth_err *err);
@@ -85,6 +92,32 @@ enum hearth_status hearth_store_task_get(struct hearth_store *store,
                                          struct hearth_arena *arena,
                                          struct hearth_task *ret,
                                          struct hearth_err *err);
+
+/*
+ * No delivery begins after it returns. The first time counts. NOT_FOUND. Imported tasks and those of
+ * policies too: only their state shows it.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_cancel(struct hearth_store *store,
+                                            struct hearth_str tenant,
+                                            struct hearth_str task_id,
+                                            int64_t now_ms,
+                                            struct hearth_cancel *cancel,
+                                            struct hearth_err *err);
+/*
+ * more_ms longer, if it ends within_ms from now or sooner, has not ended and was not cancelled; then it is handed out
+ * again. Of calls at the same time one does it. *ret_extended: this one did.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_extend(struct hearth_store *store,
+                                            struct hearth_str tenant,
+                                            struct hearth_str task_id,
+                                            int64_t now_ms,
+                                            int64_t within_ms,
+                                            int64_t more_ms,
+                                            struct hearth_cancel *cancel,
+                                            bool *ret_extended,
+                                            struct hearth_err *err);
 
 /* What is not said does not restrict. */
 struct hearth_task_filter {
