@@ -1,0 +1,205 @@
+/*
+ * task_results.h -- what profiling tasks brought: stack traces of runs, and whole files (sql/0007_task_results.sql).
+ *
+ * Times are milliseconds since the epoch. A task need not exist.
+ *
+ * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and what each function says.
+ */
+#ifndef HEARTH_STORE_TASK_RESULTS_H
+#define HEARTH_STORE_TASK_RESULTS_H
+
+#include "hearth/model/profile_id.h"
+#include "hearth/model/task_stacks.h"
+#include "hearth/store/store.h"
+
+/* ---- stack traces ---- */
+
+/* What is stored of a flush and is not an ordinary profile yet. */
+struct hearth_task_part {
+    int32_t part;
+    struct hearth_hash128 hash; /* of chunk */
+    struct hearth_task_chunk chunk;
+    struct hearth_profile_id
+        profile; /* the caller's, for hearth_store_task_parts_pushed; {0, 0}: a repetition */
+};
+
+/* Stack traces of a task on a process, gathered until at_ms. */
+struct hearth_task_flush {
+    struct hearth_str task_id, process_id;
+    struct hearth_str schedule_id;
+    int64_t start_ms, at_ms;
+    const struct hearth_task_chunk *chunk; /* not empty */
+    /* Filled by _put: */
+    int64_t schedule_no;
+    int32_t service_id;
+    struct hearth_str service, instance, process; /* of the process; empty: not known */
+    struct hearth_str task_service;               /* of the task, when it is known */
+    struct hearth_task_part *parts;
+    size_t n_parts;
+    uint64_t n_repeated; /* records that an earlier delivery brought */
+};
+
+/*
+ * One transaction: runs are made or prolonged, what no earlier part of the same flush has is stored as a new
+ * part. unknown_service_id: of runs whose process and task are not known; 0: NOT_FOUND for such, nothing is
+ * stored. is_pushed: the parts are never to become profiles.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_flushes_put(struct hearth_store *store,
+                                                 struct hearth_str tenant,
+                                                 struct hearth_task_flush *flushes,
+                                                 size_t n,
+                                                 int32_t unknown_service_id,
+                                                 bool is_pushed,
+                                                 struct hearth_cancel *cancel,
+                                                 struct hearth_arena *arena,
+                                                 struct hearth_err *err);
+/* All parts of the flushes are profiles now. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
+                                                  const struct hearth_task_flush *flushes,
+                                                  size_t n,
+                                                  struct hearth_cancel *cancel,
+                                                  struct hearth_err *err);
+
+struct hearth_task_schedule {
+    int64_t schedule_no;
+    int32_t service_id;
+    struct hearth_str schedule_id, task_id, process_id;
+    struct hearth_str process, instance; /* empty: not known */
+    int64_t start_ms, end_ms;
+};
+
+/* By start; of a task, or, with ids, those of them that there are. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_schedules(struct hearth_store *store,
+                                               struct hearth_str tenant,
+                                               struct hearth_str task_id, /* empty: by ids */
+                                               const struct hearth_str *schedule_ids,
+                                               size_t n_ids,
+                                               struct hearth_cancel *cancel,
+                                               struct hearth_arena *arena,
+                                               struct hearth_task_schedule **ret,
+                                               size_t *ret_n,
+                                               struct hearth_err *err);
+
+/* Both ends included. */
+struct hearth_task_range {
+    int64_t from_ms, to_ms;
+};
+
+/* Who reads chunks. `begin` comes first, and once more when the read began anew: forget what came before. */
+struct hearth_task_chunk_reader {
+    void *context;
+    enum hearth_status (*begin)(void *context, struct hearth_err *err);
+    enum hearth_status (*chunk)(void *context,
+                                const struct hearth_task_schedule *schedule,
+                                int64_t at_ms,
+                                const struct hearth_task_chunk *chunk, /* valid during the call */
+                                struct hearth_err *err);
+};
+
+/* Of the schedules, by run, flush and part; ranges do not overlap, none: everything. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_chunks(struct hearth_store *store,
+                                            const struct hearth_task_schedule *schedules,
+                                            size_t n_schedules,
+                                            const struct hearth_task_range *ranges,
+                                            size_t n_ranges,
+                                            struct hearth_cancel *cancel,
+                                            struct hearth_arena *arena,
+                                            const struct hearth_task_chunk_reader *reader,
+                                            struct hearth_err *err);
+
+/* ---- files ---- */
+
+#define HEARTH_UPLOAD_ID_TEXT 32
+
+struct hearth_go_segment {
+    struct hearth_str segment_id;
+    struct hearth_str upload_id, task_id; /* answers only */
+    int32_t n_samples;
+};
+
+struct hearth_task_upload {
+    struct hearth_str upload_id; /* _put: computed, not read */
+    struct hearth_str task_id, instance, format;
+    int32_t service_id;
+    struct hearth_str service;
+    int64_t received_ms, n_bytes;
+    struct hearth_str content; /* empty in lists */
+    bool is_pushed;
+};
+
+/*
+ * Store a file, unless it is there: upload->upload_id and is_pushed say what is stored then. `segments`: those
+ * that have samples in it.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
+                                                struct hearth_str tenant,
+                                                struct hearth_task_upload *upload,
+                                                const struct hearth_go_segment *segments,
+                                                size_t n_segments,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena,
+                                                struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_upload_pushed(struct hearth_store *store,
+                                                   struct hearth_str tenant,
+                                                   struct hearth_str upload_id,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_err *err);
+/* Of a task, by time; without their content. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_uploads(struct hearth_store *store,
+                                             struct hearth_str tenant,
+                                             struct hearth_str task_id,
+                                             struct hearth_cancel *cancel,
+                                             struct hearth_arena *arena,
+                                             struct hearth_task_upload **ret,
+                                             size_t *ret_n,
+                                             struct hearth_err *err);
+/* With its content. NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_upload_get(struct hearth_store *store,
+                                                struct hearth_str tenant,
+                                                struct hearth_str upload_id,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena,
+                                                struct hearth_task_upload *ret,
+                                                struct hearth_err *err);
+/*
+ * In which uploads the segments have samples, or, with a task id and no segments, which segments the task's
+ * uploads have. By upload time, then segment.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_go_segments(struct hearth_store *store,
+                                            struct hearth_str tenant,
+                                            struct hearth_str task_id,
+                                            const struct hearth_str *segment_ids,
+                                            size_t n_ids,
+                                            struct hearth_cancel *cancel,
+                                            struct hearth_arena *arena,
+                                            struct hearth_go_segment **ret,
+                                            size_t *ret_n,
+                                            struct hearth_err *err);
+
+/* How much of a task there is: chunks and files. For "nothing came". */
+struct hearth_task_result_counts {
+    int64_t n_schedules, n_uploads;
+    int64_t first_ms, last_ms; /* of data; 0: none */
+};
+/* For each of n task ids. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_result_counts(struct hearth_store *store,
+                                                   struct hearth_str tenant,
+                                                   const struct hearth_str *task_ids,
+                                                   size_t n,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_arena *arena,
+                                                   struct hearth_task_result_counts **ret,
+                                                   struct hearth_err *err);
+
+#endif
