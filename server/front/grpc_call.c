@@ -1,10 +1,11 @@
 /*
- * grpc_call.c -- calls as a state machine over tags. Runs on the queue's threads, except `finish`
- * and `stream_send`, which come from wherever the work ends.
+ * grpc_call.c -- calls as a state machine over tags. Runs on the queue's threads, except `finish`,
+ * `read_on` and `stream_send`, which come from wherever the work ends.
  */
 #include "grpc_call.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 
 #include "acceptor.h"
 #include "front_internal.h"
@@ -44,7 +45,10 @@ struct call {
     _Atomic int
         turns; /* released with each batch, acquired with its tag: the order that the core keeps, said in C */
     enum call_state state;
-    bool has_rpc, has_status_text, sent_leading, is_linked;
+    struct call *prev, *next; /* open; these and the two after them: guarded by grpc->lock */
+    bool is_open;
+    bool is_waiting; /* it collects, and its client has its time */
+    bool has_rpc, has_status_text, sent_leading, saw_no_message;
     int fd; /* of the connection; it stays open as long as the call */
 };
 
@@ -58,51 +62,74 @@ static struct hearth_str slice_view(const grpc_slice *slice)
     return hearth_str_n((const char *)GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice));
 }
 
-/* ---- chats ---- */
+/* ---- open: calls that go on as long as their clients like ---- */
 
 static bool is_chat(const struct call *call)
 {
     return (call->rpc.method->flags & HEARTH_METHOD_CHAT) != 0;
 }
 
-/* False when the server is stopping. */
-static bool link_chat(struct call *call)
+static bool is_collecting(const struct call *call)
+{
+    return hearth_rpc_is_collecting(&call->rpc);
+}
+
+static void count_open(const struct call *call, int64_t n)
+{
+    hearth_metric_add_label(HEARTH_M_OPEN_STREAMS, hearth_str_c(call->rpc.method->path + 1), n);
+}
+
+static enum hearth_status link_open(struct call *call, struct hearth_err *err)
 {
     struct hearth_grpc *grpc = call->grpc;
-    struct hearth_rpc *rpc = &call->rpc;
     (void)pthread_mutex_lock(&grpc->lock);
-    call->is_linked = !atomic_load(&grpc->is_stopping);
-    if (call->is_linked) {
-        rpc->prev = NULL;
-        rpc->next = grpc->chats;
-        if (rpc->next != NULL) {
-            rpc->next->prev = rpc;
+    call->is_open = !atomic_load(&grpc->is_stopping);
+    if (call->is_open) {
+        call->next = grpc->open;
+        if (call->next != NULL) {
+            call->next->prev = call;
         }
-        grpc->chats = rpc;
+        grpc->open = call;
     }
     (void)pthread_mutex_unlock(&grpc->lock);
-    return call->is_linked;
+    if (!call->is_open) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    count_open(call, 1);
+    return HEARTH_OK;
 }
 
-static void unlink_chat(struct call *call)
+static void unlink_open(struct call *call)
 {
     struct hearth_grpc *grpc = call->grpc;
-    struct hearth_rpc *rpc = &call->rpc;
     (void)pthread_mutex_lock(&grpc->lock);
-    *(rpc->prev != NULL ? &rpc->prev->next : &grpc->chats) = rpc->next;
-    if (rpc->next != NULL) {
-        rpc->next->prev = rpc->prev;
+    *(call->prev != NULL ? &call->prev->next : &grpc->open) = call->next;
+    if (call->next != NULL) {
+        call->next->prev = call->prev;
     }
     (void)pthread_mutex_unlock(&grpc->lock);
+    count_open(call, -1);
 }
 
-void hearth_call_end_chats(struct hearth_grpc *grpc)
+/* From now on, or no longer, stopping may end it. False when the server is stopping. */
+static bool set_waiting(struct call *call, bool is_waiting)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    (void)pthread_mutex_lock(&grpc->lock);
+    bool goes_on = !atomic_load(&grpc->is_stopping);
+    call->is_waiting = is_waiting && goes_on;
+    (void)pthread_mutex_unlock(&grpc->lock);
+    return goes_on;
+}
+
+void hearth_call_end_open(struct hearth_grpc *grpc)
 {
     (void)pthread_mutex_lock(&grpc->lock);
-    for (struct hearth_rpc *rpc = grpc->chats; rpc != NULL; rpc = rpc->next) {
-        struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
-        (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_UNAVAILABLE,
-                                           "the server is stopping", NULL);
+    for (struct call *call = grpc->open; call != NULL; call = call->next) {
+        if (call->is_waiting || is_chat(call)) {
+            (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_UNAVAILABLE,
+                                               "the server is stopping", NULL);
+        }
     }
     (void)pthread_mutex_unlock(&grpc->lock);
 }
@@ -112,8 +139,8 @@ static void unref_call(struct call *call)
     if (atomic_fetch_sub(&call->refs, 1) > 1) {
         return;
     }
-    if (call->is_linked) {
-        unlink_chat(call);
+    if (call->is_open) {
+        unlink_open(call);
     }
     if (call->has_rpc) {
         hearth_rpc_release(&call->rpc);
@@ -238,13 +265,27 @@ static void finish_call(struct hearth_rpc *rpc)
     if (!call->sent_leading) {
         ops[n++] = leading_op(call);
     }
-    if (rpc->status == HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+    bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
+    if (rpc->status == HEARTH_OK && (!is_stream || rpc->has_message)) {
         call->out = make_message(&rpc->packed);
         ops[n] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
         ops[n++].data.send_message.send_message = call->out;
     }
     ops[n++] = status_op(call);
     start_batch(call, ops, n, &call->op_send);
+}
+
+/* ---- collecting: the next message, or the end ---- */
+
+static void collect_next(struct call *call)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    if (!set_waiting(call, true)) {
+        hearth_rpc_refuse(rpc,
+                          HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
+        return;
+    }
+    start_read(call);
 }
 
 static void on_stream_sent(struct hearth_op *op, bool ok)
@@ -254,7 +295,9 @@ static void on_stream_sent(struct hearth_op *op, bool ok)
     take_turn(call);
     grpc_byte_buffer_destroy(call->out);
     call->out = NULL;
-    if (is_chat(call)) {
+    if (is_collecting(call)) {
+        collect_next(call);
+    } else if (is_chat(call)) {
         start_read(call); /* finds no message when the client has gone */
     } else {
         hearth_health_sent(&call->rpc);
@@ -281,6 +324,23 @@ static bool stream_send(struct hearth_rpc *rpc, const void *message, size_t n_by
     return true;
 }
 
+static void read_on(struct hearth_rpc *rpc)
+{
+    struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
+    call->state = CALL_READING;
+    if (!rpc->has_message) {
+        collect_next(call);
+        return;
+    }
+    rpc->has_message = false;
+    /* The next message may be in work before this returns: the buffer goes first. */
+    struct hearth_buf message = rpc->packed;
+    hearth_buf_init(&rpc->packed, 0);
+    rpc->packed.budget = message.budget;
+    (void)stream_send(rpc, message.p, message.n);
+    hearth_buf_release(&message);
+}
+
 static void on_close(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_close);
@@ -288,7 +348,8 @@ static void on_close(struct hearth_op *op, bool ok)
     take_turn(call);
     if (call->was_cancelled != 0) {
         atomic_store(&call->rpc.cancel.cancelled, true);
-        if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0 && !is_chat(call)) {
+        if ((call->rpc.method->flags & HEARTH_METHOD_STREAM) != 0 && !is_chat(call) &&
+            !is_collecting(call)) {
             hearth_health_gone(&call->rpc);
         }
     }
@@ -359,6 +420,34 @@ static void chat(struct call *call)
     hearth_buf_reset(&rpc->packed);
 }
 
+static void collect(struct call *call)
+{
+    struct hearth_rpc *rpc = &call->rpc;
+    bool goes_on = set_waiting(call, false);
+    enum hearth_status status = hearth_cancel_check(&rpc->cancel, &rpc->err);
+    if (status == HEARTH_OK && !goes_on) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (status == HEARTH_OK && call->body != NULL) {
+        rpc->drop_body = drop_body;
+        status = view_body(call, &rpc->err);
+    } else if (status == HEARTH_OK && !call->saw_no_message) {
+        /* It has said all, or broken off. In that case its close is told behind this: by the time of a second answer
+         * we know it. */
+        call->saw_no_message = true;
+        collect_next(call);
+        return;
+    } else if (status == HEARTH_OK) {
+        rpc->said_all = true;
+    }
+    if (status != HEARTH_OK) {
+        hearth_rpc_refuse(rpc, status);
+        return;
+    }
+    call->state = CALL_WORKING;
+    hearth_rpc_start(rpc);
+}
+
 static void on_read(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_read);
@@ -367,6 +456,10 @@ static void on_read(struct hearth_op *op, bool ok)
     take_turn(call);
     hearth_peers_reading(peers_of(call), call->fd, -1);
     hearth_peers_progress(peers_of(call), call->fd);
+    if (is_collecting(call)) {
+        collect(call);
+        return;
+    }
     if (is_chat(call)) {
         chat(call);
         return;
@@ -464,6 +557,7 @@ static void begin_call(struct call *call)
     rpc->drop_body = drop_body;
     rpc->finish = finish_call;
     rpc->stream_send = stream_send;
+    rpc->read_on = read_on;
     rpc->peer_text = peer_text;
     call->fd = find_fd(call);
     hearth_peers_progress(peers_of(call), call->fd);
@@ -482,20 +576,21 @@ static void begin_call(struct call *call)
         return;
     }
     enum hearth_status status = read_metadata(call, &rpc->err);
+    if (status == HEARTH_OK && (is_chat(call) || is_collecting(call))) {
+        status = link_open(call, &rpc->err);
+    }
     if (status != HEARTH_OK) {
         hearth_rpc_refuse(rpc, status);
         return;
     }
-    if (is_chat(call)) { /* the core ends those of its clients' deadlines; ours is for work */
-        if (!link_chat(call)) {
-            hearth_rpc_refuse(rpc,
-                              HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
-            return;
-        }
-    } else {
+    if (!is_chat(call)) { /* the core ends those of its clients' deadlines; ours is for work */
         hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
     }
-    start_read(call);
+    if (is_collecting(call)) {
+        collect_next(call);
+    } else {
+        start_read(call);
+    }
 }
 
 static void on_new(struct hearth_op *op, bool ok)

@@ -6,7 +6,8 @@
  *
  * A call is freed when its two chains have ended: the one above, and the watch for the client's
  * close (cancellation). Streams send any number of messages while WORKING. Chats (streams both ways) are READING all
- * the time: a message in, its answer out, the next message.
+ * the time: a message in, its answer out, the next message. Calls that collect go from READING to WORKING and back with
+ * each message.
  *
  * Tags are struct hearth_op; each comes back exactly once.
  */
@@ -20,8 +21,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct call;
 struct hearth_front;
-struct hearth_rpc;
 struct hearth_workers;
 
 struct hearth_op {
@@ -39,15 +40,15 @@ struct hearth_grpc {
     _Atomic bool is_stopping;
     _Atomic int n_wanted; /* calls not asked for because memory was refused */
     struct hearth_op shutdown_op;
-    pthread_mutex_t lock; /* guards has_stopped, chats */
+    pthread_mutex_t lock; /* guards has_stopped, open */
     pthread_cond_t wake;
     bool has_stopped;
-    struct hearth_rpc *chats; /* which would go on as long as their clients like */
+    struct call *open; /* chats and what collects: they would go on as long as their clients like */
 };
 
 /* Ask for one more call. */
 void hearth_call_request(struct hearth_grpc *grpc);
-/* The server is stopping: end those whose clients may go on and on. */
-void hearth_call_end_chats(struct hearth_grpc *grpc);
+/* The server is stopping: end those whose clients may go on and on; a message in work is finished. */
+void hearth_call_end_open(struct hearth_grpc *grpc);
 
 #endif

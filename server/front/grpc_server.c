@@ -225,7 +225,7 @@ void hearth_grpc_begin_stop(struct hearth_grpc *grpc)
 {
     if (!atomic_exchange(&grpc->is_stopping, true)) {
         grpc_server_shutdown_and_notify(grpc->server, grpc->queue, &grpc->shutdown_op);
-        hearth_call_end_chats(grpc);
+        hearth_call_end_open(grpc);
     }
 }
 

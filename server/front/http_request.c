@@ -232,6 +232,11 @@ static enum hearth_status check_rpc(struct http_request *request,
 {
     struct hearth_rpc *rpc = &request->rpc;
     HEARTH_TRY(is_grpc_web(request) ? check_grpc_web(request, head) : check_connect(request, head));
+    if (hearth_rpc_is_collecting(rpc)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                           "%s takes a stream of messages, which is offered over gRPC only",
+                           rpc->method->path + 1);
+    }
     if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
                            "%s streams its answer, which is offered over gRPC only",

@@ -93,6 +93,10 @@ void hearth_svc_version(struct hearth_rpc *rpc);
 void hearth_svc_feature_flags(struct hearth_rpc *rpc);
 void hearth_svc_reflection(struct hearth_rpc *rpc);
 void hearth_svc_vcs(struct hearth_rpc *rpc);
+void hearth_svc_sw_fetch_configurations(struct hearth_rpc *rpc);
+void hearth_svc_sw_jvm_metrics(struct hearth_rpc *rpc);
+void hearth_svc_sw_events(struct hearth_rpc *rpc);
+void hearth_svc_sw_access_log(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

@@ -4,7 +4,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "methods.h"
+#include "front_internal.h"
 
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
@@ -24,6 +24,14 @@ bool hearth_log_rate_take(struct hearth_log_rate *rate,
     }
     *ret_missed = atomic_exchange(&rate->n_missed, 0);
     return true;
+}
+
+/* Of a stream that collects: its client's deadline, and our stopping, are nobody's fault. */
+static bool is_stream_fault(const struct hearth_rpc *rpc)
+{
+    return rpc->status == HEARTH_INTERNAL || rpc->status == HEARTH_CORRUPT ||
+           rpc->status == HEARTH_NO_MEMORY ||
+           (rpc->status == HEARTH_UNAVAILABLE && !atomic_load(&rpc->front->is_stopping));
 }
 
 static bool is_server_fault(enum hearth_status status)
@@ -47,15 +55,17 @@ static void write_line(struct hearth_rpc *rpc,
         level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
         peer, "tenant", tenant, "code", hearth_status_name(rpc->status), "duration_us",
         hearth_log_i64(took_ns / 1000), "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes),
-        "out_bytes", hearth_log_i64((int64_t)rpc->packed.n), "error",
-        rpc->status == HEARTH_OK ? "" : rpc->err.msg, "missed", hearth_log_i64(missed), NULL);
+        "out_bytes", hearth_log_i64((int64_t)rpc->packed.n), "messages",
+        hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
+        "missed", hearth_log_i64(missed), NULL);
 }
 
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
     int64_t took_ns = now_mono_ns - rpc->started_mono_ns;
-    bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
+    bool is_collected = hearth_rpc_is_collecting(rpc);
+    bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0 || is_collected;
     if (!is_stream) { /* how long a watch lasts says nothing */
         hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
                                  took_ns);
@@ -65,7 +75,7 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
                                 1);
     }
     int missed = 0;
-    if (!is_stream && is_server_fault(rpc->status)) {
+    if (is_collected ? is_stream_fault(rpc) : !is_stream && is_server_fault(rpc->status)) {
         if (hearth_log_rate_take(&fault_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {
             write_line(rpc, HEARTH_LOG_WARN, "request failed", took_ns, missed);
         }

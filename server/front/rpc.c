@@ -2,7 +2,7 @@
  * rpc.c -- the life of a request between its transport and its handler.
  *
  * In flight are the requests whose work has begun and not ended; stopping waits for them. Streams
- * are not among them: they have no end of their own.
+ * are not among them: they have no end of their own. Of those that collect, the work on a message is.
  */
 #include "rpc.h"
 
@@ -60,6 +60,7 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
     rpc->fd = -1;
     rpc->started_mono_ns = hearth_clock_mono_ns();
     hearth_cancel_init(&rpc->cancel, INT64_MAX);
+    rpc->client_deadline_mono_ns = INT64_MAX;
     const struct hearth_front_options *options = &front->options;
     hearth_buf_init(&rpc->packed, 0);
     hearth_buf_init(&rpc->notes, NOTES_MAX_BYTES);
@@ -127,17 +128,35 @@ void hearth_rpc_let_body_go(struct hearth_rpc *rpc)
     rpc->body_held = 0;
 }
 
+static int64_t deadline_after(int64_t timeout_ns)
+{
+    int64_t deadline;
+    return timeout_ns == INT64_MAX ||
+                   __builtin_add_overflow(hearth_clock_mono_ns(), timeout_ns, &deadline)
+               ? INT64_MAX
+               : deadline;
+}
+
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
 {
+    rpc->client_deadline_mono_ns = deadline_after(timeout_ns);
+    if (hearth_rpc_is_collecting(rpc)) { /* ours is for work: set_run_deadline */
+        rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
+        return;
+    }
     if (timeout_ns == INT64_MAX && rpc->front->options.default_deadline_ns > 0) {
         timeout_ns = rpc->front->options.default_deadline_ns;
     }
-    int64_t deadline;
-    if (timeout_ns == INT64_MAX ||
-        __builtin_add_overflow(hearth_clock_mono_ns(), timeout_ns, &deadline)) {
-        deadline = INT64_MAX;
-    }
-    rpc->cancel.deadline_mono_ns = deadline;
+    rpc->cancel.deadline_mono_ns = deadline_after(timeout_ns);
+}
+
+/* Of a collecting method, whose client may take its time between messages: the work on each has the usual one. */
+static void set_run_deadline(struct hearth_rpc *rpc)
+{
+    int64_t ours = rpc->front->options.default_deadline_ns;
+    int64_t deadline = ours > 0 ? deadline_after(ours) : INT64_MAX;
+    rpc->cancel.deadline_mono_ns =
+        deadline < rpc->client_deadline_mono_ns ? deadline : rpc->client_deadline_mono_ns;
 }
 
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value)
@@ -279,6 +298,14 @@ static enum hearth_status encode_answer(struct hearth_rpc *rpc)
     return HEARTH_OK;
 }
 
+/* Of a stream both ways: this answer, if there is one. Of others that stream there is nothing to encode here. */
+static enum hearth_status encode_message(struct hearth_rpc *rpc)
+{
+    bool has_answer = rpc->answer != NULL || rpc->is_packed;
+    rpc->has_message = has_answer && hearth_rpc_is_collecting(rpc);
+    return rpc->has_message ? encode_answer(rpc) : HEARTH_OK;
+}
+
 /*
  * The answer is in `packed`, and a slow client may take minutes to read it: what it was made from
  * goes now. Header values live in the arena.
@@ -304,6 +331,15 @@ static void shed_arena(struct hearth_rpc *rpc)
     rpc->arena = kept;
 }
 
+/* What the handler of a collecting method kept is not needed for what is still to be sent. */
+static void end_session(struct hearth_rpc *rpc)
+{
+    if (rpc->session != NULL) {
+        rpc->free_session(rpc->session);
+        rpc->session = NULL;
+    }
+}
+
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (rpc->drop_body != NULL) {
@@ -313,11 +349,13 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     if (status == HEARTH_CANCELLED && atomic_load(&rpc->front->is_stopping)) {
         status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
-    if (status == HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
-        status = encode_answer(rpc);
+    if (status == HEARTH_OK) {
+        bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
+        status = is_stream ? encode_message(rpc) : encode_answer(rpc);
     }
     rpc->status = status;
     shed_arena(rpc);
+    end_session(rpc);
     if (status != HEARTH_OK) {
         hearth_buf_release(&rpc->packed);
     } else {
@@ -345,6 +383,51 @@ void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
     /* Unbounded, and stopped only when nothing is in flight any more. */
     if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
         HEARTH_BUG("a request ended after its front had stopped");
+    }
+}
+
+/* Nothing of a message outlives it: its stream may now be quiet for days. */
+static void forget_message(struct hearth_rpc *rpc)
+{
+    rpc->request = rpc->answer = NULL;
+    rpc->is_packed = false;
+    rpc->n_headers = 0;
+    rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
+    hearth_buf_release(&rpc->notes);
+    hearth_arena_release(&rpc->arena);
+    rpc->err = (struct hearth_err)HEARTH_ERR_INIT;
+}
+
+void hearth_rpc_next(struct hearth_rpc *rpc)
+{
+    HEARTH_ASSERT(hearth_rpc_is_collecting(rpc) && !rpc->said_all);
+    enum hearth_status status = HEARTH_OK;
+    if (atomic_load(&rpc->front->is_stopping)) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
+    } else if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
+        status = encode_message(rpc);
+    }
+    rpc->n_messages++;
+    hearth_metric_add_label(HEARTH_M_STREAM_MESSAGES, hearth_str_c(rpc->method->path + 1), 1);
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    forget_message(rpc);
+    unlink_in_flight(rpc);
+    rpc->read_on(rpc);
+}
+
+static void run_next(struct hearth_job *job)
+{
+    hearth_rpc_next(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
+}
+
+void hearth_rpc_next_later(struct hearth_rpc *rpc)
+{
+    rpc->job.run = run_next;
+    if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
+        HEARTH_BUG("a message was handled after its front had stopped");
     }
 }
 
@@ -392,7 +475,9 @@ static void run_request(struct hearth_job *job)
 {
     struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
     apply_memory_limit(rpc);
-    enum hearth_status status = decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
+    enum hearth_status status =
+        rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
+                      : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
@@ -424,9 +509,12 @@ bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
 void hearth_rpc_start(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
-    rpc->body_bytes = rpc->body.n;
+    rpc->body_bytes += rpc->body.n;
     rpc->job.run = run_request;
-    if ((rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+    if (hearth_rpc_is_collecting(rpc)) {
+        set_run_deadline(rpc);
+    }
+    if (hearth_rpc_is_collecting(rpc) || (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
         link_in_flight(rpc);
     }
     if (hearth_rpc_is_inline(rpc)) {

@@ -14,11 +14,13 @@
  *
  * Collecting (HEARTH_METHOD_COLLECT): the handler runs on its pool for each message of the client, in their order and
  * one at a time, and each time ends with hearth_rpc_next, which reads the next one; with `request` NULL it runs
- * once more, when the client has said all, and ends the request. It may end it earlier with an error. Arena, request
- * and answer are anew for each message; what must last is `session`, freed at the end whatever happens. A client that
- * breaks off causes no further run: what was handled stays handled. Where the server streams too (with
- * HEARTH_METHOD_STREAM), the `answer` at hearth_rpc_next or at the end, if there is one, is sent before anything else
- * happens. Such requests may live as long as their client: no deadline of ours, and stopping ends them.
+ * once more, when the client has said all, and ends the request. It may end it earlier with an error. Arena, request,
+ * answer, headers and notes are anew for each run; what must last is `session`, freed at the end whatever happens. A
+ * client that breaks off causes no further run: what was handled stays handled. Where the server streams too (with
+ * HEARTH_METHOD_STREAM), the `answer` at hearth_rpc_next or at an end that is OK, if there is one, is sent before
+ * anything else happens. Between messages such a request holds its session and nothing else: no thread, no body, no
+ * arena, no deadline of ours (each run has one), and it is not in flight. Stopping ends it then; a run goes on to
+ * its hearth_rpc_next.
  *
  * Threads: a request is used by one thread at a time; `cancel` and the in-flight list are shared.
  */
@@ -32,13 +34,13 @@
 #include "hearth/base/workers.h"
 
 #include "connect.h"
+#include "methods.h"
 #include "notes.h"
 #include "peers.h"
 #include "tenant.h"
 
 struct hearth_front;
 struct hearth_http_call;
-struct hearth_method;
 
 #define HEARTH_RPC_MAX_HEADERS 4
 
@@ -65,6 +67,8 @@ struct hearth_rpc {
     enum hearth_status (*open_body)(struct hearth_rpc *rpc);
     void (*drop_body)(struct hearth_rpc *rpc);
     void (*finish)(struct hearth_rpc *rpc); /* send `status` or `packed`; from any thread */
+    /* Collecting: send `packed` if has_message, then read on; from any thread. */
+    void (*read_on)(struct hearth_rpc *rpc);
     /* Streams: false while the one before is still being sent. */
     bool (*stream_send)(struct hearth_rpc *rpc, const void *message, size_t n);
 
@@ -75,12 +79,14 @@ struct hearth_rpc {
     size_t body_held;            /* of the body, taken from the budget of pushes */
 
     /* For the handler. */
-    const struct ProtobufCMessage *request; /* NULL for plain HTTP routes */
+    const struct ProtobufCMessage
+        *request; /* NULL for plain HTTP routes, and at the end of what is collected */
 
     /* The answer: a message in arena, or a packed one of method->response; encoded into `packed` at
      * the end. */
     const struct ProtobufCMessage *answer;
     bool is_packed;
+    bool has_message; /* of a stream both ways: `packed` is one */
     struct hearth_buf packed;
     enum hearth_status status;
     struct hearth_err err;
@@ -90,9 +96,12 @@ struct hearth_rpc {
     const char *note_values[HEARTH_MAX_NOTES];
     size_t n_notes;
 
-    /* Of a collecting method: the handler's own, NULL at first. */
+    /* Of a collecting method: the handler's own, NULL at first. free_session may not wait for anything. */
     void *session;
     void (*free_session)(void *session);
+    int64_t client_deadline_mono_ns; /* of all the stream; that in `cancel` is of this run */
+    int64_t n_messages;              /* that were handled */
+    bool said_all;                   /* no more messages come */
 
     /* See hearth_rpc_set_abandon. Guarded by the in-flight lock. */
     void (*abandon)(struct hearth_rpc *rpc, void *work);
@@ -101,7 +110,7 @@ struct hearth_rpc {
     struct hearth_job job;
     struct hearth_rpc *prev, *next; /* in flight, or the health watchers */
     bool is_in_flight;
-    size_t body_bytes; /* for the log */
+    size_t body_bytes; /* for the log; of a stream: of all messages */
     enum hearth_status later;
     /* Streams: see svc_health.c. */
     int stream_state;
@@ -136,7 +145,8 @@ void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns);
 /* True when the caller's own thread runs it: small health checks, which must work when all pools
  * are full. */
 bool hearth_rpc_is_inline(const struct hearth_rpc *rpc);
-/* Start the work: on its pool, or on this thread. The request may have ended when this returns. */
+/* Start the work: on its pool, or on this thread. The request may have ended when this returns. Of a collecting method:
+ * of one message in `body`, or with said_all of what comes after the last. */
 void hearth_rpc_start(struct hearth_rpc *rpc);
 /* Answer without any work, e.g. for a request that breaks a rule; `rpc->err` holds the message. */
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
@@ -151,10 +161,17 @@ static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 HEARTH_MUST_CHECK enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc);
 
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
-/* The handler of a collecting method is done with a message: see above. */
+/* The handler of a collecting method is done with a message: see above. As after an end, the request is not its own any
+ * more: the next message may be in work on another thread. */
 void hearth_rpc_next(struct hearth_rpc *rpc);
 /* The same from another thread: for threads that must not do this work, and under locks. */
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
+void hearth_rpc_next_later(struct hearth_rpc *rpc);
+
+static inline bool hearth_rpc_is_collecting(const struct hearth_rpc *rpc)
+{
+    return (rpc->method->flags & HEARTH_METHOD_COLLECT) != 0;
+}
 
 /*
  * How to end the request before its work has ended, when the server stops and cannot wait.

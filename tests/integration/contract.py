@@ -497,7 +497,8 @@ ROUTES = {
     "/pyroscope": (None, [("", None, 404, "404 page not found")]),
 }
 
-OWN = ("hearth.v1.QueryService/", "hearth.v1.AdminService/")
+# Of hearth itself, and of other protocols than this one: no rows here.
+OWN = ("hearth.v1.", "skywalking.")
 # Answered by another layer than methods.def's messages: no rows either.
 BARE = ("grpc.reflection.", "vcs.v1.")
 

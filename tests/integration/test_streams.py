@@ -1,0 +1,203 @@
+"""Streams of clients (HEARTH_METHOD_COLLECT): messages as they come, in order; idle for as long as the client likes; every
+kind of end. Asked of the simplest method that collects, EventService of SkyWalking's agents."""
+
+import json
+import queue
+import threading
+import time
+import unittest
+
+import grpc
+
+import raw_h2
+import server
+import wire
+
+EVENTS = "skywalking.v3.EventService/collect"
+ACCESS_LOG = "skywalking.v3.EBPFAccessLogService/collect"
+NO_DATABASE = "postgresql://nobody@127.0.0.1:1/nothing"
+JSON = {"Content-Type": "application/json"}
+
+
+def event(number, is_error=False):
+    """uuid, source, name, type, message, parameters"""
+    source = [(1, "shop"), (2, "shop-1")]
+    return wire.encode([(1, "event-%d" % number), (2, source), (3, "Start"), (4, int(is_error)), (6, [(1, "a"), (2, "b")])])
+
+
+class Sender:
+    """A stream that is fed as the test goes: send(), half_close(); what came of it."""
+
+    def __init__(self, channel, method=EVENTS, timeout=None, metadata=None, **more):
+        self.queue = queue.Queue()
+        self.call = channel.stream_unary("/" + method).future(
+            iter(self.queue.get, None), timeout=timeout, metadata=metadata or [], wait_for_ready=False, **more
+        )
+
+    def send(self, *messages):
+        for message in messages:
+            self.queue.put(message)
+        return self
+
+    def half_close(self):
+        self.queue.put(None)
+        return self
+
+    def answer(self, timeout=30):
+        return self.call.result(timeout)
+
+    def error(self, timeout=30):
+        """(code, text); lets the thread that feeds the stream end."""
+        found = self.call.exception(timeout)
+        self.queue.put(None)
+        assert found is not None, "the stream ended well"
+        return found.code(), found.details()
+
+
+class Streams(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server(
+            "--request-timeout", "1s", "--max-request-bytes", "64k", "--log-level", "debug", database_url=NO_DATABASE, wait=False
+        )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def value(self, name, **labels):
+        return self.server.metrics().get((name, tuple(labels.items())), 0)
+
+    def open_streams(self):
+        return self.value("hearth_open_streams", method=EVENTS)
+
+    def handled(self):
+        return self.value("hearth_stream_messages_total", method=EVENTS)
+
+    def assert_handled(self, n, since):
+        server.eventually(lambda: self.handled() - since >= n, what="%d messages handled" % n)
+        self.assertEqual(self.handled() - since, n)
+
+    # ---- to the end ----
+
+    def test_messages_are_handled_as_they_come_and_answered_at_the_end(self):
+        before, errors = self.handled(), self.value("hearth_agent_events_total", type="error")
+        sender = Sender(self.server.channel)
+        for i in range(3):
+            sender.send(event(i, is_error=i == 1))
+            self.assert_handled(i + 1, before)
+        self.assertFalse(sender.call.done())
+        self.assertEqual(self.open_streams(), 1)
+        self.assertEqual(sender.half_close().answer(), b"")
+        self.assertEqual(self.value("hearth_agent_events_total", type="error") - errors, 1)
+        server.eventually(lambda: self.open_streams() == 0)
+
+    def test_a_stream_without_any_message_is_answered(self):
+        before = self.handled()
+        for method in (EVENTS, ACCESS_LOG):
+            self.assertEqual(Sender(self.server.channel, method).half_close().answer(), b"")
+        self.assertEqual(self.handled(), before)
+
+    def test_many_messages_in_one_stream(self):
+        before = self.handled()
+        call = self.server.channel.stream_unary("/" + EVENTS)
+        self.assertEqual(call((event(i) for i in range(10_000)), timeout=60), b"")
+        self.assertEqual(self.handled() - before, 10_000)
+
+    def test_one_line_of_the_log_tells_of_a_whole_stream(self):
+        Sender(self.server.channel, ACCESS_LOG).send(b"", b"", b"").half_close().answer()
+        lines = server.eventually(
+            lambda: [l for l in self.server.log().splitlines() if ACCESS_LOG in l and "messages=3" in l]
+        )
+        self.assertEqual(len(lines), 1)
+        self.assertIn("code=ok", lines[0])
+
+    def test_messages_may_be_compressed(self):
+        before = self.handled()
+        sender = Sender(self.server.channel, compression=grpc.Compression.Gzip)
+        self.assertEqual(sender.send(*[wire.encode([(5, "x" * 30_000)])] * 3).half_close().answer(), b"")
+        self.assertEqual(self.handled() - before, 3)
+
+    def test_an_idle_stream_outlives_the_deadline_of_requests(self):
+        before = self.handled()
+        sender = Sender(self.server.channel).send(event(1))
+        silent = Sender(self.server.channel)
+        time.sleep(2.5)
+        self.assertFalse(sender.call.done() or silent.call.done())
+        sender.send(event(2))
+        self.assert_handled(2, before)
+        self.assertEqual(sender.half_close().answer(), b"")
+        self.assertEqual(silent.send(event(3)).half_close().answer(), b"")
+
+    # ---- other ends ----
+
+    def test_an_error_ends_the_stream_at_once(self):
+        before = self.handled()
+        sender = Sender(self.server.channel).send(event(1), b"\xff", event(2))
+        code, text = sender.error()
+        self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT, text)
+        self.assertEqual(self.handled() - before, 1)
+
+    def test_a_message_beyond_the_limit_ends_the_stream(self):
+        for compression in (grpc.Compression.NoCompression, grpc.Compression.Gzip):
+            sender = Sender(self.server.channel, compression=compression)
+            sender.send(event(1), wire.encode([(5, "x" * 70_000)]))
+            self.assertEqual(sender.error()[0], grpc.StatusCode.RESOURCE_EXHAUSTED)
+        server.eventually(lambda: self.open_streams() == 0)
+
+    def test_a_client_that_breaks_off_leaves_what_was_handled(self):
+        before = self.handled()
+        lines = len(self.server.log().splitlines())
+        senders = [Sender(self.server.channel).send(event(i)) for i in range(20)]
+        self.assert_handled(20, before)
+        for sender in senders:
+            sender.call.cancel()
+            sender.half_close()
+        server.eventually(lambda: self.open_streams() == 0)
+        self.assertEqual(self.handled() - before, 20)
+        ends = [l for l in self.server.log().splitlines()[lines:] if "method=" + EVENTS in l]
+        self.assertEqual(len(ends), 20)
+        self.assertEqual({"code=canceled" in l for l in ends}, {True}, ends)
+
+    def test_the_deadline_of_the_client_counts(self):
+        sender = Sender(self.server.channel, timeout=0.5).send(event(1))
+        self.assertEqual(sender.error()[0], grpc.StatusCode.DEADLINE_EXCEEDED)
+        server.eventually(lambda: self.open_streams() == 0)
+
+    def test_a_connection_that_is_cut_ends_its_streams(self):
+        before = self.handled()
+        with raw_h2.Connection(self.server.port) as connection:
+            connection.greet()
+            connection.send(raw_h2.frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 1, raw_h2.call_headers("/" + EVENTS)))
+            half = raw_h2.message(event(1)) + raw_h2.message(event(2))[:9]
+            connection.send(raw_h2.frame(raw_h2.DATA, 0, 1, half))
+            self.assert_handled(1, before)
+        server.eventually(lambda: self.open_streams() == 0)
+        self.assertEqual(self.handled() - before, 1)
+
+    def test_it_is_offered_over_grpc_only(self):
+        for path in (EVENTS, ACCESS_LOG):
+            status, _, body = self.server.http("POST", "/" + path, b"{}", JSON)
+            self.assertEqual((status, json.loads(body)["code"]), (501, "unimplemented"))
+            self.assertIn("gRPC only", json.loads(body)["message"])
+
+
+class Stopping(unittest.TestCase):
+    def test_a_stop_ends_idle_streams_at_once(self):
+        one = server.Server(database_url=NO_DATABASE, wait=False)
+        senders = [Sender(one.channel).send(event(i)) for i in range(50)] + [Sender(one.channel) for _ in range(50)]
+        server.eventually(
+            lambda: 'hearth_open_streams{method="%s"} 100' % EVENTS in one.http("GET", "/metrics")[2].decode()
+        )
+        started = time.monotonic()
+        ended = []
+        threading.Thread(target=lambda: ended.append(one.process.send_signal(server.signal.SIGTERM))).start()
+        for sender in senders:
+            code, text = sender.error()
+            self.assertEqual(code, grpc.StatusCode.UNAVAILABLE, text)
+        self.assertLess(time.monotonic() - started, 8)
+        self.assertEqual(one.process.wait(30), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
