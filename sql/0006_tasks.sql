@@ -26,11 +26,13 @@ CREATE TABLE hearth_data.task (
     causes jsonb CHECK (causes IS NULL OR jsonb_typeof(causes) = 'array'), -- why a policy started it
     extended_at int8 -- of the last keep-alive
 );
-CREATE INDEX task_service ON hearth_data.task (service_id, updated_at);
+CREATE INDEX task_service ON hearth_data.task (service_id, created_at);
+-- What may still be handed out.
+CREATE INDEX task_end ON hearth_data.task (service_id, (start_at + duration)) WHERE origin = 1 AND cancelled_at IS NULL;
 CREATE INDEX task_start ON hearth_data.task (start_at);
 
--- A task was handed out: to an agent for one process, or to an instance (process_id is then empty). cursor_at is the
--- time that the command carried: it is said again until the agent's cursor has passed it, and never after.
+-- A task was handed out: to an agent for one process, or to an instance. cursor_at is the time that the command carried:
+-- it is said again until the agent's cursor has passed it, and never after (docs/decisions/0014-task-delivery.md).
 CREATE TABLE hearth_data.task_delivery (
     task_id text NOT NULL REFERENCES hearth_data.task ON DELETE CASCADE,
     target text NOT NULL, -- the process id; or the instance
@@ -38,9 +40,12 @@ CREATE TABLE hearth_data.task_delivery (
     cursor_at int8 NOT NULL,
     task_updated_at int8 NOT NULL, -- the task's updated_at that was handed out: a later one is handed out again
     delivered_at int8 NOT NULL, -- first
+    confirmed_at int8, -- the agent asked with a cursor that had passed it: it has the command
     PRIMARY KEY (task_id, target, agent_id)
 );
 CREATE INDEX task_delivery_agent ON hearth_data.task_delivery (agent_id, cursor_at) WHERE agent_id <> '';
+CREATE INDEX task_delivery_target ON hearth_data.task_delivery (target);
+CREATE INDEX task_delivery_open ON hearth_data.task_delivery (agent_id, target) WHERE confirmed_at IS NULL;
 
 -- What happened, an entry for each instance (or process) and event.
 CREATE TABLE hearth_data.task_log (
@@ -54,11 +59,15 @@ CREATE TABLE hearth_data.task_log (
     PRIMARY KEY (task_id, instance, process_id, event)
 );
 
--- When agents last asked for tasks of a kind: tells "waiting for an agent" from "no process matches".
+-- When agents asked for tasks of a kind: tells "no agent asked" from "no process matches". A row for each time without a
+-- gap of 10 minutes; `at` is written once a minute at most.
 CREATE TABLE hearth_data.agent_poll (
-    service_id int4 NOT NULL REFERENCES hearth_data.service,
-    kind int2 NOT NULL CHECK (kind BETWEEN 1 AND 6), -- 1: all kinds of eBPF agents
+    tenant_id int4 NOT NULL REFERENCES hearth_data.tenant,
+    service_id int4 NOT NULL, -- 0: eBPF agents, which report processes of many
+    kind int2 NOT NULL CHECK (kind BETWEEN 1 AND 6 AND (kind = 1) = (service_id = 0)), -- 1: all kinds of eBPF agents
     instance text NOT NULL, -- or the agent's id
-    at int8 NOT NULL,
-    PRIMARY KEY (service_id, kind, instance)
+    since int8 NOT NULL,
+    at int8 NOT NULL CHECK (at >= since),
+    PRIMARY KEY (tenant_id, service_id, kind, instance, since)
 ) WITH (fillfactor = 50);
+CREATE INDEX agent_poll_at ON hearth_data.agent_poll (at);
