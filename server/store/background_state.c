@@ -228,6 +228,20 @@ struct rebuild {
     int64_t day_ns;
 };
 
+/* What is thrown away begins with the first day of roll-ups: before it nothing can be lost. */
+static enum hearth_status first_rolled_up(const struct rebuild *rebuild,
+                                          struct hearth_pg *pg,
+                                          int64_t *ret_ns,
+                                          struct hearth_err *err)
+{
+    int32_t day = 0;
+    bool found = false;
+    HEARTH_TRY(hearth_partitions_next_day(pg, "'roll_10m', 'roll_1h', 'roll_1d', 'hour_totals'",
+                                          hearth_day_of(rebuild->day_ns), &day, &found, err));
+    *ret_ns = found ? day * HEARTH_NS_PER_DAY : INT64_MAX;
+    return HEARTH_OK;
+}
+
 /* Blocks outlive profiles: what cannot be built again must not be thrown away. */
 static enum hearth_status check_reach(const struct rebuild *rebuild,
                                       const PGresult *services,
@@ -235,15 +249,16 @@ static enum hearth_status check_reach(const struct rebuild *rebuild,
                                       enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
-    int64_t reach_ns;
+    int64_t from_ns, reach_ns;
+    HEARTH_TRY(first_rolled_up(rebuild, pg, &from_ns, err));
     HEARTH_TRY(hearth_profiles_reach(rebuild->store, pg, rebuild->tenant, &reach_ns, err));
-    for (int i = 0; i < PQntuples(services) && rebuild->day_ns >= reach_ns; i++) {
-        HEARTH_TRY(hearth_profiles_check_reach(pg, hearth_pg_i32(services, i, 0), rebuild->day_ns,
+    for (int i = 0; i < PQntuples(services) && from_ns >= reach_ns && from_ns < INT64_MAX; i++) {
+        HEARTH_TRY(hearth_profiles_check_reach(pg, hearth_pg_i32(services, i, 0), from_ns,
                                                &reach_ns, ret_fault, err));
     }
-    if (rebuild->day_ns < reach_ns) {
+    if (from_ns < reach_ns) {
         char from[32], reach[32];
-        hearth_clock_format(rebuild->day_ns, from);
+        hearth_clock_format(from_ns, from);
         hearth_clock_format(reach_ns, reach);
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "roll-ups from %s on cannot be built again: profiles reach back to %s",
