@@ -67,8 +67,8 @@ class Embedded(unittest.TestCase):
 
     def test_the_doctor_finds_it_sound(self):
         checks, code = self.doctor()
-        self.assertEqual(code, 0)
         self.assertEqual({n: c for n, c in checks.items() if c["verdict"] == "VERDICT_WRONG"}, {})
+        self.assertEqual(code, 0)
         for name in ("fsync", "shared_buffers", "jit", "wal_compression", "rights: create tables", "partitions", "pooler"):
             self.assertEqual(checks[name]["verdict"], "VERDICT_OK", checks[name])
 

@@ -297,9 +297,8 @@ class Ingest(unittest.TestCase):
                 self.assertEqual("hearth-note" in headers, name == "nonsense")
                 start, end = (at, at + 1) if at is not None and at > 0 else (before + (at or 0), after + (at or 0))
                 self.assertEqual(self.total(service=app, start=start, end=end), 10_000_000)
-        today = time.strftime("%Y%m%d", time.gmtime())
-        self.upload(b"a 1\n", **{"from": today})
         midnight = now_ms() // 86_400_000 * 86_400_000
+        self.upload(b"a 1\n", **{"from": time.strftime("%Y%m%d", time.gmtime(midnight // 1000))})
         self.assertEqual(self.total(start=midnight, end=midnight), 10_000_000)
 
     def test_the_duration_of_a_text_is_what_its_range_says(self):

