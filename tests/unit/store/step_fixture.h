@@ -118,6 +118,16 @@ static inline void build(struct fixture *fix)
     fix->builder.close = NULL;
 }
 
+/* A day that is over and closed, and the next one too, at any time of day; the same in all of a program. */
+static inline int32_t the_day(void)
+{
+    static int32_t day;
+    if (day == 0) {
+        day = hearth_day_of(hearth_clock_wall_ns()) - 3;
+    }
+    return day;
+}
+
 /* Three pods, two profiles each in each hour from 2 to 5 o'clock: 24. */
 static inline void push_a_day(struct fixture *fix, int64_t day_ns)
 {

@@ -7,11 +7,6 @@
 
 #define MAX_PARTS 8 /* roll_fold.c: a key with more is made one */
 
-static int32_t the_day(void)
-{
-    return hearth_day_of(hearth_clock_wall_ns()) - 2;
-}
-
 static void fold(struct fixture *fix)
 {
     bool more = true;

@@ -349,7 +349,7 @@ static void blocks_are_built_again_from_the_profiles_that_are_left(void **state)
     (void)state;
     struct fixture fix;
     open_fixture(&fix);
-    int64_t day_ns = (hearth_day_of(hearth_clock_wall_ns()) - 2) * HEARTH_NS_PER_DAY;
+    int64_t day_ns = the_day() * HEARTH_NS_PER_DAY;
     push_a_day(&fix, day_ns);
     build(&fix);
     assert_int_equal(count(&fix, "roll_1d"), 4);
@@ -377,7 +377,7 @@ static void where_profiles_are_gone_blocks_of_the_rest_are_summed_again(void **s
     (void)state;
     struct fixture fix;
     open_fixture(&fix);
-    int32_t day = hearth_day_of(hearth_clock_wall_ns()) - 2;
+    int32_t day = the_day();
     push_a_day(&fix, day * HEARTH_NS_PER_DAY);
     push(fix.store, 1, 1, (day + 1) * HEARTH_NS_PER_DAY);
     build(&fix);

@@ -28,12 +28,6 @@ static void fold(struct fixture *fix)
     assert_int_equal(count(fix, "profile_late"), 0);
 }
 
-/* The day before yesterday. */
-static int32_t the_day(void)
-{
-    return hearth_day_of(hearth_clock_wall_ns()) - 2;
-}
-
 static void open_built(struct fixture *fix)
 {
     open_fixture(fix);

@@ -27,7 +27,7 @@ static long long most_parts(const struct fixture *fix, const char *table)
 
 static void fill(struct fixture *fix, struct hearth_store *other)
 {
-    int64_t day_ns = (hearth_day_of(hearth_clock_wall_ns()) - 2) * HEARTH_NS_PER_DAY;
+    int64_t day_ns = the_day() * HEARTH_NS_PER_DAY;
     push_a_day(fix, day_ns);
     for (int i = 0; i < 8; i++) { /* a second dictionary */
         push(other, 1, 1 + i % 4, day_ns + 2 * HOUR + i * 7 * MINUTE_NS);
