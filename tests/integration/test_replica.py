@@ -10,6 +10,7 @@ from server import Cluster, Server, eventually, in_threads, now_ms, sql
 from standby import Standby
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+READ_WAIT = 3  # seconds: long beside what a question takes
 
 
 def one(name, value=1):
@@ -22,7 +23,9 @@ class Replica(unittest.TestCase):
         cls.primary = Cluster()
         cls.standby = Standby(cls.primary)
         cls.plain = Server(database_url=cls.primary.url())
-        cls.server = Server("--read-database-url", cls.standby.url(), database_url=cls.primary.url())
+        cls.server = Server(
+            "--read-database-url", cls.standby.url(), "--read-replica-wait", "%ds" % READ_WAIT, database_url=cls.primary.url()
+        )
 
     @classmethod
     def tearDownClass(cls):
@@ -74,7 +77,7 @@ class Replica(unittest.TestCase):
         before = self.reads()
         labels = {"__name__": "process_cpu", "service_name": "fresh"}
         for k in range(50):
-            start = now_ms() - 60_000
+            start = now_ms() - 3_600_000
             self.plain.push(one("f%d" % k), {**labels, "pod": "p%d" % (k % 3)})
             flame = self.server.flamegraph(CPU, '{service_name="fresh"}', start, now_ms() + 1000)
             self.assertIn("f%d" % k, flame.functions())
@@ -83,7 +86,7 @@ class Replica(unittest.TestCase):
         self.assertGreaterEqual(grown["replica"], 50)
         self.assert_same(self.server, "fresh")
 
-    def test_a_replica_that_does_not_replay_costs_half_a_second_once(self):
+    def test_a_replica_that_does_not_replay_costs_one_wait(self):
         sql(self.standby.url(), "SELECT pg_wal_replay_pause()")
         try:
             eventually(
@@ -93,13 +96,13 @@ class Replica(unittest.TestCase):
             self.plain.push(one("late"), {"__name__": "process_cpu", "service_name": "paused"})
             before = self.reads()
             began = time.monotonic()
-            flame = self.server.flamegraph(CPU, '{service_name="paused"}', now_ms() - 60_000, now_ms() + 1000)
+            flame = self.server.flamegraph(CPU, '{service_name="paused"}', now_ms() - 3_600_000, now_ms() + 1000)
             took = time.monotonic() - began
             self.assertIn("late", flame.functions())
-            self.assertGreater(self.grown(before)["late"], 0)
+            self.assertGreater(self.grown(before)["late"], 1, "several statements could have waited")
             self.assertNotIn("replica", self.grown(before))
-            self.assertGreater(took, 0.4)
-            self.assertLess(took, 2.0)  # the wait is paid once, not by each statement
+            self.assertGreater(took, 0.8 * READ_WAIT)
+            self.assertLess(took, 2 * READ_WAIT, "the wait is paid once, not by each statement")
             self.assert_same(self.server, "paused")
         finally:
             sql(self.standby.url(), "SELECT pg_wal_replay_resume()")
@@ -112,7 +115,7 @@ class Replica(unittest.TestCase):
             self.plain.push(one("alone"), {"__name__": "process_cpu", "service_name": "alone"})
             began = time.monotonic()
             self.assert_same(self.server, "alone")
-            self.assertLess(time.monotonic() - began, 5)
+            self.assertLess(time.monotonic() - began, 25)
             grown = self.grown(before)
             self.assertNotIn("replica", grown)
             self.assertGreater(sum(grown.values()), 0)

@@ -172,7 +172,7 @@ class Reflection(unittest.TestCase):
             "/grpc.reflection.%s.ServerReflection/ServerReflectionInfo" % version
         )
         sent = [wire.encode([(1, "host"), (which, value)]) for which, value in questions]
-        answers = [wire.decode(a) for a in call(iter(sent), timeout=20, compression=compression)]
+        answers = [wire.decode(a) for a in call(iter(sent), timeout=100, compression=compression)]
         self.assertEqual(len(answers), len(sent))
         for question, answer in zip(sent, answers):
             self.assertEqual((answer[1], answer[2]), ([b"host"], [question]))
@@ -278,13 +278,13 @@ class Reflection(unittest.TestCase):
             (wire.encode([(1, "x" * 5000)]), grpc.StatusCode.RESOURCE_EXHAUSTED),
         ):
             with self.assertRaises(grpc.RpcError) as raised:
-                list(call(iter([message]), timeout=20))
+                list(call(iter([message]), timeout=100))
             self.assertEqual(raised.exception.code(), code)
         with self.assertRaises(grpc.RpcError) as raised:
             bomb = wire.encode([(1, "x" * 1_000_000)])
-            list(call(iter([bomb]), timeout=20, compression=grpc.Compression.Gzip))
+            list(call(iter([bomb]), timeout=100, compression=grpc.Compression.Gzip))
         self.assertEqual(raised.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
-        self.assertEqual(list(call(iter([]), timeout=20)), [])
+        self.assertEqual(list(call(iter([]), timeout=100)), [])
         status, _, body = self.server.http("POST", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", b"{}", JSON)
         self.assertEqual((status, json.loads(body)["code"]), (501, "unimplemented"))
 
@@ -296,7 +296,7 @@ class Reflection(unittest.TestCase):
 
         def asking():
             yield question
-            go_on.wait(30)
+            go_on.wait(120)
 
         calls = [call(asking()) for _ in range(50)]
         for open_call in calls:
@@ -305,7 +305,7 @@ class Reflection(unittest.TestCase):
             open_call.cancel()
         started = time.monotonic()
         one.terminate()
-        self.assertLess(time.monotonic() - started, 8)
+        self.assertLess(time.monotonic() - started, 40)
         with self.assertRaises(grpc.RpcError) as raised:
             next(calls[49])
         self.assertIn(raised.exception.code(), (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED))

@@ -98,9 +98,9 @@ class TwoServers(unittest.TestCase):
             self.assertEqual(caught.exception.code, "unavailable")
             self.assertIn("waiting for the database", caught.exception.message)
         self.database("later")
-        server.wait_ready(30)
+        server.wait_ready()
         server.push(one("x"), {"__name__": "process_cpu"})
-        self.assertEqual(server.flamegraph(CPU, "{}", now_ms() - 60_000, now_ms() + 1).total, 1)
+        self.assertEqual(server.flamegraph(CPU, "{}", now_ms() - 3_600_000, now_ms() + 1).total, 1)
 
     def test_a_server_waits_for_a_postgresql_that_does_not_run_yet(self):
         cluster = Cluster(start=False)
@@ -110,20 +110,20 @@ class TwoServers(unittest.TestCase):
         self.assertEqual(status, 503)
         self.assertIn(b"waiting for the database", reason)
         cluster.start()
-        server.wait_ready(30)
+        server.wait_ready()
         server.push(one("x"), {"__name__": "process_cpu"})
         # It goes away and comes back.
         cluster.stop()
         eventually(lambda: server.http("GET", "/ready")[0] == 503, what="/ready notices")
         cluster.start()
-        server.wait_ready(30)
+        server.wait_ready()
         server.push(one("y"), {"__name__": "process_cpu"})
-        self.assertEqual(server.flamegraph(CPU, "{}", now_ms() - 60_000, now_ms() + 1).total, 2)
+        self.assertEqual(server.flamegraph(CPU, "{}", now_ms() - 3_600_000, now_ms() + 1).total, 2)
         self.assertEqual(server.terminate(), 0)
 
     def test_a_server_without_its_database_still_stops_at_once(self):
         server = Server(database_url="host=%s user=hearth" % temporary_directory(), wait=False)
-        self.assertEqual(server.terminate(15), 0)
+        self.assertEqual(server.terminate(), 0)
 
     def test_a_database_of_another_history_is_left_alone(self):
         url = self.database("history")
