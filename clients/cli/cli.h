@@ -43,6 +43,16 @@ struct cli_texts {
     size_t n;
 };
 
+/* Of the commands that direct agents; NULL: not said. */
+struct cli_agent {
+#define CLI_FIELD_TEXT(name)             const char *name;
+#define CLI_FIELD_SWITCH(name)           const char *name;
+#define CLI_FIELD_LIST(name)             struct cli_texts name;
+#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
+#include "agent_options.def"
+#undef X
+};
+
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
@@ -69,6 +79,7 @@ struct cli {
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
     const char *aggregation, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
+    struct cli_agent agent;
     /* the rest */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -79,7 +90,7 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
-    cli_heatmap, cli_rules;
+    cli_heatmap, cli_rules, cli_task;
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
     cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
@@ -106,6 +117,8 @@ enum cli_exit cli_no_data(struct cli *cli);
 /* Options and arguments into `cli`. */
 HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv);
 void cli_print_help(const struct cli_command *commands, size_t n);
+/* The options of agent_options.def whose help begins with the command's name, or with none. */
+void cli_print_agent_options(const char *command);
 /* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
 void cli_print_admin_help(const char *sub);
 

@@ -37,6 +37,7 @@ static const char g_options_help[] =
     "  --materialize SEL  sql: what to copy, in whole steps of --step [10m]\n"
     "  --database-url URL sql: run psql on it [print its script]\n"
     "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
+    "  those of task: hearth task\n"
     "  --all, --dry-run, --yes, --reason TEXT, and the inputs of sizing: hearth admin --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
@@ -61,6 +62,29 @@ void cli_print_help(const struct cli_command *commands, size_t n)
         (void)printf("  %-32s %s\n", left, c->help);
     }
     (void)printf("\n%s", g_options_help);
+}
+
+/* ---- commands that direct agents ---- */
+
+void cli_print_agent_options(const char *command)
+{
+    static const struct {
+        const char *flag, *value, *help;
+    } options[] = {
+#define X(kind, name, flag, value, help) {flag, value, help},
+#include "agent_options.def"
+#undef X
+    };
+    size_t n = strlen(command);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
+        const char *help = options[i].help;
+        char left[64];
+        if (strncmp(help, command, n) == 0 || strncmp(help, "of this ", 8) == 0) {
+            (void)snprintf(left, sizeof left, "%s %s", options[i].flag,
+                           options[i].value == NULL ? "" : options[i].value);
+            (void)printf("  %-24s %s\n", left, help);
+        }
+    }
 }
 
 /* ---- hearth admin ---- */

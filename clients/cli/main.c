@@ -62,6 +62,8 @@ static const struct cli_command g_commands[] = {
      NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
      false, NULL},
+    {"task", NULL, "[prepare|create|list|..]", "direct profilers; alone: what it can", cli_task,
+     CLI_MAX_ARGS, false, NULL},
     {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
 

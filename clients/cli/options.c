@@ -68,6 +68,12 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         {"--base-from", &cli->base_from},
         {"--base-to", &cli->base_to},
         {"--id", &cli->id},
+#define CLI_TEXT_TEXT(name, flag) {flag, &cli->agent.name},
+#define CLI_TEXT_LIST(name, flag)
+#define CLI_TEXT_SWITCH(name, flag)
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(name, flag)
+#include "agent_options.def"
+#undef X
     };
     const struct {
         const char *flag;
@@ -76,6 +82,12 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         {"--function", &cli->functions},  {"--without", &cli->without},
         {"--call-site", &cli->call_site}, {"--profile-id", &cli->profile_ids},
         {"--span-id", &cli->span_ids},    {"--trace-id", &cli->trace_ids},
+#define CLI_LIST_TEXT(name, flag)
+#define CLI_LIST_LIST(name, flag) {flag, &cli->agent.name},
+#define CLI_LIST_SWITCH(name, flag)
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(name, flag)
+#include "agent_options.def"
+#undef X
     };
     *ret_known = true;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
@@ -143,7 +155,24 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
         {"--explain", &cli->explain},
         {"--yes", &cli->yes},
     };
+    const struct {
+        const char *flag, **to;
+    } agent_switches[] = {
+#define CLI_SWITCH_TEXT(name, flag)
+#define CLI_SWITCH_LIST(name, flag)
+#define CLI_SWITCH_SWITCH(name, flag)    {flag, &cli->agent.name},
+#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(name, flag)
+#include "agent_options.def"
+#undef X
+    };
     *ret_known = false;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent_switches); i++) {
+        if (strcmp(flag, agent_switches[i].flag) == 0) {
+            *ret_known = true;
+            *agent_switches[i].to = "";
+            return value == NULL;
+        }
+    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(switches); i++) {
         if (strcmp(flag, switches[i].flag) == 0) {
             *ret_known = true;

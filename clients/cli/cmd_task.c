@@ -1,0 +1,434 @@
+/* cmd_task.c -- hearth task: its commands out of a table; prepare, list, get, log, cancel, keep. */
+#include "cmd_task.h"
+
+#include "hearth/base/clock.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+static cli_command_fn prepare, list, get, print_log, cancel, keep;
+
+static const struct cli_task_command g_commands[] = {
+    {"prepare", "SERVICE", "labels to select by, and how many processes would be profiled", prepare,
+     1, 1},
+    {"create", "KIND", "oncpu, offcpu, network, trace, async or pprof; --watch", cli_task_create, 1,
+     1},
+    {"list", "[SERVICE]", "tasks, the latest first", list, 0, 1},
+    {"get", "ID", "a task, why it is as it is, and each of its targets; --watch", get, 1, 1},
+    {"log", "ID", "who was told, finished, failed, and when", print_log, 1, 1},
+    {"cancel", "ID", "tell no more agents", cancel, 1, 1},
+    {"keep", "ID", "a network task goes on for 10 minutes", keep, 1, 1},
+};
+
+static void print_help(void)
+{
+    (void)printf("hearth task -- direct profilers\n\n");
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
+        (void)printf("  hearth task %-8s %-10s %s\n", g_commands[i].word, g_commands[i].arguments,
+                     g_commands[i].help);
+    }
+    (void)printf("\n");
+    cli_print_agent_options("task");
+    (void)printf(
+        "\n    hearth task create oncpu --service shop --duration 1m --watch\n"
+        "    hearth task create trace --service shop --endpoint /pay --min-duration 200ms\n"
+        "    hearth task get 1763546400000-shop-oncpu-5f0c\n");
+}
+
+enum cli_exit cli_task(struct cli *cli)
+{
+    for (size_t i = 0; cli->n_args > 0 && i < HEARTH_ARRAY_LEN(g_commands); i++) {
+        const struct cli_task_command *command = &g_commands[i];
+        if (strcmp(cli->args[0], command->word) != 0) {
+            continue;
+        }
+        size_t n = cli->n_args - 1;
+        if (n < command->min_args || n > command->max_args) {
+            char message[128];
+            (void)snprintf(message, sizeof message, "task %s %s", command->word,
+                           command->arguments);
+            return cli_usage(message);
+        }
+        cli->n_args = n;
+        memmove(cli->args, cli->args + 1, n * sizeof cli->args[0]);
+        return command->run(cli);
+    }
+    print_help();
+    return cli->n_args == 0 ? CLI_USAGE : cli_usage("there is no such task command");
+}
+
+/* ---- words ---- */
+
+static const struct {
+    Hearth__V1__TaskKind kind;
+    const char *word, *text;
+} g_kinds[] = {
+    {HEARTH__V1__TASK_KIND__TASK_KIND_ON_CPU, "oncpu", "on-CPU"},
+    {HEARTH__V1__TASK_KIND__TASK_KIND_OFF_CPU, "offcpu", "off-CPU"},
+    {HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK, "network", "network"},
+    {HEARTH__V1__TASK_KIND__TASK_KIND_TRACE, "trace", "trace"},
+    {HEARTH__V1__TASK_KIND__TASK_KIND_ASYNC_PROFILER, "async", "async"},
+    {HEARTH__V1__TASK_KIND__TASK_KIND_PPROF, "pprof", "pprof"},
+};
+
+const char *cli_task_kind(Hearth__V1__TaskKind kind)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_kinds); i++) {
+        if (g_kinds[i].kind == kind) {
+            return g_kinds[i].text;
+        }
+    }
+    return "unknown";
+}
+
+bool cli_task_kind_of(const char *word, Hearth__V1__TaskKind *ret)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_kinds); i++) {
+        if (strcmp(g_kinds[i].word, word) == 0) {
+            *ret = g_kinds[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *cli_task_state(Hearth__V1__TaskState state)
+{
+    static const char *const words[] = {"unknown",
+                                        "not started",
+                                        "waiting for an agent",
+                                        "no process matches",
+                                        "unsupported",
+                                        "notified",
+                                        "running",
+                                        "finished",
+                                        "failed",
+                                        "nothing sampled",
+                                        "cancelled",
+                                        "never delivered"};
+    return (size_t)state < HEARTH_ARRAY_LEN(words) ? words[state] : words[0];
+}
+
+enum hearth_status cli_task_texts(struct cli *cli, const char *text, size_t *ret_n, char ***ret)
+{
+    struct hearth_str all = hearth_str_c(text == NULL ? "" : text);
+    char **texts = hearth_arena_array(&cli->arena, all.n + 1, sizeof *texts);
+    size_t n = 0;
+    for (size_t from = 0; texts != NULL && from < all.n;) {
+        size_t to = hearth_str_find(all, ',', from);
+        if (to > from) {
+            texts[n] = hearth_arena_strndup(&cli->arena, all.p + from, to - from);
+            n += texts[n] != NULL;
+        }
+        from = to + 1;
+    }
+    *ret = texts;
+    *ret_n = n;
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+}
+
+/* ---- tasks as text ---- */
+
+static void add_list(struct hearth_buf *out, const char *name, size_t n, char **texts)
+{
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_cstr(out, i == 0 ? name : ",");
+        cli_fit(hearth_str_c(texts[i]), INT_MAX, false, out);
+    }
+}
+
+/* A line: id, kind, service, start, length, state, and what it selects. */
+static void print_line(const Hearth__V1__Task *task, struct hearth_buf *out)
+{
+    char start[32], length[48];
+    cli_date(task->start_ms, start);
+    cli_duration(task->duration_ms, length);
+    cli_fit(hearth_str_c(task->task_id), INT_MAX, false, out);
+    hearth_buf_printf(out, "  %-7s  ", cli_task_kind(task->kind));
+    cli_fit(hearth_str_c(task->service), INT_MAX, false, out);
+    hearth_buf_printf(out, "  %s  %s  %s", start, length, cli_task_state(task->state));
+    add_list(out, "  labels ", task->n_labels, task->labels);
+    add_list(out, "  instances ", task->n_instances, task->instances);
+    add_list(out, "  events ", task->n_events, task->events);
+    char *const names[] = {task->instance, task->process, task->endpoint};
+    const char *const words[] = {"  instance ", "  process ", "  endpoint "};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        add_list(out, words[i], names[i][0] != '\0', (char *[]){names[i]});
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out)
+{
+    print_line(task, out);
+    if (task->state_reason[0] != '\0') {
+        hearth_buf_cstr(out, "  ");
+        cli_fit(hearth_str_c(task->state_reason), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+    }
+    for (size_t i = 0; i < task->n_causes; i++) {
+        hearth_buf_cstr(out, "  cause: ");
+        cli_fit(hearth_str_c(task->causes[i]->message), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* ---- questions ---- */
+
+static enum cli_exit prepare(struct cli *cli)
+{
+    Hearth__V1__PrepareTaskRequest request;
+    Hearth__V1__PrepareTaskResponse *answer = NULL;
+    hearth__v1__prepare_task_request__init(&request);
+    request.service = cli_field(cli, cli->args[0]);
+    enum hearth_status status =
+        cli_task_texts(cli, cli->agent.process_labels, &request.n_labels, &request.labels);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, CLI_TASKS "PrepareTask", &request,
+                          &hearth__v1__prepare_task_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    char processes[64];
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_number(answer->process_count, "process", "processes", processes);
+    hearth_buf_printf(&out, "%s would be profiled\n", processes);
+    add_list(&out, "labels: ", answer->n_labels, answer->labels);
+    hearth_buf_cstr(&out, answer->n_labels > 0 ? "\n" : "");
+    if (answer->reason[0] != '\0') {
+        cli_fit(hearth_str_c(answer->reason), INT_MAX, false, &out);
+        hearth_buf_byte(&out, '\n');
+    }
+    bool can = answer->can_be_profiled;
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && !can ? CLI_NO_DATA : code;
+}
+
+static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksRequest *request)
+{
+    const struct cli_agent *agent = &cli->agent;
+    const char *service = cli->n_args > 0 ? cli->args[0] : agent->service;
+    request->service = cli_field(cli, service == NULL ? "" : service);
+    request->instance = cli_field(cli, agent->instance == NULL ? "" : agent->instance);
+    request->endpoint = cli_field(cli, agent->endpoint == NULL ? "" : agent->endpoint);
+    if (agent->kind != NULL) {
+        request->kinds = hearth_arena_array(&cli->arena, 1, sizeof *request->kinds);
+        if (request->kinds == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+        }
+        if (!cli_task_kind_of(agent->kind, &request->kinds[0])) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "--kind is oncpu, offcpu, network, trace, async or pprof");
+        }
+        request->n_kinds = 1;
+    }
+    if (cli->since != NULL || cli->from != NULL || cli->to != NULL) {
+        HEARTH_TRY(cli_resolve_range(cli));
+        request->start_ms = cli->from_ms;
+        request->end_ms = cli->to_ms;
+    }
+    return HEARTH_OK;
+}
+
+/* All pages up to --limit. As JSON: one page after the other. */
+static enum cli_exit list(struct cli *cli)
+{
+    Hearth__V1__ListTasksRequest request;
+    hearth__v1__list_tasks_request__init(&request);
+    enum hearth_status status = fill_list(cli, &request);
+    int64_t left = cli->has_limit ? cli->limit : 100, n = 0;
+    enum cli_exit code = CLI_OK;
+    while (status == HEARTH_OK && code == CLI_OK && left > 0) {
+        Hearth__V1__ListTasksResponse *answer = NULL;
+        request.page_size = left > 500 ? 500 : (int32_t)left;
+        status = cli_call(cli, CLI_TASKS "ListTasks", &request,
+                          &hearth__v1__list_tasks_response__descriptor, &answer);
+        if (status != HEARTH_OK) {
+            break;
+        }
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
+        for (size_t i = 0; i < answer->n_tasks; i++) {
+            print_line(answer->tasks[i], &out);
+        }
+        n += (int64_t)answer->n_tasks;
+        left -= (int64_t)answer->n_tasks;
+        request.page_token = cli_field(cli, answer->next_page_token);
+        bool is_last = answer->next_page_token[0] == '\0';
+        code = cli_print_answer(cli, &answer->base, &out);
+        if (is_last) {
+            break;
+        }
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+}
+
+static enum hearth_status
+ask_task(struct cli *cli, const char *task_id, Hearth__V1__GetTaskResponse **ret)
+{
+    Hearth__V1__GetTaskRequest request;
+    hearth__v1__get_task_request__init(&request);
+    request.task_id = cli_field(cli, task_id);
+    return cli_call(cli, CLI_TASKS "GetTask", &request, &hearth__v1__get_task_response__descriptor,
+                    ret);
+}
+
+static void print_target(const Hearth__V1__TaskTarget *target, struct hearth_buf *out)
+{
+    const char *name = target->process[0] != '\0'      ? target->process
+                       : target->process_id[0] != '\0' ? target->process_id
+                                                       : target->instance;
+    hearth_buf_cstr(out, "  ");
+    cli_fit(hearth_str_c(name), 24, true, out);
+    hearth_buf_printf(out, "  %s: ", cli_task_state(target->state));
+    cli_fit(hearth_str_c(target->reason), INT_MAX, false, out);
+    hearth_buf_byte(out, '\n');
+}
+
+static enum cli_exit get(struct cli *cli)
+{
+    if (cli->agent.watch != NULL) {
+        return cli_task_watch(cli, cli->args[0]);
+    }
+    Hearth__V1__GetTaskResponse *answer = NULL;
+    enum hearth_status status = ask_task(cli, cli->args[0], &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_task_print(answer->task, &out);
+    for (size_t i = 0; i < answer->n_targets; i++) {
+        print_target(answer->targets[i], &out);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit print_log(struct cli *cli)
+{
+    static const char *const events[] = {"unknown", "notified", "finished", "too large", "failed"};
+    Hearth__V1__GetTaskResponse *answer = NULL;
+    enum hearth_status status = ask_task(cli, cli->args[0], &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_log; i++) {
+        const Hearth__V1__TaskLogEntry *entry = answer->log[i];
+        char at[32];
+        cli_date(entry->at_ms, at);
+        size_t event = (size_t)entry->event;
+        hearth_buf_printf(&out, "%s  %-9s  ", at,
+                          events[event < HEARTH_ARRAY_LEN(events) ? event : 0]);
+        cli_fit(hearth_str_c(entry->instance), INT_MAX, false, &out);
+        hearth_buf_cstr(&out, entry->process_id[0] == '\0' ? "" : "  ");
+        cli_fit(hearth_str_c(entry->process_id), INT_MAX, false, &out);
+        hearth_buf_cstr(&out, entry->message[0] == '\0' ? "" : "  ");
+        cli_fit(hearth_str_c(entry->message), INT_MAX, false, &out);
+        hearth_buf_byte(&out, '\n');
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- changes ---- */
+
+static enum cli_exit cancel(struct cli *cli)
+{
+    Hearth__V1__CancelTaskRequest request;
+    Hearth__V1__CancelTaskResponse *answer = NULL;
+    hearth__v1__cancel_task_request__init(&request);
+    request.task_id = cli_field(cli, cli->args[0]);
+    enum hearth_status status = cli_call(cli, CLI_TASKS "CancelTask", &request,
+                                         &hearth__v1__cancel_task_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_fit(hearth_str_c(answer->note), INT_MAX, false, &out);
+    hearth_buf_byte(&out, '\n');
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit keep(struct cli *cli)
+{
+    Hearth__V1__KeepAliveTaskRequest request;
+    Hearth__V1__KeepAliveTaskResponse *answer = NULL;
+    hearth__v1__keep_alive_task_request__init(&request);
+    request.task_id = cli_field(cli, cli->args[0]);
+    enum hearth_status status =
+        cli_call(cli, CLI_TASKS "KeepAliveTask", &request,
+                 &hearth__v1__keep_alive_task_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_task_print(answer->task, &out);
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- --watch ---- */
+
+/* What a state means for a script; -1: the task goes on. */
+static int exit_of(Hearth__V1__TaskState state)
+{
+    switch (state) {
+    case HEARTH__V1__TASK_STATE__TASK_STATE_FINISHED:
+        return CLI_OK;
+    case HEARTH__V1__TASK_STATE__TASK_STATE_FAILED:
+    case HEARTH__V1__TASK_STATE__TASK_STATE_CANCELLED:
+        return CLI_FAILED;
+    case HEARTH__V1__TASK_STATE__TASK_STATE_NOTHING_SAMPLED:
+    case HEARTH__V1__TASK_STATE__TASK_STATE_NEVER_DELIVERED:
+        return CLI_NO_DATA;
+    default:
+        return -1;
+    }
+}
+
+static enum cli_exit print_change(struct cli *cli, const Hearth__V1__GetTaskResponse *answer)
+{
+    char at[32];
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_time(hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at);
+    hearth_buf_printf(&out, "%s  %s: ", at, cli_task_state(answer->task->state));
+    cli_fit(hearth_str_c(answer->task->state_reason), INT_MAX, false, &out);
+    hearth_buf_byte(&out, '\n');
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+enum cli_exit cli_task_watch(struct cli *cli, const char *task_id)
+{
+    char last[640] = "";
+    for (;;) {
+        Hearth__V1__GetTaskResponse *answer = NULL;
+        enum hearth_status status = ask_task(cli, task_id, &answer);
+        if (status != HEARTH_OK) {
+            return cli_fail(cli, status);
+        }
+        char now[640];
+        (void)snprintf(now, sizeof now, "%d %s", (int)answer->task->state,
+                       answer->task->state_reason);
+        int code = exit_of(answer->task->state);
+        if (strcmp(now, last) != 0) {
+            enum cli_exit printed = print_change(cli, answer);
+            if (printed != CLI_OK) {
+                return printed;
+            }
+        }
+        if (code >= 0) {
+            return (enum cli_exit)code;
+        }
+        memcpy(last, now, sizeof last);
+        (void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    }
+}

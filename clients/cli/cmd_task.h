@@ -1,0 +1,34 @@
+/* cmd_task.h -- what the commands `hearth task ...` share. */
+#ifndef HEARTH_CLIENTS_CMD_TASK_H
+#define HEARTH_CLIENTS_CMD_TASK_H
+
+#include "hearth/pb/hearth/v1/tasks.pb-c.h"
+
+#include "cli.h"
+
+#define CLI_TASKS "hearth.v1.TaskService/"
+
+/* A row of the table in cmd_task.c; cli->args begin after the word. */
+struct cli_task_command {
+    const char *word, *arguments, *help;
+    cli_command_fn *run;
+    size_t min_args, max_args;
+};
+
+/* cmd_task_create.c */
+cli_command_fn cli_task_create;
+
+/* "on-CPU" ..; "finished" .. for people. */
+const char *cli_task_kind(Hearth__V1__TaskKind kind);
+const char *cli_task_state(Hearth__V1__TaskState state);
+/* oncpu, offcpu, network, trace, async, pprof; false: none of them. */
+HEARTH_MUST_CHECK bool cli_task_kind_of(const char *word, Hearth__V1__TaskKind *ret);
+/* A text with commas as the repeated field of a request; NULL: none. */
+HEARTH_MUST_CHECK enum hearth_status
+cli_task_texts(struct cli *cli, const char *text, size_t *ret_n, char ***ret);
+
+/* Ask until the task has ended and print each change; CLI_OK only if it ended with data. */
+enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);
+void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out);
+
+#endif
