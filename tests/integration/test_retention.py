@@ -35,6 +35,15 @@ class Retention(unittest.TestCase):
             for days in range(7):
                 server.push(profile(now - days * DAY, "day%d" % days), labels("api", pod="pod-%d" % days))
 
+            def built():
+                rows = server.sql("SELECT count(*), count(*) FILTER (WHERE built_to < watermark) FROM hearth_data.roll_state")
+                return rows == [["1", "0"]] and server.sql("SELECT count(*) FROM hearth_data.profile_late") == [["0"]]
+
+            # Retention waits for roll-ups, and looks once a minute: at once when a server begins.
+            eventually(built, what="roll-ups")
+            self.assertEqual(server.terminate(), 0)
+            server.start()
+
             def leaves(table):
                 return int(server.sql(
                     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^%s_[0-9]+$' AND"
@@ -87,7 +96,7 @@ class Deletion(unittest.TestCase):
                 flame = server.flamegraph(CPU, '{service_name="api"}', now - DAY, now + HOUR)
                 self.assertEqual(flame.functions()["work"], (600_000_000, 600_000_000))
             # Not in any row; and not in the files of the catalogue, where deleted rows may stay as bytes.
-            for table in ("label_pair", "series", "service", "dict_chunk", "profile", "segment"):
+            for table in ("label_pair", "series", "service", "dict_chunk", "profile", "profile_late", "segment"):
                 rows = sql(cluster.url(), "SELECT count(*) FROM hearth_data.%s t WHERE t::text LIKE '%%%s%%'" % (table, SECRET))
                 self.assertEqual(rows, [["0"]], table)
             sql(cluster.url(), "CHECKPOINT")
