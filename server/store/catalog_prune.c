@@ -11,6 +11,8 @@
  */
 #include "catalog_prune.h"
 
+#include "services.h"
+
 #include <stdlib.h>
 
 /* ---- sets of ids ---- */
@@ -93,9 +95,11 @@ prune_parts(struct hearth_prune *prune, const PGresult *gone, struct hearth_err 
 {
     struct ids parts[3]; /* services, shapes, pairs */
     HEARTH_TRY(gather(prune, gone, parts, err));
+    HEARTH_TRY(run(prune, HEARTH_SQL_LOCK_SERVICES, &parts[0], err));
     HEARTH_TRY(run(prune,
                    "DELETE FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS"
-                   " (SELECT FROM hearth_data.series s WHERE s.service_id = e.service_id)",
+                   " (SELECT FROM hearth_data.series s WHERE s.service_id = e.service_id) AND "
+                   "NOT " HEARTH_SERVICE_IS_NEEDED,
                    &parts[0], err));
     HEARTH_TRY(run(prune,
                    "DELETE FROM hearth_data.shape e WHERE e.shape_id = ANY ($1) AND NOT EXISTS"

@@ -11,6 +11,7 @@
  * (committer.c), so nobody is left to ask about them
  *   - push_id rows past the hour, in slices of their time, so that no transaction is long and each
  * row's own `at` decides (a row refreshed meanwhile stays)
+ *   - agents that nobody hears of any more (agents_expire.c); more often when they are kept for minutes only
  */
 #include "hearth/base/clock.h"
 
@@ -19,6 +20,7 @@
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
 #define DISK_EACH_NS       (5 * HEARTH_NS_PER_SEC)
+#define AGENTS_EACH_NS     (60 * HEARTH_NS_PER_SEC)
 /* Beyond the hour: a margin for the clocks of other servers. */
 #define PUSH_ID_KEEP_NS  (HEARTH_NS_PER_HOUR + 300 * HEARTH_NS_PER_SEC)
 #define PUSH_ID_SLICE_NS (5 * HEARTH_NS_PER_SEC)
@@ -118,6 +120,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         times->next_trim_ns = now_ns + TRIM_EACH_NS;
         HEARTH_TRY(trim_batches(store, pg, err));
         HEARTH_TRY(trim_push_ids(pg, err));
+    }
+    if (now_ns >= times->next_agents_ns) {
+        int64_t retain_ns = store->options.retain_agents_ns;
+        int64_t each_ns = retain_ns / 4 < AGENTS_EACH_NS ? retain_ns / 4 : AGENTS_EACH_NS;
+        times->next_agents_ns = now_ns + each_ns;
+        HEARTH_TRY(hearth_agents_expire(pg, retain_ns, err));
     }
     return HEARTH_OK;
 }

@@ -51,6 +51,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_10m_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_1h_ns = 31 * HEARTH_NS_PER_DAY,
         .retain_1d_ns = 366 * HEARTH_NS_PER_DAY,
+        .retain_agents_ns = 7 * HEARTH_NS_PER_DAY,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };
 }

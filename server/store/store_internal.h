@@ -269,12 +269,17 @@ void hearth_ingest_dict_retire(struct hearth_ingest_dict *dict);
 /* ---- housekeeping.c ---- */
 /* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */
 struct hearth_housekeeping {
-    int64_t next_partitions_ns, next_trim_ns, next_disk_ns; /* monotonic */
+    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns; /* monotonic */
 };
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                                              struct hearth_pg *pg,
                                                              struct hearth_housekeeping *times,
                                                              struct hearth_err *err);
+
+/* ---- agents_expire.c ---- */
+/* Instances and processes that nobody reported for that long go; 0: none do. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */

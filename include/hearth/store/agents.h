@@ -4,11 +4,15 @@
  * Reports merge: the last ping counts, properties are merged by key, labels are replaced when there are any, an
  * agent's id when it is not blank, the detect type when it is not UNDEFINED, "can be profiled" always.
  *
+ * The layer of an instance is what it says itself; of one that only its processes name, what the first of them said.
+ * A report that changes nothing within 10 s of the last may leave last_seen_ms as it is.
+ *
  * Names are at most HEARTH_AGENT_NAME_BYTES. Times are milliseconds since the epoch.
  *
  * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, INVALID_ARGUMENT (names), RESOURCE_EXHAUSTED (max_instances,
- *            max_processes of a tenant, named), and what each function says.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, INVALID_ARGUMENT (names, texts that are not UTF-8),
+ *            RESOURCE_EXHAUSTED (max_instances, max_processes of a tenant, named: what is new is left out, what is
+ *            known is merged), and what each function says.
  */
 #ifndef HEARTH_STORE_AGENTS_H
 #define HEARTH_STORE_AGENTS_H
@@ -34,7 +38,7 @@ struct hearth_property {
 
 struct hearth_instance {
     struct hearth_str service, name, layer;
-    struct hearth_property *properties; /* by name */
+    struct hearth_property *properties; /* answers: by name */
     size_t n_properties;
     int64_t first_seen_ms, last_seen_ms;
 };
@@ -71,7 +75,10 @@ enum hearth_status hearth_store_service_id(struct hearth_store *store,
                                            int32_t *ret_service_id,
                                            struct hearth_err *err);
 
-/* One transaction: instances (those of the processes too) and processes are made or merged. */
+/*
+ * One transaction: services, instances (those of the processes too) and processes are made or merged. One statement
+ * where all are known and as they are said to be. The latest last_seen_ms counts, for all.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_report_agents(struct hearth_store *store,
                                               struct hearth_str tenant,

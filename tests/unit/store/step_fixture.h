@@ -44,6 +44,7 @@ static inline struct hearth_store *open_without_builder(const char *url)
     hearth_store_options_init(&options);
     options.url = url;
     options.builder = false;
+    options.retain_agents_ns = 0; /* what tests report lies far back */
     return open_store_with(&options);
 }
 
