@@ -48,9 +48,8 @@ static size_t put_wide(struct hearth_buf *out, const char *p, size_t n)
     return k;
 }
 
-void hearth_json_text_string(struct hearth_buf *out, struct hearth_str value)
+void hearth_json_text_characters(struct hearth_buf *out, struct hearth_str value)
 {
-    hearth_buf_byte(out, '"');
     size_t done = 0;
     for (size_t i = 0; i < value.n;) {
         unsigned char c = (unsigned char)value.p[i];
@@ -73,6 +72,12 @@ void hearth_json_text_string(struct hearth_buf *out, struct hearth_str value)
     if (done < value.n) {
         hearth_buf_append(out, value.p + done, value.n - done);
     }
+}
+
+void hearth_json_text_string(struct hearth_buf *out, struct hearth_str value)
+{
+    hearth_buf_byte(out, '"');
+    hearth_json_text_characters(out, value);
     hearth_buf_byte(out, '"');
 }
 

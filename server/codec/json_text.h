@@ -11,6 +11,8 @@
 
 /* Quoted and escaped; invalid UTF-8 becomes U+FFFD. */
 void hearth_json_text_string(struct hearth_buf *out, struct hearth_str value);
+/* The same without the quotes: a part of a string, which cuts no character in two. */
+void hearth_json_text_characters(struct hearth_buf *out, struct hearth_str value);
 /* Digits into `to`, which has room for HEARTH_JSON_INT_BYTES; returns the end. */
 char *hearth_json_text_u64(char *to, uint64_t value);
 char *hearth_json_text_i64(char *to, int64_t value);

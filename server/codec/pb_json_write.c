@@ -1,9 +1,11 @@
 /*
- * pb_json_write.c -- a protobuf-c message as canonical proto3 JSON.
+ * pb_json_write.c -- a protobuf-c message as canonical proto3 JSON, at once or in pieces.
  *
- * Written straight into the buffer: no tree, no allocation per element. Runs of integers (the
- * levels of a flame graph are one array of some 100,000 of them) are formatted in blocks under one
- * reservation.
+ * A machine goes through the message and keeps where it is, a frame for each message it is in: so
+ * the text can be made as far as somebody wants it now, without recursion. Written straight into
+ * the buffer: no tree, no allocation per element. Runs of integers (the levels of a flame graph are
+ * one array of some 100,000 of them) are formatted in blocks under one reservation, long texts and
+ * bytes in parts.
  */
 #include "hearth/base/base64.h"
 #include "hearth/base/hash.h"
@@ -15,8 +17,27 @@
 
 #define INTS_PER_BLOCK 256u
 #define QUOTED_BYTES   (HEARTH_JSON_INT_BYTES + 3) /* quotes and comma */
+#define PART_BYTES     12288u                      /* of texts and bytes; whole groups of base64 */
 
-static void write_message(struct hearth_buf *out, const ProtobufCMessage *message, unsigned depth);
+/* A message that is being written. */
+struct frame {
+    const ProtobufCMessage *message;
+    unsigned depth;   /* counts map entries, too */
+    unsigned field;   /* which comes next, or whose values are being written */
+    bool has_members; /* a comma comes in front of the next */
+    bool in_values;   /* of a repeated field: */
+    bool has_values;  /* the same for them */
+    size_t next_value;
+    struct hearth_idmap last; /* in a map: key -> the entry that counts */
+};
+
+struct hearth_pb_json {
+    const ProtobufCMessage *root; /* until it was begun */
+    struct hearth_str part;       /* what is left of the text or bytes within; p NULL: none */
+    bool part_is_bytes;
+    unsigned n_frames;
+    struct frame frames[HEARTH_PB_MAX_DEPTH];
+};
 
 static void write_name(struct hearth_buf *out, const char *name)
 {
@@ -69,23 +90,22 @@ static bool is_integer(ProtobufCType type)
            type != PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static void
-write_integers(struct hearth_buf *out, ProtobufCType type, const char *values, size_t n_values)
+/* A block of the integers of a list from the i-th on; returns how many. */
+static size_t write_integers(
+    struct hearth_buf *out, ProtobufCType type, const char *values, size_t n_values, size_t i)
 {
     size_t size = pb_value_bytes(type);
-    for (size_t done = 0; done < n_values;) {
-        size_t n = n_values - done < INTS_PER_BLOCK ? n_values - done : INTS_PER_BLOCK;
-        char text[INTS_PER_BLOCK * QUOTED_BYTES];
-        char *to = text;
-        for (size_t i = 0; i < n; i++) {
-            if (done + i > 0) {
-                *to++ = ',';
-            }
-            to = integer_text(to, type, values + (done + i) * size);
+    size_t n = n_values - i < INTS_PER_BLOCK ? n_values - i : INTS_PER_BLOCK;
+    char text[INTS_PER_BLOCK * QUOTED_BYTES];
+    char *to = text;
+    for (size_t k = i; k < i + n; k++) {
+        if (k > 0) {
+            *to++ = ',';
         }
-        hearth_buf_append(out, text, (size_t)(to - text));
-        done += n;
+        to = integer_text(to, type, values + k * size);
     }
+    hearth_buf_append(out, text, (size_t)(to - text));
+    return n;
 }
 
 static void write_enum(struct hearth_buf *out, const ProtobufCEnumDescriptor *descriptor, int value)
@@ -99,31 +119,120 @@ static void write_enum(struct hearth_buf *out, const ProtobufCEnumDescriptor *de
     hearth_buf_append(out, text, (size_t)(integer_text(text, PROTOBUF_C_TYPE_ENUM, &value) - text));
 }
 
+static void write_well_known(struct hearth_buf *out, const ProtobufCMessage *message, bool duration)
+{
+    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+    const char *base = (const char *)message;
+    struct pb_time time;
+    memcpy(&time.seconds, base + descriptor->fields[0].offset, sizeof time.seconds);
+    memcpy(&time.nanos, base + descriptor->fields[1].offset, sizeof time.nanos);
+    bool ok = duration ? pb_duration_write(time, out) : pb_timestamp_write(time, out);
+    out->failed = out->failed || !ok;
+}
+
+static void begin_message(struct hearth_pb_json *json,
+                          const ProtobufCMessage *message,
+                          unsigned depth,
+                          struct hearth_buf *out)
+{
+    if (depth > HEARTH_PB_MAX_DEPTH) {
+        out->failed = true;
+        return;
+    }
+    enum pb_well_known known = pb_well_known(message->descriptor);
+    if (known != PB_ORDINARY) {
+        write_well_known(out, message, known == PB_DURATION);
+        return;
+    }
+    struct frame *frame = &json->frames[json->n_frames++]; /* the map is not there until it is */
+    frame->message = message;
+    frame->depth = depth;
+    frame->field = 0;
+    frame->has_members = false;
+    frame->in_values = false;
+    hearth_buf_byte(out, '{');
+}
+
+static void begin_text(struct hearth_pb_json *json, struct hearth_str text, struct hearth_buf *out)
+{
+    if (text.n <= PART_BYTES) {
+        hearth_json_text_string(out, text);
+        return;
+    }
+    json->part = text;
+    json->part_is_bytes = false;
+    hearth_buf_byte(out, '"');
+}
+
+static void
+begin_bytes(struct hearth_pb_json *json, struct hearth_str bytes, struct hearth_buf *out)
+{
+    hearth_buf_byte(out, '"');
+    if (bytes.n <= PART_BYTES) {
+        hearth_base64_encode(bytes, out);
+        hearth_buf_byte(out, '"');
+        return;
+    }
+    json->part = bytes;
+    json->part_is_bytes = true;
+}
+
+/* No character of a text may be cut in two. None reaches over a byte that does not continue one. */
+static size_t part_of_text(struct hearth_str text)
+{
+    size_t n = PART_BYTES;
+    for (unsigned back = 0; back < 4; back++) {
+        if (((unsigned char)text.p[n - back] & 0xc0) != 0x80) {
+            return n - back;
+        }
+    }
+    return n;
+}
+
+static void write_part(struct hearth_pb_json *json, struct hearth_buf *out)
+{
+    struct hearth_str part = json->part;
+    bool is_last = part.n <= PART_BYTES;
+    if (!is_last) {
+        part.n = json->part_is_bytes ? PART_BYTES : part_of_text(part);
+    }
+    if (json->part_is_bytes) {
+        hearth_base64_encode(part, out);
+    } else {
+        hearth_json_text_characters(out, part);
+    }
+    if (is_last) {
+        json->part = hearth_str_n(NULL, 0);
+        hearth_buf_byte(out, '"');
+    } else {
+        json->part = hearth_str_n(part.p + part.n, json->part.n - part.n);
+    }
+}
+
 /* One value that is not a default to be left out. `depth` is that of the message around it. */
-static void write_value(struct hearth_buf *out,
+static void begin_value(struct hearth_pb_json *json,
                         const ProtobufCFieldDescriptor *field,
                         const void *value,
-                        unsigned depth)
+                        unsigned depth,
+                        struct hearth_buf *out)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING: {
         const char *text;
         memcpy(&text, value, sizeof text);
-        hearth_json_text_string(out, hearth_str_c(text));
+        begin_text(json, hearth_str_c(text), out);
         return;
     }
     case PROTOBUF_C_TYPE_BYTES: {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, value, sizeof bytes);
-        hearth_buf_byte(out, '"');
-        hearth_base64_encode(hearth_str_n((const char *)bytes.data, bytes.len), out);
-        hearth_buf_byte(out, '"');
+        begin_bytes(json, hearth_str_n((const char *)bytes.data, bytes.len), out);
         return;
     }
     case PROTOBUF_C_TYPE_MESSAGE: {
         const ProtobufCMessage *message;
         memcpy(&message, value, sizeof message);
-        write_message(out, message, depth + 1);
+        begin_message(json, message, depth + 1, out);
         return;
     }
     case PROTOBUF_C_TYPE_BOOL: {
@@ -151,101 +260,8 @@ static void write_value(struct hearth_buf *out,
         return;
     }
     default:
-        write_integers(out, field->type, value, 1);
+        (void)write_integers(out, field->type, value, 1, 0);
     }
-}
-
-/* Map keys are strings in JSON whatever their type. */
-static void
-write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor *field, const void *value)
-{
-    size_t before = out->n;
-    write_value(out, field, value, 0);
-    if (!hearth_buf_failed(out) && out->p[before] != '"') {
-        char bare[QUOTED_BYTES];
-        size_t n = out->n - before;
-        HEARTH_ASSERT(n < sizeof bare);
-        memcpy(bare, out->p + before, n);
-        out->n = before;
-        hearth_buf_byte(out, '"');
-        hearth_buf_append(out, bare, n);
-        hearth_buf_byte(out, '"');
-    }
-}
-
-static struct hearth_hash128 map_key_hash(const ProtobufCFieldDescriptor *field, const void *value)
-{
-    uint64_t seed = hearth_hash_process_seed();
-    if (field->type == PROTOBUF_C_TYPE_STRING) {
-        const char *text;
-        memcpy(&text, value, sizeof text);
-        return hearth_hash128(text, strlen(text), seed);
-    }
-    return hearth_hash128(value, pb_value_bytes(field->type), seed);
-}
-
-/* The wire may repeat a key: the last entry counts, and JSON gets one member per key. */
-static void write_map(struct hearth_buf *out,
-                      const ProtobufCFieldDescriptor *field,
-                      ProtobufCMessage *const *entries,
-                      size_t n_entries,
-                      unsigned depth)
-{
-    const ProtobufCFieldDescriptor *key = &pb_message_of(field)->fields[0];
-    const ProtobufCFieldDescriptor *value = &pb_message_of(field)->fields[1];
-    depth++; /* an entry is a message on the wire */
-    struct hearth_idmap last;
-    hearth_idmap_init(&last);
-    for (size_t i = n_entries; i-- > 0 && !hearth_buf_failed(out);) {
-        bool inserted;
-        struct hearth_hash128 hash = map_key_hash(key, (const char *)entries[i] + key->offset);
-        out->failed = i >= UINT32_MAX - 1 ||
-                      hearth_idmap_intern(&last, hash, (uint32_t)i, &inserted) == HEARTH_IDMAP_NONE;
-    }
-    hearth_buf_byte(out, '{');
-    bool first = true;
-    for (size_t i = 0; i < n_entries && !hearth_buf_failed(out); i++) {
-        const char *entry = (const char *)entries[i];
-        if (hearth_idmap_find(&last, map_key_hash(key, entry + key->offset)) != i) {
-            continue;
-        }
-        if (!first) {
-            hearth_buf_byte(out, ',');
-        }
-        first = false;
-        write_map_key(out, key, entry + key->offset);
-        hearth_buf_byte(out, ':');
-        const ProtobufCMessage *nested;
-        memcpy(&nested, entry + value->offset, sizeof nested);
-        if (value->type == PROTOBUF_C_TYPE_MESSAGE && nested == NULL) {
-            hearth_buf_append(out, "{}", 2); /* an entry whose value was left out on the wire */
-        } else {
-            write_value(out, value, entry + value->offset, depth);
-        }
-    }
-    hearth_buf_byte(out, '}');
-    hearth_idmap_release(&last);
-}
-
-static void write_repeated(struct hearth_buf *out,
-                           const ProtobufCFieldDescriptor *field,
-                           const char *values,
-                           size_t n_values,
-                           unsigned depth)
-{
-    hearth_buf_byte(out, '[');
-    if (is_integer(field->type)) {
-        write_integers(out, field->type, values, n_values);
-    } else {
-        size_t size = pb_value_bytes(field->type);
-        for (size_t i = 0; i < n_values && !hearth_buf_failed(out); i++) {
-            if (i > 0) {
-                hearth_buf_byte(out, ',');
-            }
-            write_value(out, field, values + i * size, depth);
-        }
-    }
-    hearth_buf_byte(out, ']');
 }
 
 /* Left out: proto3 defaults, messages that are not there, members of a oneof that are not chosen.
@@ -282,74 +298,235 @@ static bool is_absent(const ProtobufCFieldDescriptor *field, const char *message
     return memcmp(value, zero, pb_value_bytes(field->type)) == 0;
 }
 
-static void write_well_known(struct hearth_buf *out, const ProtobufCMessage *message, bool duration)
-{
-    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
-    const char *base = (const char *)message;
-    struct pb_time time;
-    memcpy(&time.seconds, base + descriptor->fields[0].offset, sizeof time.seconds);
-    memcpy(&time.nanos, base + descriptor->fields[1].offset, sizeof time.nanos);
-    bool ok = duration ? pb_duration_write(time, out) : pb_timestamp_write(time, out);
-    out->failed = out->failed || !ok;
-}
+/* ---- maps ---- */
 
-static void write_field(struct hearth_buf *out,
-                        const ProtobufCFieldDescriptor *field,
-                        const char *message,
-                        unsigned depth)
+/* Keys are strings in JSON whatever their type; at once, because they are short. */
+static void
+write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor *key, const char *value)
 {
-    if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-        write_value(out, field, message + field->offset, depth);
-        return;
-    }
-    size_t n;
-    const char *values;
-    memcpy(&n, message + field->quantifier_offset, sizeof n);
-    memcpy(&values, message + field->offset, sizeof values);
-    if (pb_is_map(field)) {
-        write_map(out, field, (ProtobufCMessage *const *)(const void *)values, n, depth);
+    if (key->type == PROTOBUF_C_TYPE_STRING) {
+        const char *text;
+        memcpy(&text, value, sizeof text);
+        hearth_json_text_string(out, hearth_str_c(text));
+    } else if (key->type == PROTOBUF_C_TYPE_BOOL) {
+        protobuf_c_boolean flag;
+        memcpy(&flag, value, sizeof flag);
+        hearth_buf_cstr(out, flag ? "\"true\"" : "\"false\"");
     } else {
-        write_repeated(out, field, values, n, depth);
+        char text[QUOTED_BYTES];
+        size_t n = (size_t)(integer_text(text, key->type, value) - text);
+        bool is_quoted = text[0] == '"';
+        hearth_buf_cstr(out, is_quoted ? "" : "\"");
+        hearth_buf_append(out, text, n);
+        hearth_buf_cstr(out, is_quoted ? "" : "\"");
+    }
+    hearth_buf_byte(out, ':');
+}
+
+static struct hearth_hash128 map_key_hash(const ProtobufCFieldDescriptor *field, const void *value)
+{
+    uint64_t seed = hearth_hash_process_seed();
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+        const char *text;
+        memcpy(&text, value, sizeof text);
+        return hearth_hash128(text, strlen(text), seed);
+    }
+    return hearth_hash128(value, pb_value_bytes(field->type), seed);
+}
+
+/* The wire may repeat a key: the last entry counts, and JSON gets one member per key. */
+static bool find_last_entries(struct hearth_idmap *last,
+                              const ProtobufCFieldDescriptor *key,
+                              ProtobufCMessage *const *entries,
+                              size_t n)
+{
+    hearth_idmap_init(last);
+    for (size_t i = n; i-- > 0;) {
+        bool inserted;
+        struct hearth_hash128 hash = map_key_hash(key, (const char *)entries[i] + key->offset);
+        if (i >= UINT32_MAX - 1 ||
+            hearth_idmap_intern(last, hash, (uint32_t)i, &inserted) == HEARTH_IDMAP_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void write_entry(struct hearth_pb_json *json,
+                        struct frame *frame,
+                        const ProtobufCFieldDescriptor *field,
+                        ProtobufCMessage *const *entries,
+                        size_t i,
+                        struct hearth_buf *out)
+{
+    const ProtobufCFieldDescriptor *key = &pb_message_of(field)->fields[0];
+    const ProtobufCFieldDescriptor *value = &pb_message_of(field)->fields[1];
+    const char *entry = (const char *)entries[i];
+    if (hearth_idmap_find(&frame->last, map_key_hash(key, entry + key->offset)) != i) {
+        return;
+    }
+    if (frame->has_values) {
+        hearth_buf_byte(out, ',');
+    }
+    frame->has_values = true;
+    write_map_key(out, key, entry + key->offset);
+    const ProtobufCMessage *nested;
+    memcpy(&nested, entry + value->offset, sizeof nested);
+    if (value->type == PROTOBUF_C_TYPE_MESSAGE && nested == NULL) {
+        hearth_buf_append(out, "{}", 2); /* an entry whose value was left out on the wire */
+    } else {
+        /* An entry is a message on the wire. */
+        begin_value(json, value, entry + value->offset, frame->depth + 1, out);
     }
 }
 
-static void write_message(struct hearth_buf *out, const ProtobufCMessage *message, unsigned depth)
+/* ---- the machine ---- */
+
+static void begin_values(struct frame *frame,
+                         const ProtobufCFieldDescriptor *field,
+                         const char *values,
+                         size_t n,
+                         struct hearth_buf *out)
 {
-    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
-    if (depth > HEARTH_PB_MAX_DEPTH) {
-        out->failed = true;
+    frame->in_values = true;
+    frame->has_values = false;
+    frame->next_value = 0;
+    if (!pb_is_map(field)) {
+        hearth_buf_byte(out, '[');
         return;
     }
-    enum pb_well_known known = pb_well_known(descriptor);
-    if (known != PB_ORDINARY) {
-        write_well_known(out, message, known == PB_DURATION);
-        return;
-    }
-    const char *base = (const char *)message;
-    bool first = true;
     hearth_buf_byte(out, '{');
-    for (unsigned i = 0; i < descriptor->n_fields && !hearth_buf_failed(out); i++) {
-        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        size_t n = 1;
+    if (!find_last_entries(&frame->last, &pb_message_of(field)->fields[0],
+                           (ProtobufCMessage *const *)(const void *)values, n)) {
+        out->failed = true;
+    }
+}
+
+static void
+end_values(struct frame *frame, const ProtobufCFieldDescriptor *field, struct hearth_buf *out)
+{
+    frame->in_values = false;
+    frame->field++;
+    if (pb_is_map(field)) {
+        hearth_idmap_release(&frame->last);
+        hearth_buf_byte(out, '}');
+    } else {
+        hearth_buf_byte(out, ']');
+    }
+}
+
+static void write_values(struct hearth_pb_json *json, struct frame *frame, struct hearth_buf *out)
+{
+    const ProtobufCFieldDescriptor *field = &frame->message->descriptor->fields[frame->field];
+    const char *base = (const char *)frame->message, *values;
+    size_t n, i = frame->next_value;
+    memcpy(&n, base + field->quantifier_offset, sizeof n);
+    memcpy(&values, base + field->offset, sizeof values);
+    if (i == n) {
+        end_values(frame, field, out);
+        return;
+    }
+    if (is_integer(field->type)) {
+        frame->next_value += write_integers(out, field->type, values, n, i);
+        return;
+    }
+    frame->next_value++;
+    if (pb_is_map(field)) {
+        write_entry(json, frame, field, (ProtobufCMessage *const *)(const void *)values, i, out);
+        return;
+    }
+    if (i > 0) {
+        hearth_buf_byte(out, ',');
+    }
+    begin_value(json, field, values + i * pb_value_bytes(field->type), frame->depth, out);
+}
+
+static void write_member(struct hearth_pb_json *json, struct frame *frame, struct hearth_buf *out)
+{
+    const ProtobufCMessageDescriptor *descriptor = frame->message->descriptor;
+    const char *base = (const char *)frame->message, *values = NULL;
+    const ProtobufCFieldDescriptor *field = NULL;
+    size_t n = 0;
+    for (; frame->field < descriptor->n_fields && n == 0; frame->field++) {
+        field = &descriptor->fields[frame->field];
         if (field->label == PROTOBUF_C_LABEL_REPEATED) {
             memcpy(&n, base + field->quantifier_offset, sizeof n);
-        } else if (is_absent(field, base)) {
-            n = 0;
+        } else {
+            n = !is_absent(field, base);
         }
-        if (n == 0) {
-            continue;
-        }
-        if (!first) {
-            hearth_buf_byte(out, ',');
-        }
-        first = false;
-        write_name(out, field->name);
-        write_field(out, field, base, depth);
     }
-    hearth_buf_byte(out, '}');
+    if (n == 0) {
+        json->n_frames--;
+        hearth_buf_byte(out, '}');
+        return;
+    }
+    if (frame->has_members) {
+        hearth_buf_byte(out, ',');
+    }
+    frame->has_members = true;
+    write_name(out, field->name);
+    if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+        begin_value(json, field, base + field->offset, frame->depth, out);
+        return;
+    }
+    frame->field--; /* until its values are written */
+    memcpy(&values, base + field->offset, sizeof values);
+    begin_values(frame, field, values, n, out);
+}
+
+static void begin(struct hearth_pb_json *json, const ProtobufCMessage *message)
+{
+    json->root = message;
+    json->part = hearth_str_n(NULL, 0);
+    json->n_frames = 0;
+}
+
+struct hearth_pb_json *hearth_pb_json_new(const struct ProtobufCMessage *message,
+                                          struct hearth_arena *arena)
+{
+    struct hearth_pb_json *json = hearth_arena_alloc(arena, sizeof *json);
+    if (json != NULL) {
+        begin(json, message);
+    }
+    return json;
+}
+
+void hearth_pb_json_release(struct hearth_pb_json *json)
+{
+    for (unsigned i = 0; i < json->n_frames; i++) {
+        struct frame *frame = &json->frames[i];
+        if (frame->in_values && pb_is_map(&frame->message->descriptor->fields[frame->field])) {
+            hearth_idmap_release(&frame->last);
+        }
+    }
+    json->n_frames = 0;
+}
+
+bool hearth_pb_json_more(struct hearth_pb_json *json, size_t n_bytes, struct hearth_buf *out)
+{
+    size_t from = out->n;
+    if (json->root != NULL) {
+        begin_message(json, json->root, 1, out);
+        json->root = NULL;
+    }
+    /* One value a turn, a block of integers, or a part of a text. */
+    while (json->n_frames > 0 && !out->failed && out->n - from < n_bytes) {
+        struct frame *frame = &json->frames[json->n_frames - 1];
+        if (HEARTH_UNLIKELY(json->part.p != NULL)) {
+            write_part(json, out);
+        } else if (frame->in_values) {
+            write_values(json, frame, out);
+        } else {
+            write_member(json, frame, out);
+        }
+    }
+    return json->n_frames > 0;
 }
 
 void hearth_pb_to_json(const struct ProtobufCMessage *message, struct hearth_buf *out)
 {
-    write_message(out, message, 1);
+    struct hearth_pb_json json;
+    begin(&json, message);
+    (void)hearth_pb_json_more(&json, SIZE_MAX, out);
+    hearth_pb_json_release(&json);
 }

@@ -72,8 +72,12 @@ static void make_plain(struct hearth_rpc *rpc,
         return;
     }
     answer->content_type = call != NULL ? call->answer_type : media->type;
+    answer->is_in_pieces = rpc->pieces.more != NULL;
+    if (answer->is_in_pieces) {
+        return;
+    }
     answer->body = take_packed(rpc);
-    if (takes_gzip && gzip_body(&answer->body, 0)) {
+    if (rpc->is_gzip || (takes_gzip && gzip_body(&answer->body, 0))) {
         add_header(answer, "Content-Encoding", "gzip");
         add_header(answer, "Vary", "Accept-Encoding");
     }

@@ -16,7 +16,8 @@ struct hearth_http_answer {
     unsigned code;
     const char *content_type; /* static; NULL: none */
     struct hearth_buf
-        body; /* of the caller; a failed one is an answer that there is no memory for */
+        body;          /* of the caller; a failed one is an answer that there is no memory for */
+    bool is_in_pieces; /* instead of body: rpc->packed, and what rpc->pieces make behind it */
     struct hearth_rpc_header headers[HEARTH_HTTP_ANSWER_HEADERS]; /* static texts */
     size_t n_headers;
 };
@@ -24,7 +25,7 @@ struct hearth_http_answer {
 /*
  * media       NULL for plain routes
  * takes_gzip  the client reads gzip: as Content-Encoding, or of messages in gRPC-Web
- * Takes rpc->packed.
+ * Takes rpc->packed, unless the answer is in pieces.
  */
 void hearth_http_answer_make(struct hearth_rpc *rpc,
                              const struct hearth_rpc_media *media,

@@ -124,7 +124,7 @@ static int64_t step_of(int64_t start_ms, int64_t end_ms)
 }
 
 struct timelines {
-    const struct hearth_query *query;
+    int64_t start_ms, end_ms;
     int64_t step; /* seconds */
     struct hearth_timeseries *series;
     size_t n_series;
@@ -142,14 +142,14 @@ static void write_timeline(struct hearth_json *json,
                            const struct timelines *lines,
                            const struct hearth_timeseries *series)
 {
-    int64_t start_ms = lines->query->start_ms, step_ms = lines->step * 1000;
+    int64_t start_ms = lines->start_ms, step_ms = lines->step * 1000;
     hearth_json_object(json);
     hearth_json_key_c(json, "startTime");
     hearth_json_i64(json, start_ms / 1000);
     hearth_json_key_c(json, "samples");
     hearth_json_array(json);
     size_t next = 0;
-    for (int64_t at = start_ms; at <= lines->query->end_ms; at += step_ms) {
+    for (int64_t at = start_ms; at <= lines->end_ms; at += step_ms) {
         int64_t sum = 0;
         for (; next < series->n_points && series->points[next].ts_ms <= at; next++) {
             sum += sample_of(series->points[next].value);
@@ -162,30 +162,6 @@ static void write_timeline(struct hearth_json *json,
     hearth_json_key_c(json, "watermarks");
     hearth_json_null(json);
     hearth_json_object_end(json);
-}
-
-static void write_timelines(struct hearth_json *json, const struct timelines *lines)
-{
-    hearth_json_key_c(json, "timeline");
-    if (lines != NULL && lines->n_series == 1) {
-        write_timeline(json, lines, &lines->series[0]);
-    } else {
-        hearth_json_null(json);
-    }
-    hearth_json_key_c(json, "groups");
-    if (lines != NULL && lines->group_by.n > 0) {
-        hearth_json_object(json);
-        for (size_t i = 0; i < lines->n_series; i++) {
-            struct hearth_str value = hearth_labels_get(&lines->series[i].labels, lines->group_by);
-            hearth_json_key(json, value.p != NULL ? value : HEARTH_STR(NO_LABEL));
-            write_timeline(json, lines, &lines->series[i]);
-        }
-        hearth_json_object_end(json);
-    } else {
-        hearth_json_null(json);
-    }
-    hearth_json_key_c(json, "heatmap");
-    hearth_json_null(json);
 }
 
 /* Sums, or means: what is asked for, else what the tenant wants of gauges. */
@@ -202,7 +178,8 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc,
                                         struct timelines *lines)
 {
     *lines = (struct timelines){
-        .query = query,
+        .start_ms = query->start_ms,
+        .end_ms = query->end_ms,
         .step = step_of(query->start_ms, query->end_ms),
         .group_by = hearth_http_arg(rpc, "groupBy"),
     };
@@ -219,6 +196,93 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc,
     return hearth_query_timeseries(&quiet, &over_time, &lines->series, &lines->n_series, &rpc->err);
 }
 
+/* ---- the text ---- */
+
+/* The answer on its way to JSON, in the request's arena. */
+struct rendering {
+    struct hearth_json json;
+    struct hearth_flamebearer bearer;
+    struct timelines lines; /* of a diff: none */
+    bool has_graph;         /* the flame graph is written */
+    size_t n_groups;        /* that are written */
+};
+
+static void write_timeline_member(struct hearth_json *json, const struct timelines *lines)
+{
+    hearth_json_key_c(json, "timeline");
+    if (lines->n_series == 1) {
+        write_timeline(json, lines, &lines->series[0]);
+    } else {
+        hearth_json_null(json);
+    }
+    hearth_json_key_c(json, "groups");
+    if (lines->group_by.n > 0) {
+        hearth_json_object(json);
+    } else {
+        hearth_json_null(json);
+    }
+}
+
+static void write_group(struct hearth_json *json,
+                        const struct timelines *lines,
+                        const struct hearth_timeseries *series)
+{
+    struct hearth_str value = hearth_labels_get(&series->labels, lines->group_by);
+    hearth_json_key(json, value.p != NULL ? value : HEARTH_STR(NO_LABEL));
+    write_timeline(json, lines, series);
+}
+
+static void end_rendering(struct hearth_json *json, const struct timelines *lines)
+{
+    if (lines->group_by.n > 0) {
+        hearth_json_object_end(json);
+    }
+    hearth_json_key_c(json, "heatmap");
+    hearth_json_null(json);
+    hearth_json_object_end(json);
+}
+
+/* A struct hearth_pieces' more. */
+static bool render_more(void *context, size_t n_bytes, struct hearth_buf *out)
+{
+    struct rendering *r = context;
+    size_t from = out->n, n = r->lines.group_by.n > 0 ? r->lines.n_series : 0;
+    r->json.out = out;
+    if (!r->has_graph) {
+        if (hearth_flamebearer_more(&r->bearer, n_bytes, &r->json)) {
+            return true;
+        }
+        r->has_graph = true;
+        write_timeline_member(&r->json, &r->lines);
+    }
+    while (r->n_groups < n && out->n - from < n_bytes && !hearth_buf_failed(out)) {
+        write_group(&r->json, &r->lines, &r->lines.series[r->n_groups++]);
+    }
+    if (r->n_groups < n) {
+        return true;
+    }
+    end_rendering(&r->json, &r->lines);
+    return false;
+}
+
+static enum hearth_status
+answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer, struct timelines lines)
+{
+    struct rendering *r = hearth_arena_alloc(&rpc->arena, sizeof *r);
+    if (r == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    r->bearer = bearer;
+    r->lines = lines;
+    r->has_graph = false;
+    r->n_groups = 0;
+    hearth_json_init(&r->json, &rpc->packed);
+    hearth_json_object(&r->json);
+    rpc->http->answer_type = "application/json";
+    return hearth_rpc_answer_in_pieces(rpc,
+                                       (struct hearth_pieces){.more = render_more, .context = r});
+}
+
 /* ---- render ---- */
 
 static enum hearth_status render_json(struct hearth_rpc *rpc,
@@ -228,17 +292,10 @@ static enum hearth_status render_json(struct hearth_rpc *rpc,
     struct hearth_flamebearer_about about;
     struct hearth_flamegraph graph = {0};
     struct timelines lines;
-    struct hearth_json json;
     HEARTH_TRY(about_type(rpc, spec, &about));
     HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
     HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
-    rpc->http->answer_type = "application/json";
-    hearth_json_init(&json, &rpc->packed);
-    hearth_json_object(&json);
-    hearth_flamebearer_single(&json, &graph, &about);
-    write_timelines(&json, &lines);
-    hearth_json_object_end(&json);
-    return HEARTH_OK;
+    return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
 }
 
 static enum hearth_status render(struct hearth_rpc *rpc)
@@ -267,7 +324,6 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
     struct hearth_merge_spec specs[2];
     struct hearth_flamebearer_about about;
     struct hearth_flame_diff diff = {0};
-    struct hearth_json json;
     for (int i = 0; i < 2; i++) {
         HEARTH_TRY(read_selection(rpc, &names[i], &queries[i], &specs[i]));
     }
@@ -277,13 +333,7 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
     }
     HEARTH_TRY(about_type(rpc, &specs[0], &about));
     HEARTH_TRY(hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], &diff, &rpc->err));
-    rpc->http->answer_type = "application/json";
-    hearth_json_init(&json, &rpc->packed);
-    hearth_json_object(&json);
-    hearth_flamebearer_double(&json, &diff, &about);
-    write_timelines(&json, NULL);
-    hearth_json_object_end(&json);
-    return HEARTH_OK;
+    return answer_rendering(rpc, hearth_flamebearer_double(&diff, &about), (struct timelines){0});
 }
 
 void hearth_http_render_diff(struct hearth_rpc *rpc)

@@ -14,6 +14,7 @@
 #include "http_answer.h"
 #include "http_call.h"
 #include "http_head.h"
+#include "request_log.h"
 #include "routes.h"
 
 #define SWALLOW_MAX_BYTES   (INT64_C(1) << 20)
@@ -44,6 +45,7 @@ struct http_request {
     int64_t swallowed_bytes;
     struct MHD_Response *response;
     unsigned code;
+    size_t n_sent; /* of rpc.packed, of an answer in pieces */
 };
 
 /* ---- answers ---- */
@@ -52,6 +54,17 @@ static void add_header(struct http_request *request, const char *name, const cha
 {
     if (request->response != NULL) {
         (void)MHD_add_response_header(request->response, name, value);
+    }
+}
+
+static void set_head(struct http_request *request, unsigned code, const char *content_type)
+{
+    request->code = code;
+    if (content_type != NULL) {
+        add_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    }
+    if (atomic_load_explicit(&request->http->front->is_stopping, memory_order_relaxed)) {
+        add_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
     }
 }
 
@@ -73,13 +86,28 @@ static void set_response(struct http_request *request,
     if (n > 0 && request->response == NULL) {
         hearth_mem_free(bytes);
     }
-    request->code = code;
-    if (content_type != NULL) {
-        add_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    set_head(request, code, content_type);
+}
+
+/* On the daemon's thread: the next bytes of an answer in pieces. */
+static ssize_t read_pieces(void *cls, uint64_t position, char *to, size_t n)
+{
+    struct http_request *request = cls;
+    struct hearth_rpc *rpc = &request->rpc;
+    (void)position;
+    ssize_t n_read = hearth_pieces_read(&rpc->pieces, &rpc->packed, &request->n_sent, to, n);
+    if (n_read < 0) {
+        hearth_request_log_cut(rpc);
+        return MHD_CONTENT_READER_END_WITH_ERROR;
     }
-    if (atomic_load_explicit(&request->http->front->is_stopping, memory_order_relaxed)) {
-        add_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
-    }
+    return n_read == 0 ? MHD_CONTENT_READER_END_OF_STREAM : n_read;
+}
+
+static void set_pieces(struct http_request *request, unsigned code, const char *content_type)
+{
+    request->response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, HEARTH_PIECES_WINDOW_BYTES, read_pieces, request, NULL);
+    set_head(request, code, content_type);
 }
 
 static void set_text(struct http_request *request, unsigned code, const char *text)
@@ -103,7 +131,11 @@ static void finish_request(struct hearth_rpc *rpc)
     struct hearth_http *http = request->http;
     struct hearth_http_answer answer;
     hearth_http_answer_make(rpc, request->media, request->takes_gzip, &answer);
-    set_response(request, answer.code, answer.content_type, &answer.body);
+    if (answer.is_in_pieces) {
+        set_pieces(request, answer.code, answer.content_type);
+    } else {
+        set_response(request, answer.code, answer.content_type, &answer.body);
+    }
     for (size_t i = 0; i < answer.n_headers; i++) {
         add_header(request, answer.headers[i].name, answer.headers[i].value);
     }
@@ -211,6 +243,7 @@ static enum hearth_status check_grpc_web(struct http_request *request,
     struct hearth_str encoding = hearth_str_trim(head->connect.content_encoding);
     int64_t timeout_ns = INT64_MAX;
     request->takes_gzip = hearth_grpc_accepts_gzip(head->grpc_accept_encoding);
+    rpc->pieces_way = HEARTH_PIECES_AT_ONCE; /* its length stands in front of a message */
     rpc->open_body = open_grpc_web;
     if (encoding.n > 0 && !hearth_str_eq_nocase(encoding, HEARTH_STR("identity"))) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
@@ -254,6 +287,7 @@ static void init_rpc(struct http_request *request,
     hearth_rpc_init(rpc, request->http->front, method);
     request->has_rpc = true;
     request->takes_gzip = hearth_accept_encoding_gzip(head->accept_encoding);
+    rpc->pieces_way = request->takes_gzip ? HEARTH_PIECES_AS_GZIP : HEARTH_PIECES_AS_SENT;
     hearth_buf_init(&request->body, 0);
     rpc->transport = "http";
     rpc->utf8_label_names = accept->utf8_label_names;

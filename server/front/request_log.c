@@ -55,7 +55,8 @@ static void write_line(struct hearth_rpc *rpc,
         level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
         peer, "tenant", tenant, "code", hearth_status_name(rpc->status), "duration_us",
         hearth_log_i64(took_ns / 1000), "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes),
-        "out_bytes", hearth_log_i64((int64_t)rpc->packed.n), "messages",
+        "out_bytes",
+        rpc->pieces.more != NULL ? "in pieces" : hearth_log_i64((int64_t)rpc->packed.n), "messages",
         hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
         "missed", hearth_log_i64(missed), NULL);
 }
@@ -85,5 +86,15 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
         }
     } else if (hearth_log_enabled(HEARTH_LOG_DEBUG)) {
         write_line(rpc, HEARTH_LOG_DEBUG, "request", took_ns, 0);
+    }
+}
+
+void hearth_request_log_cut(const struct hearth_rpc *rpc)
+{
+    static struct hearth_log_rate rate;
+    int missed = 0;
+    if (hearth_log_rate_take(&rate, LINES_PER_SECOND, hearth_clock_mono_ns(), &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front", "an answer was cut: no memory for more of it",
+                   "method", rpc->method->path + 1, "missed", hearth_log_i64(missed), NULL);
     }
 }

@@ -78,6 +78,7 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
 
 void hearth_rpc_release(struct hearth_rpc *rpc)
 {
+    hearth_pieces_release(&rpc->pieces);
     hearth_arena_release(&rpc->arena);
     hearth_buf_release(&rpc->packed);
     hearth_buf_release(&rpc->notes);
@@ -271,24 +272,51 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
 
 /* ---- end ---- */
 
-static enum hearth_status encode_answer(struct hearth_rpc *rpc)
+enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct hearth_pieces pieces)
+{
+    rpc->pieces = pieces;
+    return hearth_pieces_begin(&rpc->pieces, rpc->pieces_way, &rpc->cancel, &rpc->packed,
+                               &rpc->is_gzip, &rpc->err);
+}
+
+static bool more_json(void *json, size_t n_bytes, struct hearth_buf *out)
+{
+    return hearth_pb_json_more(json, n_bytes, out);
+}
+
+static void release_json(void *json)
+{
+    hearth_pb_json_release(json);
+}
+
+static enum hearth_status encode_json(struct hearth_rpc *rpc)
 {
     const struct ProtobufCMessage *answer = rpc->answer;
+    if (rpc->is_packed) {
+        struct ProtobufCMessage *message;
+        HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
+                                    &rpc->arena, &message, &rpc->err));
+        answer = message;
+        hearth_buf_release(&rpc->packed);
+    }
+    if (answer == NULL) {
+        hearth_buf_cstr(&rpc->packed, "{}");
+        return HEARTH_OK;
+    }
+    struct hearth_pb_json *json = hearth_pb_json_new(answer, &rpc->arena);
+    if (json == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    return hearth_rpc_answer_in_pieces(
+        rpc, (struct hearth_pieces){.more = more_json, .release = release_json, .context = json});
+}
+
+static enum hearth_status encode_answer(struct hearth_rpc *rpc)
+{
     if (rpc->http == NULL && rpc->codec == HEARTH_RPC_JSON) {
-        if (rpc->is_packed) {
-            struct ProtobufCMessage *message;
-            HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
-                                        &rpc->arena, &message, &rpc->err));
-            answer = message;
-            hearth_buf_reset(&rpc->packed);
-        }
-        if (answer != NULL) {
-            hearth_pb_to_json(answer, &rpc->packed);
-        } else {
-            hearth_buf_cstr(&rpc->packed, "{}");
-        }
-    } else if (answer != NULL) {
-        hearth_pb_pack(answer, &rpc->packed);
+        HEARTH_TRY(encode_json(rpc));
+    } else if (rpc->answer != NULL) {
+        hearth_pb_pack(rpc->answer, &rpc->packed);
     }
     if (hearth_buf_failed(&rpc->packed)) {
         return rpc->packed.budget != NULL
@@ -308,12 +336,13 @@ static enum hearth_status encode_message(struct hearth_rpc *rpc)
 
 /*
  * The answer is in `packed`, and a slow client may take minutes to read it: what it was made from
- * goes now. Header values live in the arena.
+ * goes now, unless the rest of the answer is still to be made from it. Header values live in the
+ * arena.
  */
 static void shed_arena(struct hearth_rpc *rpc)
 {
     rpc->request = rpc->answer = NULL;
-    if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES) {
+    if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES || rpc->pieces.more != NULL) {
         return;
     }
     struct hearth_arena kept;
@@ -354,6 +383,9 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         status = is_stream ? encode_message(rpc) : encode_answer(rpc);
     }
     rpc->status = status;
+    if (status != HEARTH_OK) {
+        hearth_pieces_release(&rpc->pieces);
+    }
     shed_arena(rpc);
     end_session(rpc);
     if (status != HEARTH_OK) {

@@ -37,6 +37,7 @@
 #include "methods.h"
 #include "notes.h"
 #include "peers.h"
+#include "pieces.h"
 #include "tenant.h"
 
 struct hearth_front;
@@ -61,8 +62,9 @@ struct hearth_rpc {
     bool utf8_label_names;
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;
-    struct hearth_str body;        /* borrowed from the transport until `drop_body` */
-    struct hearth_http_call *http; /* plain HTTP routes only: http_call.h */
+    enum hearth_pieces_way pieces_way; /* of large answers in JSON */
+    struct hearth_str body;            /* borrowed from the transport until `drop_body` */
+    struct hearth_http_call *http;     /* plain HTTP routes only: http_call.h */
     /* On a pool thread, before the body is decoded: take it out of its wrapping. NULL: it has none. */
     enum hearth_status (*open_body)(struct hearth_rpc *rpc);
     void (*drop_body)(struct hearth_rpc *rpc);
@@ -88,6 +90,8 @@ struct hearth_rpc {
     bool is_packed;
     bool has_message; /* of a stream both ways: `packed` is one */
     struct hearth_buf packed;
+    bool is_gzip;                /* packed is: a large answer in JSON */
+    struct hearth_pieces pieces; /* what comes behind packed, with HEARTH_PIECES_AS_SENT */
     enum hearth_status status;
     struct hearth_err err;
     struct hearth_rpc_header headers[HEARTH_RPC_MAX_HEADERS];
@@ -184,6 +188,13 @@ void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
 
 /* This thread's decompressor, kept warm; NULL without memory. */
 struct hearth_inflater *hearth_rpc_inflater(void);
+
+/*
+ * A text of the handler's as the answer of a plain route: `packed` holds its beginning, if anything. What it
+ * is made of lives in the arena. The handler ends the request with the status.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct hearth_pieces pieces);
 
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value);
 

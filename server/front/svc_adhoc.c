@@ -19,11 +19,9 @@ make_flamebearer(struct hearth_rpc *rpc, const struct hearth_adhoc_view *view, b
     text.budget = rpc->arena.budget;
     hearth_json_init(&json, &text);
     hearth_json_object(&json);
-    if (is_diff) {
-        hearth_flamebearer_double(&json, &view->diff, &about);
-    } else {
-        hearth_flamebearer_single(&json, &view->graph, &about);
-    }
+    struct hearth_flamebearer bearer = is_diff ? hearth_flamebearer_double(&view->diff, &about)
+                                               : hearth_flamebearer_single(&view->graph, &about);
+    (void)hearth_flamebearer_more(&bearer, SIZE_MAX, &json);
     hearth_json_key_c(&json, "timeline");
     hearth_json_null(&json);
     hearth_json_key_c(&json, "groups");

@@ -35,6 +35,25 @@ static struct hearth_buf json_of(const ProtobufCMessage *message)
     return json;
 }
 
+/* The same text in pieces of n bytes and what a step makes of them. */
+static struct hearth_buf
+pieces_of(const ProtobufCMessage *message, size_t n, struct hearth_arena *arena)
+{
+    struct hearth_buf json;
+    hearth_buf_init(&json, 0);
+    struct hearth_pb_json *pieces = hearth_pb_json_new(message, arena);
+    HEARTH_ASSERT(pieces != NULL);
+    bool more = true;
+    while (more) {
+        size_t before = json.n;
+        more = hearth_pb_json_more(pieces, n, &json);
+        HEARTH_ASSERT(!more || json.n - before >= n);
+        HEARTH_ASSERT(json.n - before < n + HEARTH_PB_JSON_STEP_BYTES);
+    }
+    hearth_pb_json_release(pieces);
+    return json;
+}
+
 static struct hearth_buf wire_of(const ProtobufCMessage *message)
 {
     struct hearth_buf wire;
@@ -65,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((is_wire ? hearth_pb_unpack(type, in, &arena, &first, &err)
                  : hearth_pb_from_json(type, in, &arena, &first, &err)) == HEARTH_OK) {
         struct hearth_buf json = json_of(first), wire = wire_of(first), other;
+        other = pieces_of(first, 1 + size % 97, &arena);
+        require_same(&json, &other);
         HEARTH_ASSERT(hearth_pb_unpack(type, hearth_buf_view(&wire), &arena, &again, &err) ==
                       HEARTH_OK);
         other = wire_of(again);

@@ -1,5 +1,6 @@
 /*
- * compress.h -- whole-buffer inflating under a cap (gzip, zlib, zstd, or plain) and deflating.
+ * compress.h -- whole-buffer inflating under a cap (gzip, zlib, zstd, or plain); deflating, of gzip also in
+ * pieces.
  *
  * Every size in a compressed stream is hostile: output grows in steps and never beyond max_bytes; a
  * bomb costs at most max_bytes of memory. Concatenated gzip members are inflated as one.
@@ -45,6 +46,18 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err);
+
+/*
+ * The same from pieces: add appends what is known of the member so far, end the rest. After end a
+ * stream can only be freed. Errors are those of the buffer. Holds about 260 KiB.
+ */
+struct hearth_gzip_stream;
+struct hearth_gzip_stream *hearth_gzip_stream_new(int level); /* NULL when memory was refused */
+void hearth_gzip_stream_free(struct hearth_gzip_stream *stream);
+void hearth_gzip_stream_add(struct hearth_gzip_stream *stream,
+                            struct hearth_str in,
+                            struct hearth_buf *out);
+void hearth_gzip_stream_end(struct hearth_gzip_stream *stream, struct hearth_buf *out);
 
 /* One zstd frame with content size and checksum; level 1..19. */
 HEARTH_MUST_CHECK

@@ -57,4 +57,21 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
 /* Append the JSON form. Fails (sticky in `out`) on nesting beyond the limit. */
 void hearth_pb_to_json(const struct ProtobufCMessage *message, struct hearth_buf *out);
 
+/*
+ * The same text in pieces, for texts that should not be in memory whole. The message must stay as it
+ * is meanwhile. Pieces in order are the text that hearth_pb_to_json writes.
+ *
+ * hearth_pb_json_more appends n_bytes or more of it: less than HEARTH_PB_JSON_STEP_BYTES more (map
+ * keys aside, which are written whole), or what is left. False: that was the end; after a failure
+ * of `out` there is nothing more to ask for.
+ * It lives in the arena; release frees what it holds besides. NULL: the arena refused.
+ */
+#define HEARTH_PB_JSON_STEP_BYTES 80000u
+
+struct hearth_pb_json;
+struct hearth_pb_json *hearth_pb_json_new(const struct ProtobufCMessage *message,
+                                          struct hearth_arena *arena);
+bool hearth_pb_json_more(struct hearth_pb_json *json, size_t n_bytes, struct hearth_buf *out);
+void hearth_pb_json_release(struct hearth_pb_json *json);
+
 #endif

@@ -433,6 +433,69 @@ static void reports_refused_memory_at_every_step(void **state)
     hearth_buf_release(&text);
 }
 
+static void a_stream_of_pieces_is_one_member(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(3 * MIB);
+    static const size_t steps[] = {777, 65536, 5 * MIB};
+    for (size_t k = 0; k < HEARTH_ARRAY_LEN(steps); k++) {
+        struct hearth_buf packed, again;
+        hearth_buf_init(&packed, 0);
+        hearth_buf_init(&again, 0);
+        struct hearth_gzip_stream *stream = hearth_gzip_stream_new(1);
+        assert_non_null(stream);
+        for (size_t at = 0; at < text.n; at += steps[k]) {
+            size_t n = text.n - at < steps[k] ? text.n - at : steps[k];
+            hearth_gzip_stream_add(stream, hearth_str_n(text.p + at, n), &packed);
+        }
+        hearth_gzip_stream_end(stream, &packed);
+        hearth_gzip_stream_free(stream);
+        assert_false(hearth_buf_failed(&packed));
+        assert_true(packed.n < text.n / 2);
+        assert_int_equal(hearth_inflate(g_inflater, HEARTH_COMPRESSION_GZIP,
+                                        hearth_buf_view(&packed), text.n, &again, &g_err),
+                         HEARTH_OK);
+        assert_int_equal(again.n, text.n);
+        assert_memory_equal(again.p, text.p, text.n);
+        hearth_buf_release(&again);
+        hearth_buf_release(&packed);
+    }
+    hearth_buf_release(&text);
+}
+
+static void a_stream_of_nothing_is_an_empty_member(void **state)
+{
+    (void)state;
+    struct hearth_buf packed, again;
+    hearth_buf_init(&packed, 0);
+    hearth_buf_init(&again, 0);
+    struct hearth_gzip_stream *stream = hearth_gzip_stream_new(1);
+    hearth_gzip_stream_end(stream, &packed);
+    hearth_gzip_stream_free(stream);
+    hearth_gzip_stream_free(NULL);
+    assert_int_equal(hearth_inflate(g_inflater, HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed),
+                                    1, &again, &g_err),
+                     HEARTH_OK);
+    assert_int_equal(again.n, 0);
+    hearth_buf_release(&again);
+    hearth_buf_release(&packed);
+}
+
+static void a_stream_fails_where_its_buffer_does(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(3 * MIB), packed;
+    hearth_buf_init(&packed, 40000);
+    struct hearth_gzip_stream *stream = hearth_gzip_stream_new(1);
+    hearth_gzip_stream_add(stream, hearth_buf_view(&text), &packed);
+    assert_true(hearth_buf_failed(&packed));
+    hearth_gzip_stream_end(stream, &packed);
+    assert_true(hearth_buf_failed(&packed));
+    hearth_gzip_stream_free(stream);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +515,9 @@ int main(void)
         cmocka_unit_test(a_broken_stream_does_not_hurt_the_next),
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
         cmocka_unit_test(reports_refused_memory_at_every_step),
+        cmocka_unit_test(a_stream_of_pieces_is_one_member),
+        cmocka_unit_test(a_stream_of_nothing_is_an_empty_member),
+        cmocka_unit_test(a_stream_fails_where_its_buffer_does),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
