@@ -158,6 +158,7 @@ static enum hearth_status set_option(struct hearth_config *config,
     switch (option->kind) {
     case TEXT:
     case SECRET:
+    case TOKEN:
         wanted = "one line of text";
         copy = hearth_arena_strndup(&config->arena, text.p, text.n);
         ok = copy != NULL && is_line(text);
@@ -185,9 +186,9 @@ static enum hearth_status set_option(struct hearth_config *config,
         break;
     }
     if (!ok) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from,
-                           option->flag, option->kind == SECRET ? "***" : quoted(config, text),
-                           wanted);
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from, option->flag,
+            option->kind == SECRET || option->kind == TOKEN ? "***" : quoted(config, text), wanted);
     }
     config->origins[option - hearth_options] = from;
     return HEARTH_OK;

@@ -15,6 +15,7 @@ const size_t hearth_n_options = HEARTH_ARRAY_LEN(hearth_options);
 /* Values are written through the offset: the member must have the type of its kind. */
 #define TEXT_TYPE     const char *
 #define SECRET_TYPE   const char *
+#define TOKEN_TYPE    const char *
 #define LIST_TYPE     const char *const *
 #define INT_TYPE      int64_t
 #define BYTES_TYPE    int64_t

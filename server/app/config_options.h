@@ -14,6 +14,7 @@
 enum hearth_option_kind {
     TEXT,
     SECRET,
+    TOKEN,
     LIST,
     INT,
     BYTES,

@@ -73,6 +73,10 @@ static void print_value(const struct hearth_config *config,
         text = hearth_config_mask_url(text, scratch);
         print_text(text == NULL ? "***" : text, out);
         break;
+    case TOKEN:
+        memcpy(&text, at, sizeof text);
+        print_text(text[0] == '\0' ? "" : "***", out);
+        break;
     case LIST:
         memcpy(&list, at, sizeof list);
         print_list(list, out);

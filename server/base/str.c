@@ -43,6 +43,17 @@ bool hearth_str_eq_nocase(struct hearth_str a, struct hearth_str b)
     return true;
 }
 
+bool hearth_str_eq_secret(struct hearth_str given, struct hearth_str secret)
+{
+    /* volatile: a compiler that sees it must not end the loop when the answer is known. */
+    volatile unsigned char differs = given.n != secret.n;
+    for (size_t i = 0; i < given.n; i++) {
+        const char *against = i < secret.n ? secret.p + i : given.p + i;
+        differs |= (unsigned char)(given.p[i] ^ *against);
+    }
+    return differs == 0;
+}
+
 size_t hearth_str_find(struct hearth_str s, char c, size_t from)
 {
     if (from >= s.n) {

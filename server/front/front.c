@@ -7,6 +7,7 @@
 #include "hearth/base/signals.h"
 
 #include "acceptor.h"
+#include "agent_methods.h"
 #include "front_internal.h"
 #include "grpc_server.h"
 #include "http_server.h"
@@ -63,6 +64,18 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .max_queued_requests = 4096,
         .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",
+        .agents = {.token = "",
+                   .tenant = "anonymous",
+                   .processes = true,
+                   .ebpf = true,
+                   .policies = true,
+                   .trace_profiling = true,
+                   .async_profiler = true,
+                   .pprof = true,
+                   .segments = true,
+                   .meters = true,
+                   .logs = true,
+                   .management = true},
     };
 }
 
@@ -229,7 +242,7 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
                                rules[i].name, (long long)rules[i].value, (long long)rules[i].min);
         }
     }
-    return HEARTH_OK;
+    return hearth_agent_check_options(options, err);
 }
 
 enum hearth_status hearth_front_start(const struct hearth_front_options *options,

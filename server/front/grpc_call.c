@@ -8,6 +8,7 @@
 #include "hearth/base/metrics.h"
 
 #include "acceptor.h"
+#include "agent_methods.h"
 #include "front_internal.h"
 
 #include <grpc/byte_buffer.h>
@@ -476,15 +477,19 @@ static void on_read(struct hearth_op *op, bool ok)
 static enum hearth_status read_metadata(struct call *call, struct hearth_err *err)
 {
     struct hearth_rpc *rpc = &call->rpc;
-    size_t n_tenants = 0, n_bytes = 0;
-    struct hearth_str tenant = {0};
+    size_t n_bytes = 0;
+    struct hearth_front_caller caller = {0};
     for (size_t i = 0; i < call->metadata.count; i++) {
         struct hearth_str key = slice_view(&call->metadata.metadata[i].key);
         struct hearth_str value = slice_view(&call->metadata.metadata[i].value);
         n_bytes += key.n + value.n + HEADER_OVERHEAD_BYTES;
         if (hearth_str_eq_c(key, "x-scope-orgid")) {
-            if (n_tenants++ == 0) {
-                tenant = value;
+            if (caller.n_tenants++ == 0) {
+                caller.tenant = value;
+            }
+        } else if (hearth_str_eq_c(key, "authentication")) {
+            if (caller.n_tokens++ == 0) {
+                caller.token = value;
             }
         } else if (hearth_str_eq_c(key, "accept")) {
             struct hearth_accept accept;
@@ -500,11 +505,7 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
                            "metadata of %zu bytes exceeds the limit (max-header-bytes) of %lld",
                            n_bytes, (long long)rpc->front->options.max_header_bytes);
     }
-    if ((rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
-        return HEARTH_OK;
-    }
-    return hearth_tenant_find(rpc->front->options.multitenancy, n_tenants, tenant, &rpc->tenant,
-                              err);
+    return hearth_front_admit(&rpc->front->options, rpc->method, &caller, &rpc->tenant, err);
 }
 
 static int64_t remaining_ns(gpr_timespec deadline)

@@ -32,8 +32,12 @@ read_field(void *cls, enum MHD_ValueKind kind, const char *key, const char *text
         }
     }
     if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
-        if (head->n_tenants++ == 0) {
-            head->tenant = value;
+        if (head->caller.n_tenants++ == 0) {
+            head->caller.tenant = value;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("authentication"))) {
+        if (head->caller.n_tokens++ == 0) {
+            head->caller.token = value;
         }
     } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
         head->has_length = true;

@@ -7,15 +7,16 @@
 #ifndef HEARTH_FRONT_HTTP_HEAD_H
 #define HEARTH_FRONT_HTTP_HEAD_H
 
+#include "agent_methods.h"
 #include "connect.h"
 
 #include <microhttpd.h>
 
 struct hearth_http_head {
     struct hearth_connect_head connect;
-    struct hearth_str accept, accept_encoding, tenant;
+    struct hearth_front_caller caller;
+    struct hearth_str accept, accept_encoding;
     struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
-    size_t n_tenants;
     bool has_length, has_transfer_encoding, expects_continue;
     int64_t content_length; /* -1: none */
 };

@@ -196,10 +196,7 @@ static enum hearth_status check_tenant_and_length(struct hearth_rpc *rpc,
                                                   const struct hearth_http_head *head)
 {
     const struct hearth_front_options *options = &rpc->front->options;
-    if ((rpc->method->flags & HEARTH_METHOD_TENANT) != 0) {
-        HEARTH_TRY(hearth_tenant_find(options->multitenancy, head->n_tenants, head->tenant,
-                                      &rpc->tenant, &rpc->err));
-    }
+    HEARTH_TRY(hearth_front_admit(options, rpc->method, &head->caller, &rpc->tenant, &rpc->err));
     if (head->content_length > options->max_request_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
                            "request body is %lld bytes; the limit (max-request-bytes) is %lld",

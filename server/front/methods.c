@@ -40,10 +40,20 @@ static const char *const g_services[] = {
 #undef X
 };
 
+/* Of SkyWalking's first agents, whose services had no package. */
+static bool is_old_name(struct hearth_str path, struct hearth_str full)
+{
+    struct hearth_str package = HEARTH_STR("/skywalking.v3.");
+    return path.n > 1 && path.p[0] == '/' && hearth_str_starts(full, package) &&
+           hearth_str_eq(hearth_str_n(path.p + 1, path.n - 1),
+                         hearth_str_n(full.p + package.n, full.n - package.n));
+}
+
 const struct hearth_method *hearth_method_find(struct hearth_str path)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_methods); i++) {
-        if (hearth_str_eq_c(path, g_methods[i].path)) {
+        struct hearth_str full = hearth_str_c(g_methods[i].path);
+        if (hearth_str_eq(path, full) || is_old_name(path, full)) {
             return &g_methods[i];
         }
     }

@@ -34,7 +34,7 @@ struct hearth_method {
     unsigned flags;
 };
 
-/* The method of a path, or NULL. */
+/* The method of a path, or NULL. Those of skywalking.v3 are also found without the package. */
 const struct hearth_method *hearth_method_find(struct hearth_str path);
 /* True for "" (the whole server) and the name of a service of the table. */
 bool hearth_service_is_known(struct hearth_str service);

@@ -13,7 +13,7 @@ import textwrap
 WIDTH = 118
 STRING = r'"((?:[^"\\]|\\.)*)"'
 KINDS = {
-    "TEXT": "text", "SECRET": "secret text", "LIST": "list", "INT": "whole number", "BYTES": "bytes",
+    "TEXT": "text", "SECRET": "secret text", "TOKEN": "secret text", "LIST": "list", "INT": "whole number", "BYTES": "bytes",
     "DURATION": "duration", "BOOL": "true or false",
 }
 

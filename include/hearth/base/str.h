@@ -47,6 +47,8 @@ int hearth_str_cmp(struct hearth_str a, struct hearth_str b);
 bool hearth_str_starts(struct hearth_str s, struct hearth_str prefix);
 bool hearth_str_ends(struct hearth_str s, struct hearth_str suffix);
 bool hearth_str_eq_nocase(struct hearth_str a, struct hearth_str b); /* ASCII */
+/* How long it takes says nothing about the secret, not even how long it is. */
+bool hearth_str_eq_secret(struct hearth_str given, struct hearth_str secret);
 /* Index of the first `c` at or after `from`, or s.n. */
 size_t hearth_str_find(struct hearth_str s, char c, size_t from);
 struct hearth_str hearth_str_trim(struct hearth_str s); /* ASCII white space, both ends */

@@ -39,6 +39,14 @@ typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
                                                    struct hearth_buf *out,
                                                    struct hearth_err *err);
 
+/* Of SkyWalking's agents. The booleans switch families of their methods: docs/reference/skywalking.md. */
+struct hearth_agent_options {
+    const char *token;  /* kept; NULL and "": none is asked */
+    const char *tenant; /* kept; of those who name none; NULL and "": they have to */
+    bool processes, ebpf, policies, trace_profiling, async_profiler, pprof;
+    bool segments, meters, logs, management;
+};
+
 struct hearth_front_options {
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
     bool multitenancy; /* X-Scope-OrgID required; else every request is tenant "anonymous" */
@@ -55,6 +63,7 @@ struct hearth_front_options {
     int64_t max_query_memory_bytes;         /* arena of one query; as in limits */
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
     int64_t memory_quota_bytes;             /* gRPC resource quota; 256 MiB, the least */
+    struct hearth_agent_options agents;     /* "anonymous", no token, all on */
     /* Kept, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory;   /* all queries, with answers that are being sent */
     struct hearth_budget *push_memory;    /* all bodies, and pushes until they wait for a commit */

@@ -38,6 +38,21 @@ static void compares_whole_and_in_part(void **state)
     assert_false(hearth_str_ends(HEARTH_STR("c"), HEARTH_STR("bc")));
 }
 
+static void compares_secrets_whole(void **state)
+{
+    (void)state;
+    struct hearth_str secret = HEARTH_STR("s3cret");
+    assert_true(hearth_str_eq_secret(HEARTH_STR("s3cret"), secret));
+    static const char *const wrong[] = {"",       "s",       "s3cre",       "s3creT",
+                                        "X3cret", "s3cret ", "s3crets3cret"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(wrong); i++) {
+        assert_false(hearth_str_eq_secret(hearth_str_c(wrong[i]), secret));
+    }
+    assert_false(hearth_str_eq_secret(HEARTH_STR("s3cret\0"), secret));
+    assert_false(hearth_str_eq_secret(HEARTH_STR("x"), HEARTH_STR("")));
+    assert_true(hearth_str_eq_secret(HEARTH_STR(""), HEARTH_STR("")));
+}
+
 static void finds_and_trims(void **state)
 {
     (void)state;
@@ -177,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders_by_bytes_then_length),
         cmocka_unit_test(compares_whole_and_in_part),
+        cmocka_unit_test(compares_secrets_whole),
         cmocka_unit_test(finds_and_trims),
         cmocka_unit_test(accepts_well_formed_utf8),
         cmocka_unit_test(refuses_malformed_utf8),
