@@ -20,6 +20,9 @@ enum {
 
 /* A frame of fewer bytes would be all header. */
 #define MIN_FRAME_INPUT 16u
+/* Short texts without anything to repeat. */
+#define MIN_TEXT_INPUT 128u
+#define TEXT_LEVEL     3
 /* Unpacking takes longer than merging: the values of a full block, of which a sixth can be saved,
  * stay plain. */
 #define MIN_SAVED(n) ((n) / 3)
@@ -90,6 +93,25 @@ enum hearth_status hearth_pack(struct hearth_packer *packer,
     }
     out->n += 1 + in.n;
     return HEARTH_OK;
+}
+
+enum hearth_status
+hearth_pack_text(struct hearth_str in, struct hearth_buf *out, struct hearth_err *err)
+{
+    size_t start = out->n;
+    if (in.n >= MIN_TEXT_INPUT) {
+        hearth_buf_byte(out, FRAME);
+        HEARTH_TRY(hearth_zstd(in, TEXT_LEVEL, out, err));
+        if (out->n - start <= in.n - in.n / 8) {
+            return HEARTH_OK;
+        }
+        out->n = start;
+    }
+    hearth_buf_byte(out, PLAIN);
+    hearth_buf_str(out, in);
+    return hearth_buf_failed(out)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to pack %zu bytes", in.n)
+               : HEARTH_OK;
 }
 
 enum hearth_status hearth_unpack(struct hearth_inflater *inflater,

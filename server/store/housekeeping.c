@@ -11,6 +11,7 @@
  * (committer.c), so nobody is left to ask about them
  *   - push_id rows past the hour, in slices of their time, so that no transaction is long and each
  * row's own `at` decides (a row refreshed meanwhile stays)
+ *   - thread snapshots past their time (snapshots_expire.c)
  *   - agents that nobody hears of any more (agents_expire.c); more often when they are kept for minutes only
  */
 #include "hearth/base/clock.h"
@@ -120,6 +121,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         times->next_trim_ns = now_ns + TRIM_EACH_NS;
         HEARTH_TRY(trim_batches(store, pg, err));
         HEARTH_TRY(trim_push_ids(pg, err));
+        HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
     }
     if (now_ns >= times->next_agents_ns) {
         int64_t retain_ns = store->options.retain_agents_ns;

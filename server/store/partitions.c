@@ -42,6 +42,7 @@ static const struct {
     {"roll_1d", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
+    {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
 };
 
 /* ---- days ---- */

@@ -71,6 +71,9 @@ void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *v
 void hearth_pg_param_text_array(struct hearth_pg_params *params,
                                 const struct hearth_str *values,
                                 size_t n);
+void hearth_pg_param_bytes_array(struct hearth_pg_params *params,
+                                 const struct hearth_str *values,
+                                 size_t n);
 void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
                                 const struct hearth_hash128 *values,
                                 size_t n);

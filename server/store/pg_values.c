@@ -161,19 +161,21 @@ void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
     }
 }
 
-void hearth_pg_param_text_array(struct hearth_pg_params *params,
-                                const struct hearth_str *values,
-                                size_t n)
+static void add_str_array(struct hearth_pg_params *params,
+                          Oid array_type,
+                          uint32_t type,
+                          const struct hearth_str *values,
+                          size_t n)
 {
     size_t n_bytes = n > 0 ? ARRAY_HEAD_BYTES : 12;
     for (size_t i = 0; i < n && n_bytes <= INT_MAX; i++) {
         n_bytes = values[i].n > INT_MAX ? SIZE_MAX : n_bytes + 4 + values[i].n;
     }
-    char *p = add_param(params, OID_TEXT_ARRAY, n_bytes);
+    char *p = add_param(params, array_type, n_bytes);
     if (p == NULL) {
         return;
     }
-    p = put_array_head(p, OID_TEXT, n);
+    p = put_array_head(p, type, n);
     for (size_t i = 0; i < n; i++) {
         p = put_u32(p, (uint32_t)values[i].n);
         if (values[i].n > 0) {
@@ -181,6 +183,20 @@ void hearth_pg_param_text_array(struct hearth_pg_params *params,
             p += values[i].n;
         }
     }
+}
+
+void hearth_pg_param_text_array(struct hearth_pg_params *params,
+                                const struct hearth_str *values,
+                                size_t n)
+{
+    add_str_array(params, OID_TEXT_ARRAY, OID_TEXT, values, n);
+}
+
+void hearth_pg_param_bytes_array(struct hearth_pg_params *params,
+                                 const struct hearth_str *values,
+                                 size_t n)
+{
+    add_str_array(params, OID_BYTES_ARRAY, OID_BYTES, values, n);
 }
 
 /* ---- COPY rows ---- */

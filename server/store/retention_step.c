@@ -25,14 +25,15 @@
 #define ROWS_EACH_NS  (600 * HEARTH_NS_PER_SEC)
 #define SWEEP_EACH_NS HEARTH_NS_PER_DAY
 #define SLICE_NS      HEARTH_NS_PER_SEC
-#define N_TABLES      8
+#define N_TABLES      9
 
 enum kept_by {
     BY_PROFILES,
     BY_10M,
     BY_1H,
     BY_1D,
-    BY_ALL /* the longest of them */
+    BY_ALL, /* the longest of them */
+    BY_SPANS,
 };
 
 static const struct {
@@ -49,6 +50,7 @@ static const struct {
     {"hour_totals", "t0", BY_1H, 1, HEARTH_NS_PER_HOUR, true},
     {"roll_1d", "t0", BY_1D, 1, HEARTH_NS_PER_DAY, true},
     {"dict_chunk", "day", BY_ALL, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, true},
+    {"span_group", "start_at", BY_SPANS, 1, 0, false},
     {"series_hour", "hour", BY_ALL, HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, true},
 };
 
@@ -84,6 +86,8 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
         return retention->roll_1h_ns;
     case BY_1D:
         return retention->roll_1d_ns;
+    case BY_SPANS:
+        return retention->spans_ns;
     case BY_ALL:
         break;
     }
@@ -132,7 +136,8 @@ take_tenants(struct pass *pass, const PGresult *rows, struct hearth_err *err)
                          .profiles_ns = longer(pass->longest.profiles_ns, own->profiles_ns),
                          .roll_10m_ns = longer(pass->longest.roll_10m_ns, own->roll_10m_ns),
                          .roll_1h_ns = longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
-                         .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns)};
+                         .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
+                         .spans_ns = own->spans_ns};
     }
     return HEARTH_OK;
 }

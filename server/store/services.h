@@ -18,7 +18,9 @@
     " EXISTS (SELECT FROM hearth_data.task x WHERE x.service_id = e.service_id) OR"          \
     " EXISTS (SELECT FROM hearth_data.agent_poll x WHERE x.service_id = e.service_id) OR"    \
     " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR" \
-    " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id))"
+    " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"   \
+    " EXISTS (SELECT FROM hearth_data.span_group x WHERE x.service_id = e.service_id) OR"    \
+    " EXISTS (SELECT FROM hearth_data.task_snapshot x WHERE x.service_id = e.service_id))"
 
 /*
  * Before services $1 are removed, in the same transaction: waits for those who are giving them something, and a

@@ -13,6 +13,7 @@
 
 #include "builder.h"
 #include "replica.h"
+#include "trace_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,6 +53,9 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_1h_ns = 31 * HEARTH_NS_PER_DAY,
         .retain_1d_ns = 366 * HEARTH_NS_PER_DAY,
         .retain_agents_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_tasks_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_spans_ns = 3 * HEARTH_NS_PER_DAY,
+        .max_span_queue_bytes = (size_t)32 << 20,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };
 }
@@ -183,6 +187,9 @@ boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *e
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
     if (store->committers == NULL) {
         HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
+    }
+    if (store->trace_writer == NULL) {
+        HEARTH_TRY(hearth_trace_writer_start(store, &store->trace_writer, err));
     }
     if (store->builder == NULL && store->options.builder) {
         HEARTH_TRY(hearth_builder_start(store, &store->builder, err));
@@ -358,6 +365,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
         (void)pthread_join(store->boot_thread, NULL);
     }
     hearth_builder_stop(store->builder);
+    hearth_trace_writer_stop(store->trace_writer, deadline_mono_ns);
     hearth_committers_stop(store->committers, deadline_mono_ns);
     hearth_read_cache_free(store->cache);
     hearth_ingest_dicts_free(store->dicts);

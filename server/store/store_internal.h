@@ -33,6 +33,7 @@ struct hearth_partitions;
 struct hearth_builder_thread;
 struct hearth_settings;
 struct hearth_replica;
+struct hearth_trace_writer;
 
 /*
  * Keys of transaction-level advisory locks: random, so that no other program of the database has
@@ -91,6 +92,7 @@ struct hearth_store {
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
     struct hearth_replica *replica;        /* NULL: reads run on the primary */
+    struct hearth_trace_writer *trace_writer; /* started when ready */
     struct hearth_builder_thread *builder; /* started when ready, unless switched off */
     struct hearth_settings *settings;
     struct hearth_disk disk;
@@ -280,6 +282,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store
 /* Instances and processes that nobody reported for that long go; 0: none do. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+
+/* ---- snapshots_expire.c ---- */
+/* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_snapshots_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */

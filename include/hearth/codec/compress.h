@@ -76,6 +76,10 @@ enum hearth_status hearth_pack(struct hearth_packer *packer,
                                struct hearth_str in,
                                struct hearth_buf *out,
                                struct hearth_err *err);
+/* The same form for what has texts in it: all matches are looked for, and an eighth is worth a frame. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_pack_text(struct hearth_str in, struct hearth_buf *out, struct hearth_err *err);
 /*
  * *ret_view borrows from `in` when it is plain, else from `scratch`, to which the bytes were
  * appended (a later append may move them). CORRUPT for damaged bytes, RESOURCE_EXHAUSTED beyond
