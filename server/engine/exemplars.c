@@ -7,6 +7,28 @@
  */
 #include "singles.h"
 
+/* ---- what is not there ---- */
+
+/* A profile that went for another reason, deleted just now say, is older than nothing. */
+void hearth_exemplars_note_gone(const struct hearth_singles *singles)
+{
+    const struct hearth_query *query = singles->query;
+    struct hearth_retention keep;
+    hearth_store_retention(query->engine->store, query->tenant, &keep);
+    int64_t from_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
+    for (size_t i = 0; i < singles->n; i++) {
+        const struct hearth_single *single = &singles->v[i];
+        if (single->wanted && single->writer_id == 0 && single->ts_ns < from_ns) {
+            char from[32];
+            hearth_query_note(query,
+                              "there are exemplars from %s on: profiles before are gone "
+                              "(retain-raw), and their values have none",
+                              hearth_plan_moment(from_ns, from));
+            return;
+        }
+    }
+}
+
 /* ---- labels ---- */
 
 static bool is_grouped_by(const struct hearth_str *group_by, size_t n, struct hearth_str name)
@@ -234,6 +256,7 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
     hearth_singles_sort(singles);
     for_each_bucket(singles, buckets, series_of_group, series, n_series, NULL, NULL);
     HEARTH_TRY(hearth_singles_identify(singles, selection, err));
+    hearth_exemplars_note_gone(singles);
     hearth_singles_settle(singles);
     for_each_bucket(singles, buckets, series_of_group, series, n_series, winners, &n_winners);
     return hearth_exemplars_fill(singles->query, singles->grouping, spec->group_by,

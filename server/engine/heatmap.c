@@ -417,6 +417,7 @@ fill_grid(struct heatmap_run *run, struct hearth_heatmap *ret, struct hearth_err
 static enum hearth_status name_exemplars(struct heatmap_run *run, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_singles_identify(&run->singles, &run->selection, err));
+    hearth_exemplars_note_gone(&run->singles);
     size_t n = 0;
     for (size_t i = 0; i < run->n_exemplars; i++) {
         if (run->exemplars[i].rows[0].writer_id != 0) {

@@ -20,6 +20,11 @@ static int64_t cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_ns)
     return floor_to(oldest, length_ns);
 }
 
+int64_t hearth_plan_profiles_from(const struct hearth_retention *keep, int64_t now_ns)
+{
+    return cutoff(now_ns, keep->profiles_ns, HEARTH_NS_PER_HOUR);
+}
+
 /* What is kept how long, by the hour for rows; which tiers may answer this question. */
 static void set_up(struct planner *p)
 {
@@ -27,7 +32,7 @@ static void set_up(struct planner *p)
     const struct hearth_retention *keep = &in->retention;
     p->range.from_ns = in->from_ns;
     p->range.to_ns = in->to_ns == INT64_MAX ? INT64_MAX : in->to_ns + 1;
-    p->rows_cutoff_ns = cutoff(in->now_ns, keep->profiles_ns, HEARTH_NS_PER_HOUR);
+    p->rows_cutoff_ns = hearth_plan_profiles_from(keep, in->now_ns);
     if (in->rows) {
         return;
     }
@@ -135,7 +140,7 @@ cover(struct planner *p, const struct plan_group *group, size_t tier, struct pla
 
 /* ---- notes ---- */
 
-static const char *text_of(int64_t ns, char out[32])
+const char *hearth_plan_moment(int64_t ns, char out[32])
 {
     hearth_clock_format(ns, out);
     size_t n = strlen(out);
@@ -162,9 +167,9 @@ static void add_note(struct planner *p, const char *line)
 static void note_gap(struct planner *p, struct plan_stretch gap, bool deleted)
 {
     char gone[32], from[32], to[32], line[256];
-    (void)text_of(p->rows_cutoff_ns, gone);
-    (void)text_of(gap.from_ns, from);
-    (void)text_of(gap.to_ns, to);
+    (void)hearth_plan_moment(p->rows_cutoff_ns, gone);
+    (void)hearth_plan_moment(gap.from_ns, from);
+    (void)hearth_plan_moment(gap.to_ns, to);
     const char *what = p->in->totals && !p->in->rows ? "totals over time" : "roll-ups";
     bool whole = gap.from_ns == p->range.from_ns && gap.to_ns == p->range.to_ns;
     if (p->in->rows && whole) {

@@ -57,6 +57,9 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
                                            const struct hearth_selection *selection,
                                            struct hearth_err *err);
 
+/* Between the two: a note, if those that are still unknown are so because retention took them. */
+void hearth_exemplars_note_gone(const struct hearth_singles *singles);
+
 /* Put them in order again after that; nothing is wanted any more. */
 void hearth_singles_settle(struct hearth_singles *singles);
 

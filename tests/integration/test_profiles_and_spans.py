@@ -5,7 +5,10 @@ Asked of the same data in every state: raw and late, rolled up, compacted, under
 
 import base64
 import collections
+import datetime
+import json
 import random
+import re
 import unittest
 
 import wire
@@ -360,6 +363,58 @@ class EqualSpans(unittest.TestCase):
         (series,) = server.connect(QUERIER + "SelectHeatmap", request)["series"]
         (largest,) = [e for slot in series["slots"] for e in slot["exemplars"] if int(e["value"]) == 1000]
         self.assertIn({"name": "pod", "value": "two"}, largest["labels"])
+
+
+class PastRetention(unittest.TestCase):
+    """Totals outlive the profiles that they were made of."""
+
+    def test_values_whose_profiles_are_gone_have_no_exemplars_and_a_note_says_from_when_on_there_are(self):
+        server = Server(*QUICK, "--retain-raw", "2h", "--retain-10m", "1d", "--retain-1h", "1d", "--retain-1d", "1d")
+        self.addCleanup(server.stop)
+        now = now_ms() // 1000 * 1000
+        old, new = now - 6 * HOUR, now - 10 * MINUTE
+        for at, value in ((old, 1000), (new, 7)):
+            profile = Profile(TYPES, time_ns=at * 1_000_000).add(["main"], [1, value])
+            server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "api"})
+        # Until then the old profile is late, and what is late is not read beyond its time either.
+        eventually(
+            lambda: server.sql("SELECT count(*) FROM hearth_data.profile_late") == [["0"]]
+            and server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE built_to > %d" % ((old + HOUR) * 1_000_000))
+            == [["1"]],
+            60, what="totals of the old hour",
+        )
+
+        def ask(method, start, **more):
+            request = {"profileTypeID": CPU, "labelSelector": "{}", "start": str(start), "end": str(now), "step": 1800, **more}
+            status, headers, body = server.http(
+                "POST", "/" + QUERIER + method, json.dumps(request), {"Content-Type": "application/json"}
+            )
+            self.assertEqual(status, 200, body)
+            (series,) = json.loads(body)["series"]
+            return series, headers.get("hearth-note", "")
+
+        def assert_is_said(note):
+            found = re.search(r"there are exemplars from (\S+)Z on: .*retain-raw", note)
+            self.assertIsNotNone(found, note)
+            from_ms = datetime.datetime.fromisoformat(found.group(1) + "+00:00").timestamp() * 1000
+            self.assertEqual(from_ms % HOUR, 0)
+            self.assertTrue(now - 3 * HOUR <= from_ms <= now - HOUR, note)
+
+        individual = {"exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL"}
+        series, note = ask("SelectSeries", old - HOUR, **individual)
+        self.assertEqual([(p["value"], len(p.get("exemplars", []))) for p in series["points"]], [(1000, 0), (7, 1)])
+        assert_is_said(note)
+        series, note = ask("SelectSeries", old - HOUR)
+        self.assertEqual(([p["value"] for p in series["points"]], note), ([1000, 7], ""))
+        series, note = ask("SelectSeries", new - MINUTE, **individual, step=60)
+        self.assertEqual(([len(p["exemplars"]) for p in series["points"]], note), ([1], ""))
+
+        heat = {"queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL"}
+        series, note = ask("SelectHeatmap", old - HOUR, **heat, **individual)
+        self.assertEqual([len(s.get("exemplars", [])) for s in series["slots"]], [0, 1])
+        assert_is_said(note)
+        self.assertEqual(ask("SelectHeatmap", old - HOUR, **heat)[1], "")
+        self.assertEqual(ask("SelectHeatmap", new - MINUTE, **heat, **individual, step=60)[1], "")
 
 
 if __name__ == "__main__":

@@ -41,4 +41,9 @@ enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
                                     struct hearth_buf *notes,
                                     struct hearth_err *err);
 
+/* From where on single profiles are still read, a whole hour; INT64_MIN: from the first. */
+int64_t hearth_plan_profiles_from(const struct hearth_retention *keep, int64_t now_ns);
+/* A moment as notes write it; returns out. */
+const char *hearth_plan_moment(int64_t ns, char out[32]);
+
 #endif
