@@ -97,6 +97,14 @@ void hearth_svc_sw_fetch_configurations(struct hearth_rpc *rpc);
 void hearth_svc_sw_jvm_metrics(struct hearth_rpc *rpc);
 void hearth_svc_sw_events(struct hearth_rpc *rpc);
 void hearth_svc_sw_access_log(struct hearth_rpc *rpc);
+void hearth_svc_list_services(struct hearth_rpc *rpc);
+void hearth_svc_list_instances(struct hearth_rpc *rpc);
+void hearth_svc_list_processes(struct hearth_rpc *rpc);
+void hearth_svc_get_process(struct hearth_rpc *rpc);
+void hearth_svc_sw_report_processes(struct hearth_rpc *rpc);
+void hearth_svc_sw_processes_alive(struct hearth_rpc *rpc);
+void hearth_svc_sw_instance_properties(struct hearth_rpc *rpc);
+void hearth_svc_sw_instance_alive(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

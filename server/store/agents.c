@@ -4,7 +4,7 @@
  *
  * A report goes into the database as two JSON arrays, one element for each instance and process, each once. The
  * first statement finds those that merging would not change, raises their last_seen where that is
- * STALE_MS old, and says how many they are: for what was reported before that is all. It waits for nobody: a row
+ * stale_ms old, and says how many they are: for what was reported before that is all. It waits for nobody: a row
  * that somebody else is just changing is left to them. Otherwise all are merged in a transaction under the
  * tenant's lock (tenant_lock.h), which makes counting against the limits exact, and writers meet one
  * by one, so that they cannot deadlock; instances are locked before processes, as expiry does.
@@ -21,8 +21,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Pings this close together are one: agents ping each 20 s. */
+/* Pings this close together are one: agents ping each 20 s. Closer when they are forgotten soon. */
 #define STALE_MS 10000
+
+#define STRING_OF(x) #x
+#define STRING(x)    STRING_OF(x)
+
+static int64_t stale_ms_of(const struct hearth_store *store)
+{
+    int64_t quarter_ms = store->options.retain_agents_ns / HEARTH_NS_PER_MS / 4;
+    return quarter_ms > 0 && quarter_ms < STALE_MS ? quarter_ms : STALE_MS;
+}
 
 /* ---- the report, each entity once ---- */
 
@@ -40,7 +49,7 @@ struct reported_process {
 
 struct report {
     struct hearth_str tenant;
-    int64_t max_instances, max_processes, now_ms;
+    int64_t max_instances, max_processes, now_ms, stale_ms;
     struct hearth_cancel *cancel;
     struct hearth_arena arena;
     struct reported_instance *instances;
@@ -334,11 +343,20 @@ static const char SQL_LOCK_SERVICES[] =
     " FOR KEY SHARE";
 
 /* What is new is left out as a whole when the tenant would have more than $5. */
-#define MISSING_WITHIN(table)                                                                      \
-    " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT"          \
-    " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"                 \
-    " hearth_data.service y USING (service_id) WHERE y.tenant_id = (SELECT tenant_id FROM t)) <= " \
-    "$5 AS ok)"
+#define MISSING_WITHIN(table)                                                             \
+    " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT" \
+    " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"        \
+    " hearth_data.service y USING (service_id) WHERE y.tenant_id ="                       \
+    " (SELECT tenant_id FROM t)) <= $5 AS ok),"
+#define INSTANCES_WITHIN MISSING_WITHIN("instance")
+#define PROCESSES_WITHIN MISSING_WITHIN("process")
+
+/* Properties that merge to more than that begin anew: agents could add others without end. */
+#define MERGED_PROPERTIES                                                          \
+    " properties = CASE WHEN octet_length((o.properties || r.p)::text) > " STRING( \
+        HEARTH_AGENT_MERGED_BYTES) " THEN r.p ELSE o.properties || r.p END,"
+
+#define COUNTS " SELECT (SELECT count(*) FROM missing), (SELECT ok FROM room)::int4"
 
 static const char SQL_MERGE_INSTANCES[] =
     "WITH " REPORTED_INSTANCES ","
@@ -346,25 +364,19 @@ static const char SQL_MERGE_INSTANCES[] =
     " hearth_data.instance o ON o.service_id = r.service_id AND o.name = r.n"
     " ORDER BY o.service_id, o.name FOR NO KEY UPDATE OF o),"
     " missing AS MATERIALIZED (SELECT * FROM r WHERE NOT EXISTS (SELECT FROM old WHERE"
-    " old.service_id = r.service_id AND old.name = r.n))," MISSING_WITHIN(
-        "instance") ","
-                    " merged AS (UPDATE hearth_data.instance o SET layer = CASE WHEN r.e AND r.y "
-                    "<> '' THEN r.y"
-                    " ELSE o.layer END, properties = o.properties || r.p, last_seen = "
-                    "greatest(o.last_seen, $4)"
-                    " FROM r JOIN old ON old.service_id = r.service_id AND old.name = r.n WHERE "
-                    "o.instance_id ="
-                    " old.instance_id),"
-                    " made AS (INSERT INTO hearth_data.instance (service_id, name, layer, "
-                    "properties, first_seen,"
-                    " last_seen) SELECT service_id, n, y, p, $4, $4 FROM missing WHERE (SELECT ok "
-                    "FROM room))"
-                    " SELECT (SELECT count(*) FROM missing), (SELECT ok FROM room)::int4";
+    " old.service_id = r.service_id AND old.name = r.n))," INSTANCES_WITHIN
+    " merged AS (UPDATE hearth_data.instance o SET" MERGED_PROPERTIES
+    " layer = CASE WHEN r.e AND r.y <> '' THEN r.y ELSE o.layer END,"
+    " last_seen = greatest(o.last_seen, $4) FROM r JOIN old ON old.service_id = r.service_id"
+    " AND old.name = r.n WHERE o.instance_id = old.instance_id),"
+    " made AS (INSERT INTO hearth_data.instance (service_id, name, layer, properties,"
+    " first_seen, last_seen) SELECT service_id, n, y, p, $4, $4 FROM missing"
+    " WHERE (SELECT ok FROM room))" COUNTS;
 
 static const char SQL_MERGE_PROCESSES[] =
     "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
-    " r AS MATERIALIZED (SELECT s.service_id, x.instance_id, u.* FROM "
-    "json_to_recordset($3::json) " PROCESS_COLUMNS
+    " r AS MATERIALIZED (SELECT s.service_id, x.instance_id, u.*"
+    " FROM json_to_recordset($3::json) " PROCESS_COLUMNS
     " JOIN hearth_data.service s ON s.tenant_id = (SELECT tenant_id FROM t) AND"
     " s.fingerprint = u.s JOIN hearth_data.instance x ON x.service_id = s.service_id AND"
     " x.name = u.i),"
@@ -372,26 +384,18 @@ static const char SQL_MERGE_PROCESSES[] =
     " o.service_id = r.service_id AND o.process_id = r.h ORDER BY o.service_id, o.process_id"
     " FOR NO KEY UPDATE OF o),"
     " missing AS MATERIALIZED (SELECT * FROM r WHERE NOT EXISTS (SELECT FROM old WHERE"
-    " old.service_id = r.service_id AND old.process_id = r.h))," MISSING_WITHIN(
-        "process") ","
-                   " merged AS (UPDATE hearth_data.process o SET agent_id = CASE WHEN r.a <> '' "
-                   "THEN r.a ELSE"
-                   " o.agent_id END, detect_type = CASE WHEN r.d > 0 THEN r.d ELSE o.detect_type "
-                   "END, labels ="
-                   " CASE WHEN r.l <> '{}' THEN r.l ELSE o.labels END, properties = o.properties "
-                   "|| r.p,"
-                   " can_be_profiled = r.c, last_seen = greatest(o.last_seen, $4) FROM r JOIN old "
-                   "ON"
-                   " old.service_id = r.service_id AND old.process_id = r.h WHERE o.service_id = "
-                   "old.service_id"
-                   " AND o.process_id = old.process_id),"
-                   " made AS (INSERT INTO hearth_data.process (service_id, process_id, "
-                   "instance_id, name,"
-                   " detect_type, agent_id, labels, properties, can_be_profiled, first_seen, "
-                   "last_seen)"
-                   " SELECT service_id, h, instance_id, n, d, a, l, p, c, $4, $4 FROM missing"
-                   " WHERE (SELECT ok FROM room))"
-                   " SELECT (SELECT count(*) FROM missing), (SELECT ok FROM room)::int4";
+    " old.service_id = r.service_id AND old.process_id = r.h))," PROCESSES_WITHIN
+    " merged AS (UPDATE hearth_data.process o SET" MERGED_PROPERTIES
+    " agent_id = CASE WHEN r.a <> '' THEN r.a ELSE o.agent_id END,"
+    " detect_type = CASE WHEN r.d > 0 THEN r.d ELSE o.detect_type END,"
+    " labels = CASE WHEN r.l <> '{}' THEN r.l ELSE o.labels END, can_be_profiled = r.c,"
+    " last_seen = greatest(o.last_seen, $4) FROM r JOIN old ON old.service_id = r.service_id"
+    " AND old.process_id = r.h WHERE o.service_id = old.service_id AND"
+    " o.process_id = old.process_id),"
+    " made AS (INSERT INTO hearth_data.process (service_id, process_id, instance_id, name,"
+    " detect_type, agent_id, labels, properties, can_be_profiled, first_seen, last_seen)"
+    " SELECT service_id, h, instance_id, n, d, a, l, p, c, $4, $4 FROM missing"
+    " WHERE (SELECT ok FROM room))" COUNTS;
 
 static void report_params(struct report *report, struct hearth_pg_params *params, int64_t fifth)
 {
@@ -412,7 +416,7 @@ static enum hearth_status touch(struct report *report,
                                 struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    report_params(report, &params, STALE_MS);
+    report_params(report, &params, report->stale_ms);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, SQL_TOUCH, &params, report->cancel, &rows, ret_fault, err));
     size_t n_in_services = (size_t)hearth_pg_i64(rows, 0, 0);
@@ -543,6 +547,7 @@ enum hearth_status hearth_store_report_agents(struct hearth_store *store,
     struct report report = {.tenant = tenant,
                             .max_instances = max_instances,
                             .max_processes = max_processes,
+                            .stale_ms = stale_ms_of(store),
                             .cancel = cancel};
     hearth_arena_init(&report.arena, 0);
     hearth_buf_init(&report.instances_json, 0);

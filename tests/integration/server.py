@@ -190,6 +190,21 @@ class Server(Questions):
         answer, _ = self.grpc_bytes(method, wire.encode(fields), metadata, timeout)
         return wire.decode(answer)
 
+    def stream_unary(self, method, messages, metadata=None, timeout=60):
+        """A stream of encoded messages (any iterable, read as it is sent) there, one answer in bytes back."""
+        try:
+            return self.channel.stream_unary("/" + method)(iter(messages), timeout=timeout, metadata=metadata or [])
+        except grpc.RpcError as error:
+            raise RpcError(error.code().name.lower(), error.details()) from None
+
+    def stream_stream(self, method, messages, metadata=None, timeout=60):
+        """The same with a stream back: a generator of answers in bytes."""
+        call = self.channel.stream_stream("/" + method)(iter(messages), timeout=timeout, metadata=metadata or [])
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise RpcError(error.code().name.lower(), error.details()) from None
+
     def connect(self, method, message, headers=None, timeout=60):
         """JSON in, JSON out, over Connect."""
         status, found, body = self.http(

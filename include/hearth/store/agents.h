@@ -20,6 +20,8 @@
 #include "hearth/store/store.h"
 
 #define HEARTH_AGENT_NAME_BYTES 1024
+#define HEARTH_AGENT_MERGED_BYTES \
+    262144 /* of properties, as JSON: beyond, only those of the last report stay */
 
 enum hearth_detect_type {
     HEARTH_DETECT_UNDEFINED = 0,

@@ -150,6 +150,27 @@ static void what_a_later_report_leaves_out_stays(void **state)
     close_fixture(&fix);
 }
 
+static void properties_do_not_grow_without_end(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    static char value[60000];
+    memset(value, 'x', sizeof value);
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "p%d", i);
+        struct hearth_property property = {hearth_str_c(name), hearth_str_n(value, sizeof value)};
+        struct hearth_process process = process_named("java", 1000 + i);
+        process.properties = &property;
+        process.n_properties = 1;
+        report(&fix, &process, 1);
+        /* Four of them fit into 256 KiB. */
+        assert_int_equal(only_process(&fix).n_properties, i < 4 ? i + 1 : i - 3);
+    }
+    close_fixture(&fix);
+}
+
 static void a_repeat_is_written_only_when_it_is_news(void **state)
 {
     (void)state;
@@ -598,6 +619,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_comes_back_as_it_was_reported),
         cmocka_unit_test(what_a_later_report_leaves_out_stays),
+        cmocka_unit_test(properties_do_not_grow_without_end),
         cmocka_unit_test(a_repeat_is_written_only_when_it_is_news),
         cmocka_unit_test(an_instance_has_the_layer_that_it_says_itself),
         cmocka_unit_test(filters_restrict_what_they_say),

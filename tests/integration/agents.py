@@ -1,0 +1,167 @@
+"""Agents of SkyWalking, played: what they report and ask, in messages encoded by hand from the public descriptions.
+
+Rover profiles processes from outside; Instance is a program with a language agent in it. Both talk to one server at a time
+(`server`, which a test may change to another one on the same database), over gRPC as real ones do. A test that sets a
+tenant sends it as X-Scope-OrgID.
+"""
+
+import base64
+import hashlib
+import uuid
+
+import wire
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def service_id(service):
+    return b64(service) + ".1"
+
+
+def instance_id(service, instance):
+    return service_id(service) + "_" + b64(instance)
+
+
+def process_id(service, instance, process):
+    return hashlib.sha256((process + "_" + instance_id(service, instance)).encode()).hexdigest()
+
+
+def pairs(properties):
+    """{name: value} as repeated KeyStringValuePair values."""
+    return [[(1, name), (2, value)] for name, value in properties.items()]
+
+
+def commands(answer):
+    """Decoded Commands as [(name, {argument: value})]."""
+    found = []
+    for raw in answer.get(1, []):
+        command = wire.decode(raw)
+        arguments = {}
+        for pair in command.get(2, []):
+            pair = wire.decode(pair)
+            arguments[pair[1][0].decode()] = pair.get(2, [b""])[0].decode()
+        found.append((command[1][0].decode(), arguments))
+    return found
+
+
+class Agent:
+    def __init__(self, server, tenant=None, metadata=()):
+        self.server = server
+        self.metadata = list(metadata) + ([("x-scope-orgid", tenant)] if tenant else [])
+
+    def call(self, method, fields, timeout=60):
+        """One message there, one back, decoded."""
+        return self.server.call(method, fields, self.metadata, timeout)
+
+    def collect(self, method, messages, timeout=60):
+        """A stream of messages (lists of fields) there, one answer back, decoded. No messages are fine, too."""
+        encoded = [wire.encode(m) for m in messages]
+        return wire.decode(self.server.stream_unary(method, encoded, self.metadata, timeout))
+
+    def chat(self, method, messages, timeout=60):
+        """A stream there, a stream back: the decoded answers. The next message is sent once one asks for an answer."""
+        encoded = (wire.encode(m) for m in messages)
+        return [wire.decode(a) for a in self.server.stream_stream(method, encoded, self.metadata, timeout)]
+
+
+class Process:
+    """A process as rover finds it."""
+
+    def __init__(self, service, instance, name, labels=(), layer="K8S_SERVICE", pid=1, can_be_profiled=True,
+                 properties=None, host=False):
+        self.service, self.instance, self.name = service, instance, name
+        self.labels, self.layer, self.pid, self.host = list(labels), layer, pid, host
+        self.can_be_profiled = can_be_profiled
+        self.properties = properties if properties is not None else {
+            "host_ip": "10.0.0.1", "container_ip": "10.1.0.1", "pid": str(pid), "command_line": "/bin/" + name,
+        }
+
+    @property
+    def process_id(self):
+        return process_id(self.service, self.instance, self.name)
+
+    def support(self):
+        return {"support_ebpf_profiling": "true" if self.can_be_profiled else "false"}
+
+    def entity(self):
+        fields = [(1, self.layer), (2, self.service), (3, self.instance), (4, self.name)]
+        return fields + [(5, label) for label in self.labels]
+
+    def reported(self):
+        """EBPFProcessProperties."""
+        metadata = [(1, self.entity()), (2, self.pid)]
+        metadata += [(3, pair) for pair in pairs({**self.properties, **self.support()})]
+        return [(1 if self.host else 2, metadata)]
+
+    def ping(self):
+        """EBPFProcessPingPkg."""
+        return [(1, self.entity())] + [(2, pair) for pair in pairs(self.support())]
+
+
+class Rover(Agent):
+    """An agent outside of the processes that it profiles. `ids`: those that the server has told, by process."""
+
+    PROCESSES = "skywalking.v3.EBPFProcessService/"
+
+    def __init__(self, server, tenant=None, agent_id=None, metadata=()):
+        super().__init__(server, tenant, metadata)
+        self.agent_id = agent_id or str(uuid.uuid4())
+        self.processes = []
+        self.ids = {}
+
+    def report(self, *processes):
+        """Report them, and look for each in the answer as rover does; those without an answer are never looked at again.
+        Returns the ids in the order of the processes, None for one that was ignored."""
+        self.processes += [p for p in processes if p not in self.processes]
+        fields = [(1, p.reported()) for p in processes] + [(2, self.agent_id)]
+        downstream = self.call(self.PROCESSES + "reportProcesses", fields).get(1, [])
+        found = []
+        for process in processes:
+            told = next((i for i in (self.told(process, raw) for raw in downstream) if i), None)
+            self.ids[process] = told
+            found.append(told)
+        return found
+
+    @staticmethod
+    def told(process, raw):
+        """The id, if this downstream is of the process: same arm, pid and entity, labels in any order."""
+        fields = wire.decode(raw)
+        arm = fields.get(2 if process.host else 3)
+        if not arm:
+            return None
+        arm = wire.decode(arm[0])
+        entity = wire.decode(arm.get(2, [b""])[0])
+        texts = [entity.get(n, [b""])[0].decode() for n in (1, 2, 3, 4)]
+        same = (
+            arm.get(1, [0])[0] == process.pid
+            and texts == [process.layer, process.service, process.instance, process.name]
+            and sorted(wire.texts(entity.get(5, []))) == sorted(process.labels)
+        )
+        return fields[1][0].decode() if same else None
+
+    def keep_alive(self, *processes):
+        """Of these, or of all that were reported and not ignored."""
+        alive = processes or [p for p in self.processes if self.ids[p]]
+        fields = [(1, p.ping()) for p in alive] + [(2, self.agent_id)]
+        return commands(self.call(self.PROCESSES + "keepAlive", fields))
+
+
+class Instance(Agent):
+    """A program with a language agent."""
+
+    MANAGEMENT = "skywalking.v3.ManagementService/"
+
+    def __init__(self, server, service, instance, tenant=None, layer="", metadata=()):
+        super().__init__(server, tenant, metadata)
+        self.service, self.instance, self.layer = service, instance, layer
+
+    def report(self, properties=None):
+        fields = [(1, self.service), (2, self.instance)]
+        fields += [(3, pair) for pair in pairs(properties or {"OS Name": "Linux", "ipv4": "10.0.0.1"})]
+        return commands(self.call(self.MANAGEMENT + "reportInstanceProperties", fields + [(4, self.layer)]))
+
+    def keep_alive(self):
+        fields = [(1, self.service), (2, self.instance), (3, self.layer)]
+        return commands(self.call(self.MANAGEMENT + "keepAlive", fields))
