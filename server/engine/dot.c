@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define LINE_BYTES        56u /* of a name: longer ones are broken, or their boxes become too wide */
+#define LEAST_LINE_BYTES  16u
 #define DEFAULT_FUNCTIONS 100
 /* Calls that a flame graph of so many nodes would not show make a picture unreadable. */
 #define DEFAULT_TREE_NODES 512
@@ -76,6 +78,35 @@ static void append_escaped(struct hearth_buf *out, struct hearth_str text)
     }
 }
 
+/* Where a line of a long name ends: behind the last sign that parts it, else anywhere between characters. */
+static size_t line_end(struct hearth_str name)
+{
+    size_t n = LINE_BYTES;
+    for (size_t i = LEAST_LINE_BYTES; i < LINE_BYTES; i++) {
+        bool is_pair = name.p[i] == ':' && name.p[i + 1] == ':';
+        if (strchr("/,;:.<[ ", name.p[i]) != NULL && name.p[i] != '\0' && !is_pair) {
+            n = i + 1;
+        }
+    }
+    for (unsigned back = 0; n == LINE_BYTES && back < 4; back++) {
+        if (((unsigned char)name.p[n - back] & 0xc0) != 0x80) {
+            return n - back;
+        }
+    }
+    return n;
+}
+
+static void append_name(struct hearth_buf *out, struct hearth_str name)
+{
+    while (name.n > LINE_BYTES) {
+        size_t n = line_end(name);
+        append_escaped(out, hearth_str_n(name.p, n));
+        hearth_buf_cstr(out, "\\n");
+        name = hearth_str_n(name.p + n, name.n - n);
+    }
+    append_escaped(out, name);
+}
+
 static void append_type(struct hearth_buf *out, const struct hearth_profile_type *type)
 {
     struct hearth_buf id;
@@ -108,15 +139,21 @@ static void append_node(struct hearth_buf *out,
     format_value(node->self, unit, self);
     format_value(node->total, unit, total);
     hearth_buf_printf(out, "  n%zu [label=\"", i + 1);
-    append_escaped(out, node->name);
-    hearth_buf_printf(out, "\\n%s (%.2f%%)", self, 100 * of_self);
-    if (node->total != node->self) {
+    append_name(out, node->name);
+    if (node->self == 0) {
+        hearth_buf_printf(out, "\\n0 of %s (%.2f%%)", total, 100 * of_total);
+    } else {
+        hearth_buf_printf(out, "\\n%s (%.2f%%)", self, 100 * of_self);
+    }
+    if (node->self != 0 && node->total != node->self) {
         hearth_buf_printf(out, "\\nof %s (%.2f%%)", total, 100 * of_total);
     }
     hearth_buf_printf(out, "\", self=%lld, total=%lld, fontsize=%d, fillcolor=\"",
                       (long long)node->self, (long long)node->total,
                       10 + (int)(14 * sqrt(of_self)));
     append_colour(out, of_total);
+    hearth_buf_cstr(out, "\", tooltip=\"");
+    append_escaped(out, node->name);
     hearth_buf_cstr(out, "\"];\n");
 }
 
@@ -129,9 +166,13 @@ static void append_edge(struct hearth_buf *out,
     double of_total = share(edge->value, graph->total);
     format_value(edge->value, unit, value);
     hearth_buf_printf(
-        out, "  n%zu -> n%zu [label=\" %s\", value=%lld, weight=%d, penwidth=%.1f%s];\n",
+        out, "  n%zu -> n%zu [label=\" %s\", value=%lld, weight=%d, penwidth=%.1f%s, tooltip=\"",
         (size_t)edge->from + 1, (size_t)edge->to + 1, value, (long long)edge->value,
         1 + (int)(100 * of_total), 1 + 4 * of_total, edge->is_indirect ? ", style=dashed" : "");
+    append_escaped(out, graph->nodes[edge->from].name);
+    hearth_buf_cstr(out, " -> ");
+    append_escaped(out, graph->nodes[edge->to].name);
+    hearth_buf_cstr(out, "\"];\n");
 }
 
 void hearth_dot_write(const struct hearth_call_graph *graph,
@@ -147,8 +188,9 @@ void hearth_dot_write(const struct hearth_call_graph *graph,
     append_type(out, type);
     hearth_buf_printf(out, "\\ltotal %s, %zu of %zu functions\\l\"];\n", total, graph->n_nodes,
                       graph->n_functions);
-    hearth_buf_cstr(out, "  node [fontname=\"sans-serif\", shape=box, style=filled];\n"
-                         "  edge [fontname=\"sans-serif\", fontsize=10];\n");
+    hearth_buf_cstr(
+        out, "  node [fontname=\"sans-serif\", shape=box, style=filled, margin=\"0.16,0.08\"];\n"
+             "  edge [fontname=\"sans-serif\", fontsize=10];\n");
     for (size_t i = 0; i < graph->n_nodes; i++) {
         append_node(out, graph, i, type->sample_unit);
     }

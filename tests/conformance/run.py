@@ -9,13 +9,18 @@ they speak; the SDKs profile a program and must be found again with its function
 build/conformance, by the tools of the machine as it has them configured.
 """
 
+import collections
+import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
+from xml.etree import ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/conformance"
@@ -24,8 +29,9 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 import contract  # noqa: E402
 import schema  # noqa: E402
 import test_contract  # noqa: E402
+import wire  # noqa: E402
 from pprof import Decoded  # noqa: E402
-from server import Server, eventually, now_ms  # noqa: E402
+from server import SHARED, Server, eventually, now_ms  # noqa: E402
 
 WORK = ROOT / "build/conformance"
 GO = "1.25.4"  # what Debian's go fetches through its module proxy when it is too old itself
@@ -296,6 +302,110 @@ def pgo_decisions(asked):
     return "%d conclusions" % len(said[1])
 
 
+# ---- pictures ----
+
+SVG = "{http://www.w3.org/2000/svg}"
+XLINK = "{http://www.w3.org/1999/xlink}"
+PICTURES = ("go-cpu-prometheus-server-12k-samples.pb.gz", "go-cpu-dolt-server-18min-55k-samples.pb.gz", "go-cpu-fib-3s.pb.gz")
+FUNCTIONS = 40
+
+
+def drawn(dot, text):
+    """({function: lines of its box}, {(caller, callee): lines at the arrow}) of the picture that Graphviz draws."""
+    done = subprocess.run([dot, "-Tsvg"], input=text, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "syntax error" not in done.stderr, done.stderr[-1500:]
+    names, nodes, edges = {}, {}, {}
+    for group in ElementTree.fromstring(done.stdout).iter(SVG + "g"):
+        if group.get("class") in ("node", "edge"):
+            title, link = group.find(SVG + "title").text, next(group.iter(SVG + "a"), None)
+            lines = ["".join(t.itertext()).replace("\xa0", " ") for t in group.iter(SVG + "text")]
+            shape = next(group.iter(SVG + ("polygon" if group.get("class") == "node" else "path")), None)
+            assert link is not None and shape is not None, "no shape or no name: %s" % lines
+            name = link.get(XLINK + "title")
+            if group.get("class") == "node":
+                names[title], nodes[name] = name, lines
+            else:
+                edges[title] = (name, lines)
+    calls = {}
+    for title, (name, lines) in edges.items():
+        call = tuple(names[end] for end in title.split("->"))
+        assert name == " -> ".join(call), "an arrow from %s to %s is said to be %s" % (*call, name)
+        calls[call] = lines
+    return nodes, calls
+
+
+def duration(text):
+    """Nanoseconds of "1.50 min", and how far they may be from the exact value."""
+    number, unit = text.split()
+    factor = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9, "d": 86400e9}[unit]
+    return float(number) * factor, factor * 0.51 / 10 ** len(number.partition(".")[2])
+
+
+def assert_value(text, exact, where):
+    shown, within = duration(text)
+    assert abs(shown - exact) <= within, "%s: %s is shown, it has %d ns" % (where, text, exact)
+
+
+def calls_between(profile, k, shown):
+    """{(caller, callee): value} with what is not shown left out; each call counts once in a stack."""
+    out = collections.Counter()
+    for stack, values, _ in profile.kept():
+        frames = [line[0] for lines in stack for line in lines if line[0] in shown]
+        for call in {(caller, callee) for callee, caller in zip(frames, frames[1:])}:
+            out[call] += values[k]
+    return {call: value for call, value in out.items() if value}
+
+
+def assert_picture(nodes, edges, profile, k):
+    """Boxes and arrows are those functions and calls of the profile that have the largest values."""
+    functions = profile.by_function(k)
+    largest = sorted(functions, key=lambda name: -functions[name][1])
+    least = functions[largest[FUNCTIONS - 1]][1] if len(largest) > FUNCTIONS else 0
+    assert len(nodes) == min(FUNCTIONS, len(functions)), "%d boxes" % len(nodes)
+    missing = [n for n in largest if functions[n][1] > least and n not in nodes]
+    assert not missing, "no box of %s" % missing
+    for name, lines in nodes.items():
+        own, total = functions[name]
+        assert "".join(lines).startswith(name), "%r is not the name of %s" % (lines, name)
+        values = re.findall(r"([\d.]+ (?:ns|us|ms|s|min|h|d)) \(", " ".join(lines))
+        assert len(values) == 1 + (own not in (0, total)), lines
+        assert_value(values[-1], total, name)
+        assert_value(values[0], own or total, name)
+    calls = calls_between(profile, k, set(nodes))
+    for call, lines in edges.items():
+        assert call in calls, "nobody calls %s -> %s" % call
+        assert_value(lines[0].strip(), calls[call], "%s -> %s" % call)
+    missing = [c for c in calls if calls[c] * 20 > max(calls.values()) and c not in edges]
+    assert calls and not missing, "no arrow for %s" % missing
+
+
+def graphviz(asked):
+    dot, server, counts = tool("dot"), asked.server, []
+    for name in PICTURES:
+        path = SHARED / "pprof" / name
+        if not path.exists():
+            raise NotRun("there is no %s" % path)
+        profile = path.read_bytes()
+        profile = gzip.decompress(profile) if profile[:2] == b"\x1f\x8b" else profile
+        service, now = name.split(".")[0], now_ms()
+        profile += wire.encode([(9, now * 1_000_000)])
+        server.push(profile, {"__name__": "process_cpu", "service_name": service})
+        decoded, selector = Decoded(profile), '{service_name="%s"}' % service
+        k = [kind for kind, _ in decoded.sample_types].index("cpu")
+        fields = {"profileTypeID": CPU, "labelSelector": selector, "start": now - 60_000, "end": now + 60_000,
+                  "format": "PROFILE_FORMAT_DOT", "maxNodes": FUNCTIONS}
+        texts = [server.connect("querier.v1.QuerierService/SelectMergeStacktraces", fields)["dot"]]
+        arguments = {"query": CPU + selector, "from": now - 60_000, "until": now + 60_000, "format": "dot", "max-nodes": FUNCTIONS}
+        status, _, body = server.http("GET", "/pyroscope/render?" + urllib.parse.urlencode(arguments))
+        assert status == 200, body
+        texts.append(body.decode())
+        assert texts[0] == texts[1], "render says something else"
+        nodes, edges = drawn(dot, texts[0])
+        assert_picture(nodes, edges, decoded, k)
+        counts.append("%d boxes and %d arrows" % (len(nodes), len(edges)))
+    return ", ".join(counts)
+
+
 CLIENTS = {
     "connect-go": connect_go,
     "connect-es": connect_es,
@@ -306,6 +416,7 @@ CLIENTS = {
     "sdk rust": sdk_rust,
     "go build -pgo": pgo,
     "go build -pgo, what it concludes": pgo_decisions,
+    "graphviz": graphviz,
 }
 
 

@@ -48,14 +48,16 @@ static void a_small_graph_is_written_like_this(void **state)
         "  graph [fontname=\"sans-serif\", labelloc=t, labeljust=l, "
         "label=\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\\ltotal 2.00 s, 2 of 7 "
         "functions\\l\"];\n"
-        "  node [fontname=\"sans-serif\", shape=box, style=filled];\n"
+        "  node [fontname=\"sans-serif\", shape=box, style=filled, margin=\"0.16,0.08\"];\n"
         "  edge [fontname=\"sans-serif\", fontsize=10];\n"
-        "  n1 [label=\"main\\n0 ns (0.00%)\\nof 2.00 s (100.00%)\", self=0, total=2000000000,"
-        " fontsize=10, fillcolor=\"#f49858\"];\n"
+        "  n1 [label=\"main\\n0 of 2.00 s (100.00%)\", self=0, total=2000000000,"
+        " fontsize=10, fillcolor=\"#f49858\", tooltip=\"main\"];\n"
         "  n2 [label=\"db.(*Conn).Query\\n500 ms (25.00%)\\nof 1.50 s (75.00%)\", self=500000000,"
-        " total=1500000000, fontsize=17, fillcolor=\"#f5b080\"];\n"
-        "  n1 -> n2 [label=\" 1.50 s\", value=1500000000, weight=76, penwidth=4.0];\n"
-        "  n2 -> n2 [label=\" 250 us\", value=250000, weight=1, penwidth=1.0, style=dashed];\n"
+        " total=1500000000, fontsize=17, fillcolor=\"#f5b080\", tooltip=\"db.(*Conn).Query\"];\n"
+        "  n1 -> n2 [label=\" 1.50 s\", value=1500000000, weight=76, penwidth=4.0, "
+        "tooltip=\"main -> db.(*Conn).Query\"];\n"
+        "  n2 -> n2 [label=\" 250 us\", value=250000, weight=1, penwidth=1.0, style=dashed, "
+        "tooltip=\"db.(*Conn).Query -> db.(*Conn).Query\"];\n"
         "}\n");
     hearth_buf_release(&text);
 }
@@ -104,6 +106,43 @@ static void names_cannot_leave_their_quotes(void **state)
     assert_label("std::vector<int>", 1, &g_locks, "std::vector<int>\\n1");
     assert_label("\xc3\xa4 \xe2\x82\xac", 1, &g_locks, "\xc3\xa4 \xe2\x82\xac\\n1");
     assert_label("ends with \\", 1, &g_locks, "ends with \\\\\\n1");
+}
+
+static void long_names_are_broken_where_they_part_and_whole_in_the_tooltip(void **state)
+{
+    (void)state;
+    assert_label(
+        "github.com/prometheus/client_golang/prometheus/promhttp.HandlerForTransactional.func1", 1,
+        &g_locks,
+        "github.com/prometheus/client_golang/prometheus/promhttp.\\n"
+        "HandlerForTransactional.func1\\n1");
+    assert_label("std::collections::btree::map::BTreeMap::first_of_all_keys::closure", 1, &g_locks,
+                 "std::collections::btree::map::BTreeMap::\\nfirst_of_all_keys::closure\\n1");
+    char name[121], want[160];
+    memset(name, 'x', 120);
+    name[120] = '\0';
+    (void)snprintf(want, sizeof want, "%.56s\\n%.56s\\n%.8s\\n1", name, name, name);
+    assert_label(name, 1, &g_locks, want);
+    for (size_t i = 0; i + 2 <= 120;
+         i += 2) { /* characters of two bytes, cut by neither 55 nor 56 */
+        memcpy(name + i, "\xc3\xa4", 2);
+    }
+    name[0] = 'a';
+    name[1] = 'b';
+    name[118] = '\0';
+    memmove(name + 1, name + 2, 117);
+    (void)snprintf(want, sizeof want, "%.55s\\n%.56s\\n%s\\n1", name, name + 55, name + 111);
+    assert_label(name, 1, &g_locks, want);
+
+    struct hearth_call_node node = {
+        hearth_str_c("a/\"long\"/name/that/is/broken/somewhere/in/the/middle/of/it/all"), 1, 1};
+    struct hearth_call_graph graph = {.nodes = &node, .n_nodes = 1, .n_functions = 1, .total = 1};
+    struct hearth_buf text;
+    write_graph(&graph, &g_locks, &text);
+    assert_non_null(strstr(
+        text.p,
+        "tooltip=\"a/\\\"long\\\"/name/that/is/broken/somewhere/in/the/middle/of/it/all\"];"));
+    hearth_buf_release(&text);
 }
 
 /* ---- the grammar: digraph ID { stmt; ... }, as far as it is used ---- */
@@ -209,7 +248,7 @@ static void whatever_names_hold_the_text_is_a_digraph(void **state)
     static const char bytes[] = "\"\\\n&;<>{}[]=,-#lN \t\x01/a*";
     uint64_t random = 1;
     for (int round = 0; round < 500; round++) {
-        char names[6][12];
+        char names[6][140];
         struct hearth_call_node nodes[6];
         struct hearth_call_edge edges[36];
         size_t n_edges = 0;
@@ -238,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_small_graph_is_written_like_this),
         cmocka_unit_test(values_are_in_the_unit_of_the_type),
         cmocka_unit_test(names_cannot_leave_their_quotes),
+        cmocka_unit_test(long_names_are_broken_where_they_part_and_whole_in_the_tooltip),
         cmocka_unit_test(whatever_names_hold_the_text_is_a_digraph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
