@@ -399,6 +399,9 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     if (status == HEARTH_OK) {
         status = hearth_peers_new(max_fds, &acceptor->peers, err);
     }
+    if (status == HEARTH_OK) {
+        hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
+    }
     for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
         status = hearth_listeners_add(&acceptor->listeners, options->listen[i], err);
     }

@@ -32,6 +32,7 @@ struct hearth_acceptor_options {
     int64_t first_bytes_timeout_ns;
     uint64_t max_message_bytes; /* of gRPC */
     uint64_t max_unread_bytes;  /* of all gRPC connections together; see hearth_peers_guard */
+    uint64_t quiet_bytes_per_s; /* of each; see hearth_peers_set_quiet_rate */
     hearth_acceptor_take_fn *take_grpc, *take_http;
     void *grpc_context, *http_context;
 };

@@ -196,6 +196,15 @@ static enum hearth_status start_pools(struct hearth_front *front, struct hearth_
     return hearth_workers_start("query", n_query, max_queued, &front->query_pool, err);
 }
 
+/*
+ * An agent's stream may be quiet for weeks; pings must not add up to a flood. One has 17 bytes: the client's, every 10 s
+ * at most (grpc_server.c), and the answers to ours. Twice that.
+ */
+static uint64_t quiet_bytes_per_s(int64_t keepalive_ns)
+{
+    return 4 + (uint64_t)(2 * 17 * HEARTH_NS_PER_SEC / keepalive_ns);
+}
+
 static enum hearth_status
 start_network(struct hearth_front *front, const char *const *listen, struct hearth_err *err)
 {
@@ -207,6 +216,7 @@ start_network(struct hearth_front *front, const char *const *listen, struct hear
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
         .max_message_bytes = (uint64_t)front->options.max_request_bytes,
         .max_unread_bytes = (uint64_t)front->options.memory_quota_bytes + (64u << 20),
+        .quiet_bytes_per_s = quiet_bytes_per_s(front->options.grpc_keepalive_ns),
         .take_grpc = hearth_grpc_take,
         .grpc_context = front->grpc,
         .take_http = hearth_http_take,

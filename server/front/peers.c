@@ -1,6 +1,7 @@
 /* peers.c -- a table over descriptors; the used entries are also a dense list, for the sweep. */
 #include "peers.h"
 
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
 #include <arpa/inet.h>
@@ -20,11 +21,13 @@ struct peer {
     _Atomic int32_t n_reading;
     uint32_t seen_progress;
     uint64_t base_bytes; /* received when progress was last seen */
+    int64_t base_mono_ns;
     uint64_t since_bytes;
 };
 
 struct hearth_peers {
     size_t max_fds, n;
+    uint64_t quiet_bytes_per_s;
     uint32_t *fds; /* n used */
     struct peer by_fd[];
 };
@@ -88,6 +91,7 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     atomic_store_explicit(&peer->n_reading, 0, memory_order_relaxed);
     peer->seen_progress = 0;
     peer->base_bytes = peer->since_bytes = 0;
+    peer->base_mono_ns = hearth_clock_mono_ns();
     if (address->ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
         peer->is_ipv6 = true;
@@ -136,7 +140,19 @@ void hearth_peers_reading(struct hearth_peers *peers, int fd, int n)
     }
 }
 
-static void measure(struct peer *peer, int fd)
+void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_s)
+{
+    peers->quiet_bytes_per_s = bytes_per_s;
+}
+
+/* What pings may have brought since there was progress. */
+static uint64_t quiet_bytes(const struct peer *peer, uint64_t bytes_per_s, int64_t now_mono_ns)
+{
+    uint64_t ms = (uint64_t)(now_mono_ns - peer->base_mono_ns) / HEARTH_NS_PER_MS;
+    return ms * bytes_per_s / 1000;
+}
+
+static void measure(struct peer *peer, int fd, uint64_t quiet_bytes_per_s, int64_t now_mono_ns)
 {
     struct tcp_info info = {0};
     socklen_t n = sizeof info;
@@ -148,8 +164,11 @@ static void measure(struct peer *peer, int fd)
     if (progress != peer->seen_progress) {
         peer->seen_progress = progress;
         peer->base_bytes = info.tcpi_bytes_received;
+        peer->base_mono_ns = now_mono_ns;
     }
-    peer->since_bytes = info.tcpi_bytes_received - peer->base_bytes;
+    uint64_t since = info.tcpi_bytes_received - peer->base_bytes;
+    uint64_t quiet = quiet_bytes(peer, quiet_bytes_per_s, now_mono_ns);
+    peer->since_bytes = since > quiet ? since - quiet : 0;
 }
 
 /* The library owns the descriptor: it is not closed here, only the connection behind it is ended.
@@ -173,6 +192,7 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
 {
     size_t n_cut = 0;
     uint64_t sum = 0;
+    int64_t now = hearth_clock_mono_ns();
     int worst = -1;
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
@@ -180,7 +200,7 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
         if (!peer->is_grpc) {
             continue;
         }
-        measure(peer, fd);
+        measure(peer, fd, peers->quiet_bytes_per_s, now);
         int32_t n_reading = atomic_load_explicit(&peer->n_reading, memory_order_relaxed);
         uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
         if (peer->since_bytes > allowed) {

@@ -33,6 +33,8 @@ void hearth_peers_progress(struct hearth_peers *peers, int fd);
 /* n more (or fewer) calls wait for their message, so that much may come in before the next
  * progress. */
 void hearth_peers_reading(struct hearth_peers *peers, int fd, int n);
+/* A quiet connection may receive so much for ever: the pings of both sides and their answers. 0 at first. */
+void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_s);
 /*
  * Cut the gRPC connections that received more without progress than `slack_bytes` plus
  * `message_bytes` for each message that is waited for, and the worst one while all together exceed

@@ -277,6 +277,33 @@ static void a_connection_that_receives_without_progress_is_cut(void **state)
     hearth_peers_free(peers);
 }
 
+static void the_pings_of_a_quiet_connection_are_no_flood(void **state)
+{
+    (void)state;
+    const uint64_t slack = 1024;
+    struct hearth_peers *peers;
+    assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
+    hearth_peers_set_quiet_rate(peers, UINT64_C(100) << 20);
+    int quiet[2], loud[2];
+    connect_pair(peers, quiet);
+    connect_pair(peers, loud);
+    (void)usleep(20000);
+    pass_bytes(quiet, 1 << 20); /* in 20 ms it may have had two */
+    assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 0);
+    hearth_peers_set_quiet_rate(peers, 4);
+    assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 1);
+    pass_bytes(loud, 8192); /* progress starts the time anew, too */
+    hearth_peers_progress(peers, loud[0]);
+    assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 0);
+    pass_bytes(loud, 8192);
+    assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 1);
+    for (size_t i = 0; i < 2; i++) {
+        (void)close(quiet[i]);
+        (void)close(loud[i]);
+    }
+    hearth_peers_free(peers);
+}
+
 static void over_the_sum_the_worst_connection_is_cut(void **state)
 {
     (void)state;
@@ -343,6 +370,7 @@ int main(void)
         cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
         cmocka_unit_test(knows_peers_by_descriptor),
         cmocka_unit_test(a_connection_that_receives_without_progress_is_cut),
+        cmocka_unit_test(the_pings_of_a_quiet_connection_are_no_flood),
         cmocka_unit_test(over_the_sum_the_worst_connection_is_cut),
         cmocka_unit_test(parses_listen_addresses),
         cmocka_unit_test(an_address_in_use_says_so),
