@@ -50,7 +50,7 @@ struct call {
     bool is_open;
     bool is_waiting; /* it collects, and its client has its time */
     bool has_rpc, has_status_text, sent_leading, saw_no_message;
-    int fd; /* of the connection; it stays open as long as the call */
+    struct hearth_peer peer; /* its connection may be gone before it */
 };
 
 static struct hearth_peers *peers_of(const struct call *call)
@@ -171,7 +171,7 @@ static void start_read(struct call *call)
 {
     grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
     read.data.recv_message.recv_message = &call->body;
-    hearth_peers_reading(peers_of(call), call->fd, 1);
+    hearth_peers_reading(peers_of(call), &call->peer, 1);
     start_batch(call, &read, 1, &call->op_read);
 }
 
@@ -455,8 +455,8 @@ static void on_read(struct hearth_op *op, bool ok)
     struct hearth_rpc *rpc = &call->rpc;
     (void)ok;
     take_turn(call);
-    hearth_peers_reading(peers_of(call), call->fd, -1);
-    hearth_peers_progress(peers_of(call), call->fd);
+    hearth_peers_reading(peers_of(call), &call->peer, -1);
+    hearth_peers_progress(peers_of(call), &call->peer);
     if (is_collecting(call)) {
         collect(call);
         return;
@@ -538,7 +538,7 @@ static int find_fd(const struct call *call)
 static void peer_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
 {
     struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
-    hearth_peers_text(peers_of(call), call->fd, out);
+    hearth_peer_text(&call->peer, out);
 }
 
 /* A method that nobody offers: for the answer and the log. */
@@ -560,8 +560,8 @@ static void begin_call(struct call *call)
     rpc->stream_send = stream_send;
     rpc->read_on = read_on;
     rpc->peer_text = peer_text;
-    call->fd = find_fd(call);
-    hearth_peers_progress(peers_of(call), call->fd);
+    hearth_peers_find(peers_of(call), find_fd(call), &call->peer);
+    hearth_peers_progress(peers_of(call), &call->peer);
 
     /* First of all, or a client that leaves would be noticed only at the end. */
     atomic_store(&call->refs, 2);

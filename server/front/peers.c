@@ -14,16 +14,26 @@ struct peer {
     uint64_t cookie;
     uint32_t
         listed; /* 1 + index into fds; 0: no connection (so that untouched pages stay untouched) */
-    uint16_t port; /* host byte order */
-    bool is_ipv6, is_grpc;
-    unsigned char ip[16];
+    bool is_grpc;
+    /* Of these two, a reader sees either both as they were for one connection, or that the generation has changed: it
+     * is odd while they are written. */
+    _Atomic uint64_t reading;    /* generation << 32 | calls that wait for their message */
+    _Atomic uint64_t address[3]; /* the bytes of struct address */
     _Atomic uint32_t n_progress; /* relaxed: a tick late does no harm */
-    _Atomic int32_t n_reading;
     uint32_t seen_progress;
     uint64_t base_bytes; /* received when progress was last seen */
     int64_t base_mono_ns;
     uint64_t since_bytes;
 };
+
+struct address {
+    unsigned char ip[16];
+    uint16_t port; /* host byte order */
+    bool is_ipv6;
+    unsigned char unused[5];
+};
+
+_Static_assert(sizeof(struct address) == sizeof(((struct peer *)NULL)->address), "whole words");
 
 struct hearth_peers {
     size_t max_fds, n;
@@ -77,6 +87,57 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd)
     peers->by_fd[fd].listed = 0;
 }
 
+static struct address address_of(const struct sockaddr_storage *from)
+{
+    struct address address = {.is_ipv6 = from->ss_family == AF_INET6};
+    if (address.is_ipv6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+        memcpy(address.ip, &in6->sin6_addr, sizeof in6->sin6_addr);
+        address.port = ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+        memcpy(address.ip, &in->sin_addr, sizeof in->sin_addr);
+        address.port = ntohs(in->sin_port);
+    }
+    return address;
+}
+
+static void set_address(struct peer *peer, const struct sockaddr_storage *from)
+{
+    struct address address = address_of(from);
+    uint64_t words[3];
+    memcpy(words, &address, sizeof words);
+    uint64_t generation = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
+    atomic_store_explicit(&peer->reading, (generation + 1) << 32, memory_order_relaxed);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
+        atomic_store_explicit(&peer->address[i], words[i], memory_order_release);
+    }
+    atomic_store_explicit(&peer->reading, (generation + 2) << 32, memory_order_release);
+}
+
+void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_peer *ret_peer)
+{
+    *ret_peer = (struct hearth_peer){.fd = -1};
+    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+        return;
+    }
+    const struct peer *peer = &peers->by_fd[fd];
+    uint64_t before = atomic_load_explicit(&peer->reading, memory_order_acquire) >> 32;
+    uint64_t words[3];
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
+        words[i] = atomic_load_explicit(&peer->address[i], memory_order_acquire);
+    }
+    uint64_t after = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
+    if (before != after || before == 0 || before % 2 != 0) {
+        return;
+    }
+    struct address address;
+    memcpy(&address, words, sizeof address);
+    *ret_peer = (struct hearth_peer){
+        .fd = fd, .generation = (uint32_t)before, .port = address.port, .is_ipv6 = address.is_ipv6};
+    memcpy(ret_peer->ip, address.ip, sizeof ret_peer->ip);
+}
+
 void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address)
 {
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
@@ -87,22 +148,11 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     struct peer *peer = &peers->by_fd[fd];
     peer->cookie = cookie_of(fd);
     peer->is_grpc = false;
+    set_address(peer, address);
     atomic_store_explicit(&peer->n_progress, 0, memory_order_relaxed);
-    atomic_store_explicit(&peer->n_reading, 0, memory_order_relaxed);
     peer->seen_progress = 0;
     peer->base_bytes = peer->since_bytes = 0;
     peer->base_mono_ns = hearth_clock_mono_ns();
-    if (address->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-        peer->is_ipv6 = true;
-        memcpy(peer->ip, &in6->sin6_addr, sizeof in6->sin6_addr);
-        peer->port = ntohs(in6->sin6_port);
-    } else {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-        peer->is_ipv6 = false;
-        memcpy(peer->ip, &in->sin_addr, sizeof in->sin_addr);
-        peer->port = ntohs(in->sin_port);
-    }
     peers->fds[peers->n++] = (uint32_t)fd;
     peer->listed = (uint32_t)peers->n;
 }
@@ -126,18 +176,28 @@ void hearth_peers_set_grpc(struct hearth_peers *peers, int fd)
     }
 }
 
-void hearth_peers_progress(struct hearth_peers *peers, int fd)
+void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer)
 {
-    if (fd >= 0 && (size_t)fd < peers->max_fds) {
-        (void)atomic_fetch_add_explicit(&peers->by_fd[fd].n_progress, 1, memory_order_relaxed);
+    if (peer->fd >= 0) { /* of another one by now: that once may be measured from now on */
+        (void)atomic_fetch_add_explicit(&peers->by_fd[peer->fd].n_progress, 1,
+                                        memory_order_relaxed);
     }
 }
 
-void hearth_peers_reading(struct hearth_peers *peers, int fd, int n)
+void hearth_peers_reading(struct hearth_peers *peers, const struct hearth_peer *peer, int n)
 {
-    if (fd >= 0 && (size_t)fd < peers->max_fds) {
-        (void)atomic_fetch_add_explicit(&peers->by_fd[fd].n_reading, n, memory_order_relaxed);
+    if (peer->fd < 0) {
+        return;
     }
+    _Atomic uint64_t *reading = &peers->by_fd[peer->fd].reading;
+    uint64_t now = atomic_load_explicit(reading, memory_order_relaxed), then;
+    do {
+        if (now >> 32 != peer->generation) {
+            return;
+        }
+        then = (uint64_t)peer->generation << 32 | (uint32_t)((int32_t)(uint32_t)now + n);
+    } while (!atomic_compare_exchange_weak_explicit(reading, &now, then, memory_order_relaxed,
+                                                    memory_order_relaxed));
 }
 
 void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_s)
@@ -201,7 +261,8 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
             continue;
         }
         measure(peer, fd, peers->quiet_bytes_per_s, now);
-        int32_t n_reading = atomic_load_explicit(&peer->n_reading, memory_order_relaxed);
+        int32_t n_reading =
+            (int32_t)(uint32_t)atomic_load_explicit(&peer->reading, memory_order_relaxed);
         uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
         if (peer->since_bytes > allowed) {
             n_cut += cut(peer, fd) ? 1 : 0;
@@ -234,13 +295,12 @@ format_address(bool is_ipv6, const void *ip, unsigned port, char out[HEARTH_PEER
     (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, is_ipv6 ? "[%s]:%u" : "%s:%u", text, port);
 }
 
-void hearth_peers_text(const struct hearth_peers *peers, int fd, char out[HEARTH_PEER_TEXT_BYTES])
+void hearth_peer_text(const struct hearth_peer *peer, char out[HEARTH_PEER_TEXT_BYTES])
 {
-    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+    if (peer->fd < 0) {
         (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
         return;
     }
-    const struct peer *peer = &peers->by_fd[fd];
     format_address(peer->is_ipv6, peer->ip, peer->port, out);
 }
 

@@ -180,6 +180,13 @@ static void over_the_limit_connections_are_closed_and_room_is_found_again(void *
     hearth_acceptor_free(acceptor);
 }
 
+static void text_of(const struct hearth_peers *peers, int fd, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    struct hearth_peer peer;
+    hearth_peers_find(peers, fd, &peer);
+    hearth_peer_text(&peer, out);
+}
+
 static void knows_peers_by_descriptor(void **state)
 {
     (void)state;
@@ -197,13 +204,13 @@ static void knows_peers_by_descriptor(void **state)
     memcpy(&address, &in6, sizeof in6);
     hearth_peers_add(peers, b, &address);
     char text[HEARTH_PEER_TEXT_BYTES];
-    hearth_peers_text(peers, a, text);
+    text_of(peers, a, text);
     assert_string_equal(text, "127.0.0.1:4040");
-    hearth_peers_text(peers, b, text);
+    text_of(peers, b, text);
     assert_string_equal(text, "[::1]:9");
-    hearth_peers_text(peers, -1, text);
+    text_of(peers, -1, text);
     assert_string_equal(text, "unknown");
-    hearth_peers_text(peers, 4096, text);
+    text_of(peers, 4096, text);
     assert_string_equal(text, "unknown");
     assert_int_equal(hearth_peers_count(peers), 2);
     hearth_peers_sweep(peers);
@@ -259,19 +266,54 @@ static void a_connection_that_receives_without_progress_is_cut(void **state)
     assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
     int pair[2];
     connect_pair(peers, pair);
+    struct hearth_peer peer;
+    hearth_peers_find(peers, pair[0], &peer);
     pass_bytes(pair, 60 * 1024);
     assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
-    hearth_peers_progress(peers, pair[0]); /* a call: what came before it is forgotten */
+    hearth_peers_progress(peers, &peer); /* a call: what came before it is forgotten */
     assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
-    hearth_peers_reading(peers, pair[0], 1); /* a message may come now */
+    hearth_peers_reading(peers, &peer, 1); /* a message may come now */
     pass_bytes(pair, 1000 * 1024);
     assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0);
-    hearth_peers_reading(peers, pair[0], -1);
+    hearth_peers_reading(peers, &peer, -1);
     assert_int_equal(hearth_peers_guard(peers, slack, message, total), 1);
     char byte;
     assert_int_equal(recv(pair[1], &byte, 1, 0), -1);
     assert_int_equal(errno, ECONNRESET);
     assert_int_equal(hearth_peers_guard(peers, slack, message, total), 0); /* once */
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    hearth_peers_free(peers);
+}
+
+static void what_outlives_a_connection_does_not_count_for_the_next_one(void **state)
+{
+    (void)state;
+    const uint64_t slack = 1024, message = 8192;
+    struct hearth_peers *peers;
+    assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
+    int pair[2], fd;
+    struct hearth_peer old, next;
+    connect_pair(peers, pair);
+    fd = pair[0];
+    hearth_peers_find(peers, fd, &old);
+    for (int i = 0; i < 5; i++) {
+        hearth_peers_reading(peers, &old, 1);
+    }
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    connect_pair(peers, pair);
+    assert_int_equal(pair[0], fd); /* the lowest that is free */
+    hearth_peers_find(peers, pair[0], &next);
+    pass_bytes(pair, 8192);
+    hearth_peers_reading(peers, &next, 1);
+    for (int i = 0; i < 5; i++) { /* the reads of the old one end only now */
+        hearth_peers_reading(peers, &old, -1);
+    }
+    assert_int_equal(hearth_peers_guard(peers, slack, message, UINT64_MAX), 0);
+    hearth_peers_reading(peers, &old, 5);
+    hearth_peers_reading(peers, &next, -1);
+    assert_int_equal(hearth_peers_guard(peers, slack, message, UINT64_MAX), 1);
     (void)close(pair[0]);
     (void)close(pair[1]);
     hearth_peers_free(peers);
@@ -285,6 +327,7 @@ static void the_pings_of_a_quiet_connection_are_no_flood(void **state)
     assert_int_equal(hearth_peers_new(1024, &peers, NULL), HEARTH_OK);
     hearth_peers_set_quiet_rate(peers, UINT64_C(100) << 20);
     int quiet[2], loud[2];
+    struct hearth_peer peer;
     connect_pair(peers, quiet);
     connect_pair(peers, loud);
     (void)usleep(20000);
@@ -293,7 +336,8 @@ static void the_pings_of_a_quiet_connection_are_no_flood(void **state)
     hearth_peers_set_quiet_rate(peers, 4);
     assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 1);
     pass_bytes(loud, 8192); /* progress starts the time anew, too */
-    hearth_peers_progress(peers, loud[0]);
+    hearth_peers_find(peers, loud[0], &peer);
+    hearth_peers_progress(peers, &peer);
     assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 0);
     pass_bytes(loud, 8192);
     assert_int_equal(hearth_peers_guard(peers, slack, 0, UINT64_MAX), 1);
@@ -370,6 +414,7 @@ int main(void)
         cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
         cmocka_unit_test(knows_peers_by_descriptor),
         cmocka_unit_test(a_connection_that_receives_without_progress_is_cut),
+        cmocka_unit_test(what_outlives_a_connection_does_not_count_for_the_next_one),
         cmocka_unit_test(the_pings_of_a_quiet_connection_are_no_flood),
         cmocka_unit_test(over_the_sum_the_worst_connection_is_cut),
         cmocka_unit_test(parses_listen_addresses),
