@@ -1,5 +1,6 @@
 """SkyWalking's agents introduce themselves and their processes; hearth.v1.ProcessService tells who is there."""
 
+import json
 import time
 import unittest
 
@@ -7,6 +8,7 @@ import agents
 import wire
 from agents import Instance, Process, Rover
 from server import Cluster, RpcError, Server, eventually, in_threads, now_ms
+from test_cli import NO_DATA, USAGE, hearth
 
 PROCESSES = "hearth.v1.ProcessService/"
 
@@ -147,6 +149,43 @@ class Agents(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertEqual(found[0]["layer"], "FAAS")
         self.assertEqual(found[0]["properties"], [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}])
+
+    # ---- the client ----
+
+    def hearth(self, *arguments):
+        env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "HEARTH_TENANT": "client"}
+        return hearth("agents", *arguments, env=env)
+
+    def test_the_client_shows_who_is_there(self):
+        rover = Rover(self.server, "client")
+        java = Process("shop", "pod-1", "java", ["web", "eu"])
+        rover.report(java, Process("shop", "pod-22", "nginx", ["web"], host=True, can_be_profiled=False), Process("wms", "w", "w"))
+        Instance(self.server, "shop", "pod-3", "client").report({"OS Name": "Linux\x1b[1m", "x": "y"})
+        self.server.sql("UPDATE hearth_data.instance SET first_seen = 1, last_seen = 1763629200000 WHERE name = 'w'")
+        shown = self.hearth("services").lines()
+        self.assertRegex(shown[0], r"^service  layer +instances  processes  last seen +labels$")
+        self.assertRegex(shown[1], r"^shop     \S+ +3          2          20\d\d-\d\d-\d\d \d\d:\d\d:\d\d  eu,web$")
+        self.assertEqual(len(shown), 2)
+        everything = self.hearth("services", "--all").lines()
+        self.assertRegex(everything[2], r"^wms .*  2025-11-20 09:00:00  $")
+        within = self.hearth("services", "--from", "2025-11-20T08:00:00Z", "-o", "json")
+        self.assertEqual([s["service"] for s in json.loads(within.out)["services"]], ["shop", "wms"])
+        shown = self.hearth("instances", "shop").lines()
+        self.assertEqual([line.split()[0] for line in shown], ["instance", "pod-1", "pod-22", "pod-3"])
+        self.assertTrue(shown[3].endswith("OS Name=Linux?[1m x=y"), shown)  # no control bytes to a terminal
+        shown = self.hearth("processes", "--service", "shop").lines()
+        self.assertRegex(shown[1], "^pod-1     java     kubernetes  yes         .*  eu,web  %s$" % java.process_id)
+        self.assertRegex(shown[2], "^pod-22    nginx    host        no ")
+        self.assertEqual(len(self.hearth("processes", "shop", "--instance", "pod-22").lines()), 2)
+        found = json.loads(self.hearth("processes", "shop", "--process-labels", "eu,web", "-o", "json").out)
+        self.assertEqual([p["processId"] for p in found["processes"]], [java.process_id])
+
+    def test_the_client_says_what_it_lacks(self):
+        done = self.hearth("processes")
+        self.assertEqual(done.code, USAGE)
+        self.assertIn("of which service?", done.err)
+        self.assertEqual(self.hearth("instances", "nobody").code, NO_DATA)
+        self.assertEqual(self.hearth("services", "more").code, USAGE)
 
     # ---- bad input ----
 

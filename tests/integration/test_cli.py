@@ -23,7 +23,7 @@ COMMANDS = [
     "upload", "query types", "query labels", "query values", "query series", "query timeline", "query profile",
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
     "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
-    "diff", "heatmap", "rules",
+    "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes",
 ]
 
 
