@@ -2,8 +2,8 @@
  * agents_expire.c -- instances and processes that nobody has reported for `retain-agents`, and services
  * that have nothing else.
  *
- * What a task names stays until the task goes, so that its results have names. Each server may run this at any time:
- * rows that somebody holds are left for the next time.
+ * What a task, or a result of one, names stays until that goes, so that it has names. Processes go first, then instances
+ * without any, then services without any. Each server may run this at any time.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -13,23 +13,23 @@
 /* At once: a transaction that removes more would be long. */
 #define SLICE_ROWS 5000
 
-/* $1: seen before. Sorted locks: instances come before their processes, as in agents.c. */
-static const char SQL_INSTANCES[] =
-    "WITH old AS (SELECT i.instance_id FROM hearth_data.instance i WHERE i.last_seen < $1 AND NOT"
-    " EXISTS (SELECT FROM hearth_data.process p WHERE p.instance_id = i.instance_id AND"
-    " p.last_seen >= $1) AND NOT EXISTS (SELECT FROM hearth_data.task k WHERE k.service_id ="
-    " i.service_id AND (k.instance = i.name OR i.name = ANY (k.instances) OR EXISTS (SELECT FROM"
-    " hearth_data.process p WHERE p.instance_id = i.instance_id AND p.process_id = k.process_id)))"
-    " ORDER BY i.instance_id LIMIT $2 FOR UPDATE SKIP LOCKED)"
-    " DELETE FROM hearth_data.instance i USING old WHERE i.instance_id = old.instance_id"
-    " RETURNING i.service_id";
+/* $1: seen before, $2: how many at most. What somebody holds is just being reported. */
 static const char SQL_PROCESSES[] =
     "WITH old AS (SELECT p.service_id, p.process_id FROM hearth_data.process p JOIN"
     " hearth_data.instance i USING (instance_id) WHERE p.last_seen < $1 AND NOT EXISTS (SELECT FROM"
     " hearth_data.task k WHERE k.service_id = p.service_id AND (k.process_id = p.process_id OR"
-    " k.instance = i.name)) ORDER BY p.service_id, p.process_id LIMIT $2 FOR UPDATE OF p SKIP"
-    " LOCKED) DELETE FROM hearth_data.process p USING old WHERE p.service_id = old.service_id AND"
-    " p.process_id = old.process_id";
+    " k.instance = i.name)) AND NOT EXISTS (SELECT FROM hearth_data.task_schedule h WHERE"
+    " h.service_id = p.service_id AND h.process_id = p.process_id) ORDER BY p.service_id,"
+    " p.process_id LIMIT $2 FOR UPDATE OF p SKIP LOCKED) DELETE FROM hearth_data.process p USING"
+    " old WHERE p.service_id = old.service_id AND p.process_id = old.process_id RETURNING"
+    " p.service_id";
+static const char SQL_INSTANCES[] =
+    "WITH old AS (SELECT i.instance_id FROM hearth_data.instance i WHERE i.last_seen < $1 AND NOT"
+    " EXISTS (SELECT FROM hearth_data.process p WHERE p.instance_id = i.instance_id) AND NOT EXISTS"
+    " (SELECT FROM hearth_data.task k WHERE k.service_id = i.service_id AND (k.instance = i.name OR"
+    " i.name = ANY (k.instances))) ORDER BY i.instance_id LIMIT $2 FOR UPDATE SKIP LOCKED)"
+    " DELETE FROM hearth_data.instance i USING old WHERE i.instance_id = old.instance_id"
+    " RETURNING i.service_id";
 
 static void
 slice_params(struct hearth_pg_params *params, struct hearth_arena *arena, int64_t before_ms)
@@ -39,18 +39,19 @@ slice_params(struct hearth_pg_params *params, struct hearth_arena *arena, int64_
     hearth_pg_param_i64(params, SLICE_ROWS);
 }
 
-/* Ids, distinct or not, of services that have lost instances; *ret_n 0: none. */
-static enum hearth_status remove_instances(struct hearth_pg *pg,
-                                           struct hearth_arena *arena,
-                                           int64_t before_ms,
-                                           int32_t **ret_services,
-                                           size_t *ret_n,
-                                           struct hearth_err *err)
+/* *ret_services: whose the n rows were that went, one for each row. */
+static enum hearth_status remove_slice(struct hearth_pg *pg,
+                                       struct hearth_arena *arena,
+                                       const char *sql,
+                                       int64_t before_ms,
+                                       int32_t **ret_services,
+                                       size_t *ret_n,
+                                       struct hearth_err *err)
 {
     struct hearth_pg_params params;
     slice_params(&params, arena, before_ms);
     PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg, SQL_INSTANCES, &params, NULL, &rows, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, NULL, &rows, NULL, err));
     *ret_n = (size_t)PQntuples(rows);
     *ret_services = hearth_arena_array(arena, *ret_n, sizeof **ret_services);
     for (size_t i = 0; i < *ret_n && *ret_services != NULL; i++) {
@@ -117,21 +118,20 @@ static enum hearth_status expire_slice(struct hearth_pg *pg,
                                        struct hearth_err *err)
 {
     int32_t *service_ids = NULL;
-    size_t n = 0;
-    HEARTH_TRY(remove_instances(pg, arena, before_ms, &service_ids, &n, err));
+    size_t n_processes = 0, n = 0;
+    HEARTH_TRY(remove_slice(pg, arena, SQL_PROCESSES, before_ms, &service_ids, &n_processes, err));
+    HEARTH_TRY(remove_slice(pg, arena, SQL_INSTANCES, before_ms, &service_ids, &n, err));
     if (n > 0) {
         HEARTH_LOG(HEARTH_LOG_INFO, "store", "instances that nobody reported any more are gone",
                    "instances", hearth_log_i64((int64_t)n), NULL);
-        HEARTH_TRY(remove_services(pg, arena, service_ids, n, err));
     }
+    *ret_more = n_processes == SLICE_ROWS || n == SLICE_ROWS;
     struct hearth_pg_params params;
-    slice_params(&params, arena, before_ms);
-    HEARTH_TRY(hearth_pg_exec(pg, SQL_PROCESSES, &params, NULL, NULL, NULL, err));
     hearth_pg_params_init(&params, arena);
     hearth_pg_param_i64(&params, before_ms);
-    *ret_more = n == SLICE_ROWS;
-    return hearth_pg_exec(pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1", &params, NULL,
-                          NULL, NULL, err);
+    HEARTH_TRY(hearth_pg_exec(pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1", &params, NULL,
+                              NULL, NULL, err));
+    return n > 0 ? remove_services(pg, arena, service_ids, n, err) : HEARTH_OK;
 }
 
 enum hearth_status

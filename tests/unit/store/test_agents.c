@@ -3,6 +3,7 @@
 #include "hearth/store/agents.h"
 
 #include "catalog_prune.h"
+#include "services.h"
 #include "step_fixture.h"
 
 #define S HEARTH_STR("shop")
@@ -586,6 +587,46 @@ static void what_a_task_names_stays(void **state)
     close_fixture(&fix);
 }
 
+static void a_process_with_results_stays(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_process processes[] = {process_named("a", 1000), process_named("b", 1000)};
+    report(&fix, processes, 2);
+    pg_cluster_run(
+        fix.url,
+        "INSERT INTO hearth_data.task_schedule (tenant_id, service_id, schedule_id, task_id,"
+        " process_id, start_at, end_at) SELECT tenant_id, service_id, repeat('0', 64), 't',"
+        " process_id, 1, 1 FROM hearth_data.process JOIN hearth_data.service s USING (service_id)"
+        " WHERE process.name = 'a'");
+    assert_ok(hearth_agents_expire(&fix.builder.pg, 50 * HEARTH_NS_PER_SEC, &err));
+    assert_string_equal(only_process(&fix).name.p, "a");
+    pg_cluster_run(fix.url, "DELETE FROM hearth_data.task_schedule");
+    assert_ok(hearth_agents_expire(&fix.builder.pg, 50 * HEARTH_NS_PER_SEC, &err));
+    assert_int_equal(count(&fix, "instance"), 0);
+    assert_int_equal(count(&fix, "service"), 0);
+    close_fixture(&fix);
+}
+
+/* Or removing a service would fail. */
+static void every_table_that_refers_to_services_is_asked_before_one_goes(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    static const char referring[] = "SELECT count(*) FROM pg_constraint c JOIN pg_class t ON t.oid "
+                                    "= c.conrelid WHERE c.confrelid ="
+                                    " 'hearth_data.service'::regclass AND c.confdeltype <> 'c'";
+    char sql[2048];
+    (void)snprintf(sql, sizeof sql,
+                   "%s AND position('hearth_data.' || t.relname || ' x ' IN $text$%s$text$) = 0",
+                   referring, HEARTH_SERVICE_IS_NEEDED);
+    assert_true(pg_cluster_int(fix.url, referring) >= 3);
+    assert_int_equal(pg_cluster_int(fix.url, sql), 0);
+    close_fixture(&fix);
+}
+
 static void a_service_with_agents_outlives_its_profiles(void **state)
 {
     (void)state;
@@ -631,6 +672,8 @@ int main(void)
         cmocka_unit_test(two_servers_report_the_same_without_deadlock),
         cmocka_unit_test(agents_that_nobody_hears_of_are_forgotten),
         cmocka_unit_test(what_a_task_names_stays),
+        cmocka_unit_test(a_process_with_results_stays),
+        cmocka_unit_test(every_table_that_refers_to_services_is_asked_before_one_goes),
         cmocka_unit_test(a_service_with_agents_outlives_its_profiles),
     };
     return cmocka_run_group_tests(tests, start, stop);
