@@ -105,6 +105,17 @@ void hearth_svc_sw_report_processes(struct hearth_rpc *rpc);
 void hearth_svc_sw_processes_alive(struct hearth_rpc *rpc);
 void hearth_svc_sw_instance_properties(struct hearth_rpc *rpc);
 void hearth_svc_sw_instance_alive(struct hearth_rpc *rpc);
+void hearth_svc_sw_ebpf_tasks(struct hearth_rpc *rpc);
+void hearth_svc_sw_trace_tasks(struct hearth_rpc *rpc);
+void hearth_svc_sw_trace_finished(struct hearth_rpc *rpc);
+void hearth_svc_sw_async_tasks(struct hearth_rpc *rpc);
+void hearth_svc_sw_pprof_tasks(struct hearth_rpc *rpc);
+void hearth_svc_task_prepare(struct hearth_rpc *rpc);
+void hearth_svc_task_create(struct hearth_rpc *rpc);
+void hearth_svc_task_list(struct hearth_rpc *rpc);
+void hearth_svc_task_get(struct hearth_rpc *rpc);
+void hearth_svc_task_cancel(struct hearth_rpc *rpc);
+void hearth_svc_task_keep_alive(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

@@ -112,12 +112,11 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
 #include "http_routes.def"
 #undef X
                     "\n"
-                    "gRPC, and POST of application/proto or application/json (Connect):\n"
+                    "gRPC, and POST of application/proto or application/json (Connect):\n");
 #define X(id, service, method, request, response, handler, pool, flags) \
-    "     /" service "/" method "\n"
+    hearth_buf_cstr(&answer->body, "     /" service "/" method "\n");
 #include "methods.def"
 #undef X
-    );
 }
 
 static const struct {

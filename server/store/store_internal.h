@@ -91,9 +91,9 @@ struct hearth_store {
     struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
-    struct hearth_replica *replica;        /* NULL: reads run on the primary */
+    struct hearth_replica *replica;           /* NULL: reads run on the primary */
     struct hearth_trace_writer *trace_writer; /* started when ready */
-    struct hearth_builder_thread *builder; /* started when ready, unless switched off */
+    struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;
     struct hearth_disk disk;
     struct hearth_erase_progress erase;
@@ -287,6 +287,11 @@ hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err 
 /* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_snapshots_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+
+/* ---- tasks_expire.c ---- */
+/* Tasks that ended before that; 0: none. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */

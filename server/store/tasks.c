@@ -530,10 +530,16 @@ static enum hearth_status list_logs(void *context,
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(
         pg,
-        "SELECT l.instance, l.process_id, l.event::int4, l.at, l.last_at, l.message"
-        " FROM " HEARTH_TASK_TABLES " JOIN hearth_data.task_log l ON l.task_id = t.task_id"
-        " WHERE t.task_id = $2 ORDER BY l.at, l.event, l.instance COLLATE \"C\","
-        " l.process_id COLLATE \"C\"",
+        "SELECT l.instance, l.process_id, l.event, l.at, l.last_at, l.message FROM"
+        " " HEARTH_TASK_TABLES " CROSS JOIN LATERAL (SELECT instance, process_id, event::int4, at,"
+        " last_at, message FROM hearth_data.task_log WHERE task_id = t.task_id UNION ALL"
+        " SELECT CASE WHEN t.kind > 3 THEN d.target ELSE coalesce(min(i.name), '') END,"
+        " CASE WHEN t.kind > 3 THEN '' ELSE d.target END, 1, min(d.delivered_at),"
+        " max(d.delivered_at), '' FROM hearth_data.task_delivery d LEFT JOIN hearth_data.process p"
+        " ON t.kind <= 3 AND p.service_id = t.service_id AND p.process_id = d.target"
+        " LEFT JOIN hearth_data.instance i ON i.instance_id = p.instance_id"
+        " WHERE d.task_id = t.task_id GROUP BY d.target) l WHERE t.task_id = $2 ORDER BY l.at,"
+        " l.event, l.instance COLLATE \"C\", l.process_id COLLATE \"C\"",
         &params, question->cancel, &rows, ret_fault, err));
     question->n = (size_t)PQntuples(rows);
     question->logs = hearth_arena_array(arena, question->n, sizeof *question->logs);

@@ -110,6 +110,7 @@ class Rover(Agent):
         self.agent_id = agent_id or str(uuid.uuid4())
         self.processes = []
         self.ids = {}
+        self.cursor = 0
 
     def report(self, *processes):
         """Report them, and look for each in the answer as rover does; those without an answer are never looked at again.
@@ -147,6 +148,23 @@ class Rover(Agent):
         fields = [(1, p.ping()) for p in alive] + [(2, self.agent_id)]
         return commands(self.call(self.PROCESSES + "keepAlive", fields))
 
+    # ---- tasks ----
+
+    def query_tasks(self, lose_answer=False):
+        """Ask once as rover does. What it would run: [{argument: value}]; its cursor passes commands of processes that it
+        knows. lose_answer: the server has answered, but nothing came here."""
+        answer = self.call("skywalking.v3.EBPFProfilingService/queryTasks", [(1, self.agent_id), (2, self.cursor)])
+        if lose_answer:
+            return []
+        found = []
+        for name, arguments in commands(answer):
+            assert name == "EBPFProfilingTaskQuery", name
+            if set(arguments["ProcessId"].split(",")) <= set(self.ids.values()):
+                self.cursor = max(self.cursor, int(arguments["TaskUpdateTime"]))
+                found.append(arguments)
+        return found
+
+
 
 class Instance(Agent):
     """A program with a language agent."""
@@ -156,6 +174,7 @@ class Instance(Agent):
     def __init__(self, server, service, instance, tenant=None, layer="", metadata=()):
         super().__init__(server, tenant, metadata)
         self.service, self.instance, self.layer = service, instance, layer
+        self.cursors = {}
 
     def report(self, properties=None):
         fields = [(1, self.service), (2, self.instance)]
@@ -165,3 +184,24 @@ class Instance(Agent):
     def keep_alive(self):
         fields = [(1, self.service), (2, self.instance), (3, self.layer)]
         return commands(self.call(self.MANAGEMENT + "keepAlive", fields))
+
+    # ---- tasks ----
+
+    TRACE = "skywalking.v3.ProfileTask/getProfileTaskCommands"
+    ASYNC = "skywalking.v10.AsyncProfilerTask/getAsyncProfilerTaskCommands"
+    PPROF = "skywalking.v10.PprofTask/getPprofTaskCommands"
+
+    def query_tasks(self, method, lose_answer=False):
+        """Ask once for tasks of a kind: [(name, {argument: value})]. The cursor of each kind is the highest CreateTime."""
+        cursor = self.cursors.get(method, 0)
+        answer = self.call(method, [(1, self.service), (2, self.instance), (3, cursor)])
+        if lose_answer:
+            return []
+        found = commands(answer)
+        self.cursors[method] = max([cursor] + [int(arguments["CreateTime"]) for _, arguments in found])
+        return found
+
+    def finish_task(self, task_id):
+        """A trace task is done."""
+        fields = [(1, self.service), (2, self.instance), (3, task_id)]
+        return commands(self.call("skywalking.v3.ProfileTask/reportTaskFinish", fields))

@@ -154,7 +154,7 @@ enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
                                              struct hearth_cancel *cancel,
                                              bool *ret_known,
                                              struct hearth_err *err);
-/* The earliest first. */
+/* The earliest first; with NOTIFIED for each process or instance that it was handed out for. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_logs(struct hearth_store *store,
                                           struct hearth_str tenant,
