@@ -1,6 +1,7 @@
 """Streams of clients (HEARTH_METHOD_COLLECT): messages as they come, in order; idle for as long as the client likes; every
 kind of end. Asked of the simplest method that collects, EventService of SkyWalking's agents."""
 
+import gzip
 import json
 import queue
 import threading
@@ -180,6 +181,48 @@ class Streams(unittest.TestCase):
             status, _, body = self.server.http("POST", "/" + path, b"{}", JSON)
             self.assertEqual((status, json.loads(body)["code"]), (501, "unimplemented"))
             self.assertIn("gRPC only", json.loads(body)["message"])
+
+
+class BackPressure(unittest.TestCase):
+    def test_bodies_beyond_the_memory_of_pushes_end_their_streams(self):
+        one = server.Server("--push-memory-bytes", "200k", database_url=NO_DATABASE, wait=False)
+        quiet = Sender(one.channel).send(event(1))
+        code, text = Sender(one.channel).send(wire.encode([(5, "x" * 300_000)])).error()
+        self.assertEqual(code, grpc.StatusCode.UNAVAILABLE)
+        self.assertIn("push-memory-bytes", text)
+        self.assertEqual(quiet.send(wire.encode([(5, "x" * 20_000)])).half_close().answer(), b"")
+        one.stop()
+
+    def test_a_full_queue_ends_streams_and_the_others_go_on(self):
+        """Three streams of each connection fit its first window; 20 MB to inflate keep the one thread busy meanwhile."""
+        one = server.Server("--ingest-threads", "1", "--max-queued-requests", "1", database_url=NO_DATABASE, wait=False)
+        message = raw_h2.message(gzip.compress(wire.encode([(5, "x" * 20_000_000)])), compressed=True)
+        frames = b"".join(
+            raw_h2.frame(raw_h2.HEADERS, raw_h2.END_HEADERS, stream, raw_h2.call_headers("/" + EVENTS, ("grpc-encoding", "gzip")))
+            + b"".join(raw_h2.data_frames(stream, message))
+            for stream in (1, 3, 5)
+        )
+        connections = [raw_h2.Connection(one.port) for _ in range(14)]
+        for connection in connections:
+            connection.greet()
+        for connection in connections:
+            connection.send(frames)
+        handled, refused = "hearth_stream_messages_total", "hearth_request_errors_total"
+
+        def ended():
+            found = one.metrics()
+            counts = found.get((handled, (("method", EVENTS),)), 0), found.get((refused, (("code", "unavailable"),)), 0)
+            return counts if sum(counts) >= 42 else None
+
+        n_handled, n_refused = server.eventually(ended, what="42 ends")
+        self.assertEqual(n_handled + n_refused, 42)
+        self.assertGreater(n_handled, 0)
+        self.assertGreater(n_refused, 0)
+        self.assertIn("max-queued-requests", one.log())
+        for connection in connections:
+            connection.socket.close()
+        self.assertEqual(Sender(one.channel).send(event(1)).half_close().answer(), b"")
+        one.stop()
 
 
 class Stopping(unittest.TestCase):
