@@ -8,6 +8,7 @@
 #include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
+#include "hearth/pb/hearth/v1/policies.pb-c.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"

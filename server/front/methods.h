@@ -116,6 +116,18 @@ void hearth_svc_task_list(struct hearth_rpc *rpc);
 void hearth_svc_task_get(struct hearth_rpc *rpc);
 void hearth_svc_task_cancel(struct hearth_rpc *rpc);
 void hearth_svc_task_keep_alive(struct hearth_rpc *rpc);
+void hearth_svc_policy_set(struct hearth_rpc *rpc);
+void hearth_svc_policy_get(struct hearth_rpc *rpc);
+void hearth_svc_policy_list(struct hearth_rpc *rpc);
+void hearth_svc_policy_delete(struct hearth_rpc *rpc);
+void hearth_svc_policy_history(struct hearth_rpc *rpc);
+void hearth_svc_policy_monitored(struct hearth_rpc *rpc);
+void hearth_svc_policy_dry_run(struct hearth_rpc *rpc);
+void hearth_svc_policy_series(struct hearth_rpc *rpc);
+void hearth_svc_sw_query_policies(struct hearth_rpc *rpc);
+void hearth_svc_sw_report_profiling_task(struct hearth_rpc *rpc);
+void hearth_svc_sw_collect_meters(struct hearth_rpc *rpc);
+void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

@@ -13,10 +13,11 @@
  * row's own `at` decides (a row refreshed meanwhile stays)
  *   - thread snapshots past their time (snapshots_expire.c)
  *   - agents that nobody hears of any more (agents_expire.c); more often when they are kept for minutes only
+ *   - lines of metrics without values (monitors.c)
  */
 #include "hearth/base/clock.h"
 
-#include "store_internal.h"
+#include "monitors.h"
 
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
@@ -123,6 +124,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         HEARTH_TRY(trim_push_ids(pg, err));
         HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
         HEARTH_TRY(hearth_tasks_expire(pg, store->options.retain_tasks_ns, err));
+        HEARTH_TRY(hearth_monitors_trim(store, pg, err));
     }
     if (now_ns >= times->next_agents_ns) {
         int64_t retain_ns = store->options.retain_agents_ns;

@@ -1,5 +1,5 @@
 /*
- * partitions.c -- the leaves of a day: profile, dict_chunk and series_hour, made before they are
+ * partitions.c -- the leaves of a day: profile, dict_chunk, series_hour and the others, made before they are
  * needed.
  *
  * A leaf is made by CREATE TABLE .. (LIKE parent ..) and ATTACH, each a statement of its own, in
@@ -43,6 +43,8 @@ static const struct {
     {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
+    /* A row grows for a minute: room on its page, so that no index is written. */
+    {"monitor_minute", "fillfactor = 60", 1440},
 };
 
 /* ---- days ---- */

@@ -68,6 +68,7 @@ void hearth_pg_param_uuid(struct hearth_pg_params *params,
                           struct hearth_hash128 value); /* hi then lo */
 void hearth_pg_param_i32_array(struct hearth_pg_params *params, const int32_t *values, size_t n);
 void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *values, size_t n);
+void hearth_pg_param_f64_array(struct hearth_pg_params *params, const double *values, size_t n);
 void hearth_pg_param_text_array(struct hearth_pg_params *params,
                                 const struct hearth_str *values,
                                 size_t n);
@@ -168,7 +169,7 @@ int64_t hearth_pg_i64(const PGresult *result, int row, int column);
 struct hearth_str
 hearth_pg_str(const PGresult *result, int row, int column); /* {NULL, 0} for NULL */
 bool hearth_pg_is_null(const PGresult *result, int row, int column);
-/* Array columns of int4, int8 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
+/* Array columns of int4, int8, float8 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result,
                                                          int row,
                                                          int column,
@@ -181,6 +182,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_i64_array(const PGresult *result,
                                                          int column,
                                                          struct hearth_arena *arena,
                                                          int64_t **ret,
+                                                         size_t *ret_n,
+                                                         struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_f64_array(const PGresult *result,
+                                                         int row,
+                                                         int column,
+                                                         struct hearth_arena *arena,
+                                                         double **ret,
                                                          size_t *ret_n,
                                                          struct hearth_err *err);
 /* text or bytea; _views borrow from the result. */

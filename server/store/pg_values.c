@@ -18,6 +18,8 @@ enum {
     OID_INT4_ARRAY = 1007,
     OID_TEXT_ARRAY = 1009,
     OID_INT8_ARRAY = 1016,
+    OID_FLOAT8 = 701,
+    OID_FLOAT8_ARRAY = 1022,
     OID_UUID = 2950,
     OID_UUID_ARRAY = 2951,
 };
@@ -148,6 +150,16 @@ void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *v
     char *p = add_array(params, OID_INT8_ARRAY, OID_INT8, n, 8);
     for (size_t i = 0; p != NULL && i < n; i++) {
         p = put_u64(put_u32(p, 8), (uint64_t)values[i]);
+    }
+}
+
+void hearth_pg_param_f64_array(struct hearth_pg_params *params, const double *values, size_t n)
+{
+    char *p = add_array(params, OID_FLOAT8_ARRAY, OID_FLOAT8, n, 8);
+    for (size_t i = 0; p != NULL && i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        p = put_u64(put_u32(p, 8), bits);
     }
 }
 
@@ -411,6 +423,27 @@ enum hearth_status hearth_pg_i64_array(const PGresult *result,
     }
     *ret = values;
     *ret_n = scan.n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pg_f64_array(const PGresult *result,
+                                       int row,
+                                       int column,
+                                       struct hearth_arena *arena,
+                                       double **ret,
+                                       size_t *ret_n,
+                                       struct hearth_err *err)
+{
+    int64_t *bits;
+    HEARTH_TRY(hearth_pg_i64_array(result, row, column, arena, &bits, ret_n, err));
+    double *values = hearth_arena_array(arena, *ret_n, sizeof *values);
+    if (values == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (*ret_n > 0) {
+        memcpy(values, bits, *ret_n * sizeof *values);
+    }
+    *ret = values;
     return HEARTH_OK;
 }
 

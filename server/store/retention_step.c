@@ -25,7 +25,7 @@
 #define ROWS_EACH_NS  (600 * HEARTH_NS_PER_SEC)
 #define SWEEP_EACH_NS HEARTH_NS_PER_DAY
 #define SLICE_NS      HEARTH_NS_PER_SEC
-#define N_TABLES      9
+#define N_TABLES      10
 
 enum kept_by {
     BY_PROFILES,
@@ -34,6 +34,7 @@ enum kept_by {
     BY_1D,
     BY_ALL, /* the longest of them */
     BY_SPANS,
+    BY_MONITORS,
 };
 
 static const struct {
@@ -52,6 +53,8 @@ static const struct {
     {"dict_chunk", "day", BY_ALL, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, true},
     {"span_group", "start_at", BY_SPANS, 1, 0, false},
     {"series_hour", "hour", BY_ALL, HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, true},
+    {"monitor_minute", "minute", BY_MONITORS, 60 * HEARTH_NS_PER_SEC, 60 * HEARTH_NS_PER_SEC,
+     false},
 };
 
 struct tenant {
@@ -88,6 +91,8 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
         return retention->roll_1d_ns;
     case BY_SPANS:
         return retention->spans_ns;
+    case BY_MONITORS:
+        return retention->monitors_ns;
     case BY_ALL:
         break;
     }
@@ -137,7 +142,8 @@ take_tenants(struct pass *pass, const PGresult *rows, struct hearth_err *err)
                          .roll_10m_ns = longer(pass->longest.roll_10m_ns, own->roll_10m_ns),
                          .roll_1h_ns = longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
                          .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
-                         .spans_ns = own->spans_ns};
+                         .spans_ns = own->spans_ns,
+                         .monitors_ns = own->monitors_ns};
     }
     return HEARTH_OK;
 }

@@ -16,6 +16,8 @@
     "(EXISTS (SELECT FROM hearth_data.instance x WHERE x.service_id = e.service_id) OR"      \
     " EXISTS (SELECT FROM hearth_data.process x WHERE x.service_id = e.service_id) OR"       \
     " EXISTS (SELECT FROM hearth_data.task x WHERE x.service_id = e.service_id) OR"          \
+    " EXISTS (SELECT FROM hearth_data.policy x WHERE x.service_id = e.service_id) OR"        \
+    " EXISTS (SELECT FROM hearth_data.monitor_line x WHERE x.service_id = e.service_id) OR"  \
     " EXISTS (SELECT FROM hearth_data.agent_poll x WHERE x.service_id = e.service_id) OR"    \
     " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR" \
     " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"   \

@@ -12,6 +12,7 @@
 #include "hearth/base/signals.h"
 
 #include "builder.h"
+#include "monitors.h"
 #include "replica.h"
 #include "trace_writer.h"
 
@@ -49,6 +50,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .compaction = true,
         .compact_after_ns = 6 * HEARTH_NS_PER_HOUR,
         .retain_raw_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_monitors_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_10m_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_1h_ns = 31 * HEARTH_NS_PER_DAY,
         .retain_1d_ns = 366 * HEARTH_NS_PER_DAY,
@@ -314,6 +316,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
     }
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_settings_new(&store->settings, err));
+    HEARTH_TRY(hearth_monitors_new(&store->monitors, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
     HEARTH_TRY(hearth_read_cache_new(store, &store->cache, err));
@@ -372,6 +375,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
     hearth_settings_free(store->settings);
+    hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
     (void)pthread_cond_destroy(&store->boot_wake);

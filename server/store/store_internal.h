@@ -32,6 +32,7 @@ struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
 struct hearth_settings;
+struct hearth_monitors;
 struct hearth_replica;
 struct hearth_trace_writer;
 
@@ -95,6 +96,7 @@ struct hearth_store {
     struct hearth_trace_writer *trace_writer; /* started when ready */
     struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;
+    struct hearth_monitors *monitors;
     struct hearth_disk disk;
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;

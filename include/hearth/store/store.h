@@ -56,6 +56,7 @@ struct hearth_store_options {
     int64_t retain_tasks_ns;     /* what tasks brought, after their end; 0: for ever; 7 d */
     int64_t retain_spans_ns;     /* spans of traces; 0: for ever; 3 d */
     size_t max_span_queue_bytes; /* refuse spans and snapshots above; 32 MiB */
+    int64_t retain_monitors_ns;  /* metrics that policies are about; 7 d */
     int64_t max_disk_bytes;      /* of all our tables: refuse profiles above; 0: no limit */
     int64_t min_free_disk_bytes; /* below data_dir: refuse profiles when less is left; 1 GiB */
     const char
