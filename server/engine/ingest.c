@@ -53,6 +53,7 @@ struct push_job {
     uint32_t series_idx, n_samples;
     bool has_hints, is_read;
     struct hearth_str id;
+    struct hearth_push_receipt *receipt; /* NULL: nobody wants it */
 };
 
 struct hearth_push_state {
@@ -197,6 +198,9 @@ static void record_failure(struct hearth_push_state *state,
                            const struct hearth_err *err)
 {
     struct hearth_push_request *request = state->request;
+    if (job->receipt != NULL) {
+        job->receipt->status = status;
+    }
     hearth_metric_add_label(HEARTH_M_REJECTED, hearth_str_c(hearth_status_name(status)), 1);
     (void)pthread_mutex_lock(&state->lock);
     if (request->n_failed++ == 0) {
@@ -221,11 +225,17 @@ job_done(struct hearth_push_item *item, enum hearth_status status, const struct 
     if (status != HEARTH_OK) {
         record_failure(state, job, status, err);
     } else if (item->repeated) {
+        if (job->receipt != NULL) {
+            job->receipt->is_repeated = true;
+        }
         hearth_metric_add(HEARTH_M_PROFILES_REPEATED, 1);
         (void)pthread_mutex_lock(&state->lock);
         state->request->n_repeated++;
         (void)pthread_mutex_unlock(&state->lock);
     } else {
+        if (job->receipt != NULL) {
+            job->receipt->profile = (struct hearth_profile_id){item->writer_id, item->profile_no};
+        }
         hearth_metric_add(HEARTH_M_PROFILES_STORED, 1);
         hearth_metric_add(HEARTH_M_SAMPLES_STORED, job->n_samples);
         hearth_metric_add(HEARTH_M_ROWS_STORED, (int64_t)item->n_rows);
@@ -349,6 +359,11 @@ static enum hearth_status read_profile(struct push_job *job,
     struct hearth_arena *arena = &scratch->arena;
     struct hearth_str name;
     int64_t mark = hearth_clock_thread_cpu_ns();
+    if (sample->decoded != NULL) {
+        *profile = *sample->decoded;
+        job->is_read = true;
+        return HEARTH_OK;
+    }
     HEARTH_TRY(inflate_profile(job, sample->profile, scratch, err));
     count_stage("inflate", &mark);
     HEARTH_TRY(hearth_ingest_decode(&options->limits, sample->hints, hearth_buf_view(&scratch->raw),
@@ -522,6 +537,10 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
         job->state = state;
         job->series_idx = series_idx;
         job->has_hints = !is_named;
+        job->receipt = series->samples[i].receipt;
+        if (job->receipt != NULL) {
+            *job->receipt = (struct hearth_push_receipt){.status = HEARTH_OK};
+        }
         /* A copy: the end may come after the caller has let go of its texts. */
         job->id = hearth_arena_str(&state->arena, series->samples[i].id);
         hearth_arena_init(&job->keep, 0);
@@ -546,7 +565,8 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     for (size_t i = 0; i < request->n_series; i++) {
         n_jobs += request->series[i].n_samples;
         for (size_t j = 0; j < request->series[i].n_samples; j++) {
-            n_bytes += request->series[i].samples[j].profile.n;
+            n_bytes +=
+                request->series[i].samples[j].profile.n + request->series[i].samples[j].n_bytes;
         }
     }
     if (n_jobs == 0) {

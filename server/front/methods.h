@@ -129,6 +129,16 @@ void hearth_svc_sw_report_profiling_task(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_meters(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc);
 
+void hearth_svc_list_schedules(struct hearth_rpc *rpc);
+void hearth_svc_analyze_stacks(struct hearth_rpc *rpc);
+void hearth_svc_list_uploads(struct hearth_rpc *rpc);
+void hearth_svc_get_upload(struct hearth_rpc *rpc);
+void hearth_svc_analyze_uploads(struct hearth_rpc *rpc);
+void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc);
+void hearth_svc_sw_collect_pprof(struct hearth_rpc *rpc);
+void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc);
+void hearth_svc_sw_go_profile(struct hearth_rpc *rpc);
+
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);
 void hearth_http_pprof_index(struct hearth_rpc *rpc);

@@ -133,6 +133,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store,
     item->n_bytes = item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
     item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
+    item->writer_id = item->dict->writer_id;
     item->repeated = false;
     item->next = NULL;
     (void)pthread_mutex_lock(&all->lock);

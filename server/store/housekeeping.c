@@ -125,6 +125,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
         HEARTH_TRY(hearth_tasks_expire(pg, store->options.retain_tasks_ns, err));
         HEARTH_TRY(hearth_monitors_trim(store, pg, err));
+        HEARTH_TRY(hearth_task_results_expire(pg, store->options.retain_tasks_ns, err));
     }
     if (now_ns >= times->next_agents_ns) {
         int64_t retain_ns = store->options.retain_agents_ns;

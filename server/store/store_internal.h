@@ -285,6 +285,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store
 HEARTH_MUST_CHECK enum hearth_status
 hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 
+/* ---- task_results_expire.c ---- */
+/* Stack traces and files of tasks that are over for that long, or gone; 0: none go. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+
 /* ---- snapshots_expire.c ---- */
 /* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */
 HEARTH_MUST_CHECK enum hearth_status

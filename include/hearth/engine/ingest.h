@@ -12,8 +12,8 @@
  * stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
  * reason: in the request's notes and in hearth_discarded_total.
  *
- * Ownership: a request is the caller's until its `done` ran; its inputs (series, texts, profiles)
- *            are borrowed until hearth_ingest_push returns.
+ * Ownership: a request is the caller's until its `done` ran, and so are receipts; its inputs (series, texts,
+ *            profiles) are borrowed until hearth_ingest_push returns.
  * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this
  *            call or from a committer.
  * Source:    push.v1 semantics as in docs/api.md, "Push" and "Ingest".
@@ -24,6 +24,7 @@
 #include "hearth/engine/limits.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/model/labels.h"
+#include "hearth/model/profile_id.h"
 #include "hearth/store/store.h"
 
 /* Reasons of loss or change that do not refuse a profile; the unit is in the name. */
@@ -68,11 +69,25 @@ struct hearth_push_hints {
     int64_t from_ns, until_ns; /* for a profile without a time or duration of its own */
 };
 
+/* What became of one profile, for who wants to know. */
+struct hearth_push_receipt {
+    enum hearth_status status;
+    bool is_repeated;                 /* it was there: profile is {0, 0} */
+    struct hearth_profile_id profile; /* as it is stored; {0, 0}: no sample was left */
+};
+
 struct hearth_push_sample {
     struct hearth_str profile; /* gzip, zstd or plain; pprof, unless hints say something else */
     struct hearth_str id;      /* idempotency key; may be empty; not looked at with hints */
     const struct hearth_push_hints
         *hints; /* NULL: none; all samples of a series have them, or none */
+    /*
+     * Instead of bytes: a profile within the limits (its maker counts what it cut), with n_bytes as it was sent. No
+     * hints then. NULL: none.
+     */
+    const struct hearth_profile *decoded;
+    size_t n_bytes;
+    struct hearth_push_receipt *receipt; /* filled before `done`; NULL: not wanted */
 };
 
 struct hearth_push_series {

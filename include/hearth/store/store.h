@@ -155,9 +155,11 @@ struct hearth_push_item {
                  enum hearth_status status,
                  const struct hearth_err *err);
     bool repeated;
+    int64_t profile_no; /* by the store when submitted: with writer_id the profile's identity */
+    int32_t writer_id;
     /* The store's own. */
     struct hearth_push_item *next;
-    int64_t profile_no, queued_mono_ns;
+    int64_t queued_mono_ns;
     size_t n_bytes;
 };
 

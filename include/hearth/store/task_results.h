@@ -35,6 +35,7 @@ struct hearth_task_flush {
     int32_t service_id;
     struct hearth_str service, instance, process; /* of the process; empty: not known */
     struct hearth_str task_service;               /* of the task, when it is known */
+    int64_t previous_ms;                          /* of the flush before; 0: there is none */
     struct hearth_task_part *parts;
     size_t n_parts;
     uint64_t n_repeated; /* records that an earlier delivery brought */

@@ -1,0 +1,24 @@
+/*
+ * push_wait.h -- push profiles and wait until each of them ended (private to the engine).
+ *
+ * Threads: safe; the caller waits for committers.
+ */
+#ifndef HEARTH_ENGINE_PUSH_WAIT_H
+#define HEARTH_ENGINE_PUSH_WAIT_H
+
+#include "hearth/engine/ingest.h"
+
+/*
+ * The series' samples in their order: ret_receipts[i] is of the i-th (NULL: not wanted). Receipts of the samples are set
+ * by this call. The status of the first failure; CANCELLED or UNAVAILABLE when the caller had to go first: some may be stored.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
+                                    struct hearth_str tenant,
+                                    struct hearth_push_series *series,
+                                    size_t n_series,
+                                    struct hearth_cancel *cancel,
+                                    struct hearth_push_receipt *ret_receipts,
+                                    struct hearth_err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* task_uploads_internal.h -- what the files of uploads share (private to the engine). Threads: pure. */
+#ifndef HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
+#define HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
+
+#include "hearth/engine/query.h"
+#include "hearth/format/pprof.h"
+
+/* A pprof within the limits of the tenant, in the query's arena. INVALID_ARGUMENT, NO_MEMORY. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_decode(const struct hearth_query *query,
+                                        struct hearth_str content,
+                                        struct hearth_profile *ret,
+                                        struct hearth_pprof_notes *notes,
+                                        struct hearth_err *err);
+
+#endif
