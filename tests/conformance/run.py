@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Real clients of Pyroscope, unchanged, from their package registries, against a real hearthd.
+"""Real clients of Pyroscope and agents of SkyWalking, unchanged, from their package registries, against a real hearthd.
 
 run.py [NAME...]   all, or those whose name contains one of these; --strict: a client that could not be run fails the run
 
@@ -95,9 +95,9 @@ def go_program(name):
     return WORK / "bin" / name
 
 
-def node_directory():
+def node_directory(name="node"):
     tool("node")
-    directory = copied("node")
+    directory = copied(name)
     if not (directory / "node_modules").is_dir():
         install(tool("npm"), "install", "--no-audit", "--no-fund", "--no-package-lock", cwd=directory)
     return directory
@@ -302,6 +302,52 @@ def pgo_decisions(asked):
     return "%d conclusions" % len(said[1])
 
 
+# ---- agents of SkyWalking ----
+
+
+def introduced(asked, service, language, *command, **more):
+    """The agent says who it is, as soon as its own timers let it; then it is stopped."""
+    address, process = "127.0.0.1:%d" % asked.server.port, None
+    try:
+        output = WORK / (service + ".log")
+        with open(output, "w") as log:
+            process = subprocess.Popen(
+                [*command, address, service, "instance-1", "120"], stdout=log, stderr=log,
+                env={**os.environ, **more.pop("env", {})}, **more,
+            )
+
+        def arrived():
+            assert process.poll() is None, "the agent ended with %s: %s" % (process.returncode, output.read_text()[-1500:])
+            return asked.server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
+
+        try:
+            found = eventually(arrived, 40, what="the instance of " + service)
+        except AssertionError as error:
+            raise AssertionError("%s; the agent said %s" % (error, output.read_text()[-1500:])) from None
+    finally:
+        if process is not None:
+            process.kill()
+            process.wait()
+    assert [(i["instance"], i["layer"]) for i in found] == [("instance-1", "GENERAL")], found
+    properties = {p["name"]: p["value"] for p in found[0]["properties"]}
+    assert properties.get("language", "").lower() == language and properties.get("Process No."), properties
+    return "%d properties" % len(properties)
+
+
+def skywalking_node(asked):
+    directory = node_directory("skywalking-node")  # its first word comes after 20 s
+    return introduced(asked, "conformance.skywalking.node", "nodejs", tool("node"), "agent.js", cwd=directory)
+
+
+def skywalking_python(asked):
+    python = python_with_pip()
+    packages = python_packages(python, "python-skywalking", "apache-skywalking==1.2.0")
+    return introduced(
+        asked, "conformance.skywalking.python", "python", python, HERE / "skywalking-python/agent.py",
+        env={"PYTHONPATH": str(packages)},
+    )
+
+
 # ---- pictures ----
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -416,6 +462,8 @@ CLIENTS = {
     "sdk rust": sdk_rust,
     "go build -pgo": pgo,
     "go build -pgo, what it concludes": pgo_decisions,
+    "skywalking node": skywalking_node,
+    "skywalking python": skywalking_python,
     "graphviz": graphviz,
 }
 
