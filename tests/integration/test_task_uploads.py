@@ -1,0 +1,200 @@
+"""Files that agents send for tasks: pprof and JFR in pieces, Go profiles of traced requests; kept as they came, once; the pprof
+the same in AnalyzeUploads and in the ordinary queries."""
+
+import base64
+import gzip
+import itertools
+import unittest
+
+import grpc
+
+import server
+import task_data as agent
+import wire
+from pprof import Decoded, Profile
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class Uploads(unittest.TestCase):
+    numbers = itertools.count(1)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server("--max-task-upload-bytes", "3m")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        number = next(self.numbers)
+        self.service, self.task = "service-%d" % number, "task-%d" % number
+        self.now = server.now_ms()
+
+    def ask(self, method, **request):
+        return self.server.connect(agent.TASKS + method, request)
+
+    def uploads(self):
+        return self.ask("ListUploads", taskId=self.task).get("uploads", [])
+
+    def content(self, upload):
+        return base64.b64decode(self.ask("GetUpload", uploadId=upload["uploadId"])["content"])
+
+    def profile(self, factor=1):
+        p = Profile(TYPES, time_ns=self.now * 1_000_000, duration_ns=10**9)
+        p.add(["main", "handle", "query"], [3 * factor, 30 * factor]).add(["main", "handle"], [1 * factor, 10 * factor])
+        return p.add(["main", "gc"], [9 * factor, 20 * factor])
+
+    def create(self, kind, **more):
+        """A task of the service; its id becomes self.task."""
+        request = {"kind": kind, "service": self.service, "durationMs": 60_000, **more}
+        self.task = self.ask("CreateTask", **request)["task"]["taskId"]
+
+    def log(self):
+        found = self.ask("GetTask", taskId=self.task).get("log", [])
+        return [(e["instance"], e["event"], e.get("message", "")) for e in found]
+
+    def tree(self, **more):
+        """{root-first signatures: own value}."""
+        answer = self.ask("AnalyzeUploads", taskId=self.task, **more)
+        paths, out = {}, {}
+        for e in answer.get("elements", []):
+            parent = paths.get(e.get("parentId", 0), ()) if e.get("parentId", 0) != -1 else ()
+            paths[e.get("id", 0)] = parent + (e["codeSignature"],)
+            if int(e.get("self", 0)):
+                out[paths[e.get("id", 0)]] = int(e["self"])
+        return out, answer
+
+    def ordinary(self, kind=CPU):
+        found = self.server.merge_pprof(kind, '{service_name="%s"}' % self.service, self.now - 1000, self.now + 60_000)
+        out = {}
+        for lines, value in (Decoded(found).by_stack(0) if found else {}).items():
+            out[tuple(line[0] for line in reversed(lines))] = value
+        return out
+
+    def test_a_pprof_is_kept_and_is_a_profile(self):
+        first, second = self.profile().encode(), self.profile(10).encode()
+        self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, first, 100), 0)
+        self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-2", self.task, second), 0)
+        self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, first), 0)  # again
+        found = self.uploads()
+        self.assertEqual([(u["instance"], u["format"], u["sizeBytes"]) for u in found],
+                         [("pod-1", "pprof", str(len(first))), ("pod-2", "pprof", str(len(second)))])
+        self.assertEqual([self.content(u) for u in found], [first, second])
+        tree, answer = self.tree(instances=["pod-1"])
+        self.assertEqual(answer["unit"], "nanoseconds")
+        self.assertEqual(answer["sampleTypes"], ["samples", "cpu"])
+        self.assertEqual(
+            tree,
+            {("root", "main:1", "handle:1", "query:1"): 30, ("root", "main:1", "handle:1"): 10, ("root", "main:1", "gc:1"): 20},
+        )
+        self.assertEqual([e["codeSignature"] for e in answer["elements"]], ["root", "main:1", "handle:1", "query:1", "gc:1"])
+        both, _ = self.tree(sampleType="samples")
+        self.assertEqual(sum(both.values()), 13 * 11)
+        self.assertEqual(
+            self.ordinary(), {("main", "handle", "query"): 330, ("main", "handle"): 110, ("main", "gc"): 220}
+        )
+
+    def test_jfr_is_kept_whole(self):
+        content = b"FLR\0" + bytes(range(256)) * 9000  # 2.3 MB: three pieces
+        self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
+        found = self.uploads()
+        self.assertEqual([(u["format"], u["sizeBytes"]) for u in found], [("jfr", str(len(content)))])
+        self.assertEqual(self.content(found[0]), content)
+        tree, answer = self.tree()
+        self.assertEqual((tree, "JFR" in answer["tip"]), ({}, True))
+
+    def test_too_large_is_answered_and_logged(self):
+        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        stream = agent.Upload(self.server, agent.PPROF).send([agent.about(self.service, "pod-1", self.task, 0, 4 << 20)])
+        self.assertEqual(stream.answer(), 2)
+        self.assertEqual(stream.end(), [])
+        self.assertEqual(self.uploads(), [])
+        self.assertEqual([(i, e) for i, e, _ in self.log()], [("pod-1", "TASK_EVENT_TOO_LARGE")])
+        self.assertIn("max-task-upload-bytes", self.log()[0][2])
+
+    def test_failures_of_agents_are_logged(self):
+        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        # The Go agent waits for an answer to its metadata; the Java agent says all at once.
+        stream = agent.Upload(self.server, agent.PPROF).send([agent.about(self.service, "pod-1", self.task, 1, 0)])
+        self.assertEqual(stream.answer(), 1)
+        self.assertEqual(stream.send([(2, "no heap today")]).end(), [])
+        stream = agent.Upload(self.server, agent.ASYNC)
+        stream.send([agent.about(self.service, "pod-2", self.task, 1, -1), (2, "perf_event_open")])
+        self.assertEqual(stream.end(), [])
+        self.assertEqual(
+            sorted(self.log()),
+            [("pod-1", "TASK_EVENT_FAILED", "no heap today"), ("pod-2", "TASK_EVENT_FAILED", "perf_event_open")],
+        )
+
+    def test_a_finished_upload_is_logged(self):
+        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())
+        self.assertEqual(self.log(), [("pod-1", "TASK_EVENT_FINISHED", "")])
+
+    def test_bad_uploads_leave_nothing(self):
+        good = self.profile().encode()
+        about = lambda size: [agent.about(self.service, "pod-1", self.task, 0, size)]
+        cases = [
+            ([about(len(good)), [(3, good + b"x")]], "more bytes than its contentSize"),
+            ([about(len(good) + 1), [(3, good)]], "ended after"),
+            ([[(3, good)]], "before its metadata"),
+            ([about(5), about(5)], "second time"),
+            ([about(0)], "contentSize"),
+            ([[agent.about("", "pod-1", self.task, 0, 5)]], "service"),
+            ([[agent.about(self.service, "pod-1", "", 0, 5)]], "taskId"),
+            ([[agent.about(self.service, "pod-1", self.task, 9, 5)]], "type 9"),
+            ([about(7), [(3, b"garbage")]], ""),
+            ([about(40 << 10), [(3, gzip.compress(b"\0" * (65 << 20), 1)[: 40 << 10])]], ""),
+        ]
+        for messages, part in cases:
+            with self.subTest(part=part):
+                stream = agent.Upload(self.server, agent.PPROF)
+                for message in messages:
+                    stream.send(message)
+                code, text = stream.error()
+                self.assertEqual((code, part in text), (INVALID, True), text)
+        self.assertEqual((self.uploads(), self.ordinary()), ([], {}))
+        self.assertEqual(agent.Upload(self.server, agent.PPROF).end(), [])  # nothing was said
+
+    def test_a_go_profile_of_traced_requests(self):
+        p = Profile(TYPES, time_ns=self.now * 1_000_000)
+        for i, segment in enumerate(("s1", "s2", "s1", None)):
+            labels = {"traceSegmentID": segment, "traceID": "t.1.2", "spanID": "0"} if segment else {}
+            p.add(["main", "f%d" % i], [1, 10 + i], labels)
+        content = p.encode()
+        self.create("TASK_KIND_TRACE", endpoint="/go", minDurationMs=0, dumpPeriodMs=10, maxSamples=5)
+        stream = agent.go_report(self.task, content, 50)
+        agent.collect(self.server, stream + [wire.encode([(2, b"of nobody"), (3, True)])] + stream, agent.GO)
+        found = self.uploads()
+        self.assertEqual([self.content(u) for u in found], [content])
+        segments = self.server.sql("SELECT segment_id, n_samples FROM hearth_data.task_go_segment ORDER BY 1")
+        self.assertEqual(segments, [["s1", "2"], ["s2", "1"]])
+        self.assertEqual(self.ordinary(), {("main", "f%d" % i): 10 + i for i in range(4)})
+        names = self.server.label_names(self.now - 1000, self.now + 1000, ['{service_name="%s"}' % self.service])
+        self.assertNotIn("traceSegmentID", names)
+        with self.assertRaises(grpc.RpcError) as caught:
+            agent.collect(self.server, agent.go_report(self.task, b"no pprof"), agent.GO)
+        self.assertEqual(caught.exception.code(), INVALID)
+
+    def test_questions_that_make_no_sense(self):
+        agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())
+        cases = [
+            ("ListUploads", {}, "invalid_argument"),
+            ("GetUpload", {}, "invalid_argument"),
+            ("GetUpload", {"uploadId": "0" * 32}, "not_found"),
+            ("AnalyzeUploads", {}, "invalid_argument"),
+            ("AnalyzeUploads", {"taskId": self.task, "sampleType": "alloc_space"}, "invalid_argument"),
+        ]
+        for method, request, code in cases:
+            with self.subTest(method=method, request=request), self.assertRaises(server.RpcError) as caught:
+                self.ask(method, **request)
+            self.assertEqual(caught.exception.code, code)
+        self.assertIn("no uploads", self.ask("AnalyzeUploads", taskId="nobody")["tip"])
+
+
+if __name__ == "__main__":
+    unittest.main()
