@@ -1,0 +1,210 @@
+"""Why a task collected nothing: each cause, made on purpose, has its state and its sentence, and both of two servers say the
+same. Tasks last minutes, so what happened is moved into the past."""
+
+import unittest
+
+import server
+import tasks
+from agents import Instance, Process, Rover
+from tasks import MINUTE, create
+
+# Past the end of a task that was told just now, and past the time in which data may still come.
+OVER = 3 * MINUTE
+
+
+class Of:
+    """A server for one tenant."""
+
+    def __init__(self, at, tenant):
+        self.at, self.tenant, self.sql = at, tenant, at.sql
+
+    def connect(self, method, message):
+        return self.at.connect(method, message, {"X-Scope-OrgID": self.tenant})
+
+
+class EmptyTasks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = server.Cluster()
+        cls.servers = [server.Server("--multitenancy-enabled", database_url=cls.cluster.url()) for _ in range(2)]
+
+    @classmethod
+    def tearDownClass(cls):
+        for at in cls.servers:
+            at.stop()
+        cls.cluster.stop()
+
+    def each_way(self):
+        """(created at, agents ask at), both ways, each a tenant of its own."""
+        for number, (first, second) in enumerate((self.servers, self.servers[::-1])):
+            self.tenant = "%s-%d" % (self.id().rsplit(".", 1)[1], number)
+            with self.subTest(self.tenant):
+                self.agents_at = second
+                yield Of(first, self.tenant)
+
+    def rover(self, *processes):
+        rover = Rover(self.agents_at, self.tenant)
+        rover.report(*processes)
+        return rover
+
+    def instance(self, name="i-1", service="shop"):
+        return Instance(self.agents_at, service, name, self.tenant)
+
+    def expect(self, task_id, state, *parts):
+        for at in self.servers:
+            found, reason = tasks.state(Of(at, self.tenant), task_id)
+            self.assertEqual(found, state, reason)
+            for part in parts:
+                self.assertIn(part, reason)
+
+    def only_target(self, task_id):
+        found = tasks.get(Of(self.servers[0], self.tenant), task_id)
+        (target,) = found["targets"]
+        self.assertEqual(target["reason"], found["task"]["stateReason"])
+        return target
+
+    # ---- nobody was told ----
+
+    def test_01_no_agent_ever_asked(self):
+        for at in self.each_way():
+            task_id, trace = create(at), create(at, kind="TRACE")
+            self.expect(task_id, "WAITING_FOR_AGENT", "no agent of processes (eBPF) has ever asked for tasks")
+            self.expect(trace, "WAITING_FOR_AGENT", "no instance of the service has ever asked for trace tasks")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NEVER_DELIVERED", "no agent of processes (eBPF) has ever asked for tasks")
+            self.expect(trace, "NEVER_DELIVERED", "no instance of the service has ever asked for trace tasks")
+
+    def test_02_agents_ask_but_have_no_process_of_the_service(self):
+        for at in self.each_way():
+            task_id = create(at)
+            rover = self.rover(Process("another", "i", "p"))
+            self.assertEqual(rover.query_tasks(), [])
+            self.expect(task_id, "NO_PROCESS_MATCHES", "1 agents ask, but none reports a process of service shop")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NEVER_DELIVERED", "none reports a process of service shop")
+
+    def test_03_no_process_has_the_labels(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p", labels=["x"]), Process("shop", "i", "q", labels=["y"], pid=2))
+            task_id = create(at, labels=["x", "y"])
+            self.assertEqual(rover.query_tasks(), [])
+            self.expect(task_id, "NO_PROCESS_MATCHES", "the service has 2 processes, but none has the label(s) x, y")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NEVER_DELIVERED", "none has the label(s) x, y")
+
+    def test_04_the_processes_cannot_be_profiled(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p", can_be_profiled=False))
+            prepared = at.connect(tasks.TASKS + "PrepareTask", {"service": "shop"})
+            self.assertEqual(prepared.get("canBeProfiled", False), False)
+            self.assertIn("cannot be profiled", prepared["reason"])
+            task_id = create(at)
+            self.assertEqual(rover.query_tasks(), [])
+            self.expect(task_id, "UNSUPPORTED", "1 processes match, but their agents say that they cannot be profiled")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NEVER_DELIVERED", "cannot be profiled")
+
+    def test_05_it_has_not_started(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id = create(at, startMs=server.now_ms() + 60 * MINUTE)
+            self.assertEqual(rover.query_tasks(), [])
+            self.expect(task_id, "NOT_STARTED", "it starts at ")
+
+    def test_06_it_was_cancelled_before_anybody_was_told(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id = create(at)
+            answer = at.connect(tasks.TASKS + "CancelTask", {"taskId": task_id})
+            self.assertEqual(answer["note"], "nobody had been told of it, nobody will be: nothing runs")
+            self.assertEqual(rover.query_tasks(), [])
+            tasks.age(at, OVER)
+            self.expect(task_id, "CANCELLED", "before anybody was told")
+
+    def test_07_the_agent_came_after_the_end(self):
+        for at in self.each_way():
+            task_id, trace = create(at), create(at, kind="TRACE")
+            tasks.age(at, OVER)
+            self.assertEqual(self.rover(Process("shop", "i", "p")).query_tasks(), [])
+            self.assertEqual(self.instance().query_tasks(Instance.TRACE), [])
+            self.expect(task_id, "NEVER_DELIVERED", "no agent of processes (eBPF) asked", "the first came at", "too late")
+            self.expect(trace, "NEVER_DELIVERED", "no instance of the service asked for trace tasks", "too late")
+
+    # ---- told, and nothing came ----
+
+    def test_08_the_agent_was_told_and_is_silent(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id = create(at)
+            self.expect(task_id, "WAITING_FOR_AGENT", "ever asked")
+            self.assertEqual(len(rover.query_tasks()), 1)
+            self.expect(task_id, "NOTIFIED", "it is not known yet whether the answer arrived")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NOTHING_SAMPLED", rover.agent_id, "has not been heard of since")
+            target = self.only_target(task_id)
+            self.assertEqual((target["instance"], target["process"], target["processId"]), ("i", "p", rover.processes[0].process_id))
+
+    def test_09_the_process_was_idle(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id, off = create(at), create(at, kind="OFF_CPU")
+            self.assertEqual(len(rover.query_tasks()), 2)
+            self.assertEqual(rover.query_tasks(), [])
+            self.expect(task_id, "NOTIFIED", "nothing has come yet, it ends at")
+            tasks.age(at, OVER)
+            self.expect(task_id, "NOTHING_SAMPLED", "sent no stack traces: the process was idle")
+            self.expect(off, "NOTHING_SAMPLED", "no thread of the process was switched off a CPU")
+
+    def told_trace(self, at, **fields):
+        """A trace task that an instance has taken and finished."""
+        task_id = create(at, kind="TRACE", **fields)
+        instance = self.instance()
+        self.assertEqual(len(instance.query_tasks(Instance.TRACE)), 1)
+        return task_id, instance
+
+    def test_10_requests_were_of_other_endpoints(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at)
+            for endpoint in ("/list", "/list", "/cart"):
+                self.request(at, instance, endpoint, 700)
+            instance.finish_task(task_id)
+            self.expect(task_id, "NOTHING_SAMPLED", "no request of /pay was traced; those seen were /list, /cart")
+            self.assertEqual(self.only_target(task_id)["instance"], "i-1")
+
+    def test_11_requests_were_shorter_than_the_threshold(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at, minDurationMs=500)
+            for milliseconds in (7, 12, 3):
+                self.request(at, instance, "/pay", milliseconds)
+            self.request(at, instance, "/list", 900)
+            instance.finish_task(task_id)
+            self.expect(task_id, "NOTHING_SAMPLED", "all 3 requests of /pay were shorter than the 500 ms", "the slowest took 12 ms")
+
+    def test_11_no_request_was_traced_at_all(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at)
+            instance.finish_task(task_id)
+            self.expect(task_id, "NOTHING_SAMPLED", "the instance finished without snapshots", "no traced request at all, so none of /pay")
+
+    def request(self, at, instance, endpoint, milliseconds):
+        instance.send_segment(endpoint, milliseconds)
+        want = "SELECT 1 FROM hearth_data.span_group g JOIN hearth_data.service s USING (service_id) JOIN hearth_data.tenant n" \
+            " USING (tenant_id) WHERE n.name = '%s' AND endpoint = '%s' AND duration = %d" % (self.tenant, endpoint, milliseconds * 1_000_000)
+        server.eventually(lambda: at.sql(want), what="the spans are stored")
+
+    def test_12_the_agent_reports_an_error_or_its_file_is_too_large(self):
+        for at in self.each_way():
+            instance = self.instance()
+            failed = create(at, kind="ASYNC_PROFILER", instances=["i-1"], events=["cpu"])
+            self.assertEqual(len(instance.query_tasks(Instance.ASYNC)), 1)
+            instance.upload(Instance.ASYNC_UPLOAD, failed, status=1, error="no perf events here")
+            self.expect(failed, "FAILED", "the agent reported an error: no perf events here")
+            large = create(at, kind="PPROF", instances=["i-1"], events=["heap"])
+            self.assertEqual(len(instance.query_tasks(Instance.PPROF)), 1)
+            instance.upload(Instance.PPROF_UPLOAD, large, size=(1 << 31) - 1)
+            self.expect(large, "FAILED", "the result was refused as too large")
+            self.assertEqual(self.only_target(large)["state"], "TASK_STATE_FAILED")
+
+
+if __name__ == "__main__":
+    unittest.main()
