@@ -54,9 +54,10 @@ static bool is_old_name(struct hearth_str path, struct hearth_str full)
 
 const struct hearth_method *hearth_method_find(struct hearth_str path)
 {
+    bool has_package = hearth_str_find(path, '.', 0) < path.n;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_methods); i++) {
         struct hearth_str full = hearth_str_c(g_methods[i].path);
-        if (hearth_str_eq(path, full) || is_old_name(path, full)) {
+        if (has_package ? hearth_str_eq(path, full) : is_old_name(path, full)) {
             return &g_methods[i];
         }
     }
