@@ -18,6 +18,11 @@ static const struct cli_task_command g_commands[] = {
     {"get", "ID", "a task, why it is as it is, and each of its targets; --watch", get, 1, 1},
     {"log", "ID", "who was told, finished, failed, and when", print_log, 1, 1},
     {"cancel", "ID", "tell no more agents", cancel, 1, 1},
+    {"segments", "ID", "requests that a trace task has snapshots of, with their spans",
+     cli_task_segments, 1, 1},
+    {"threads", "SEGMENT..",
+     "where their time went; SEGMENT@FROM-TO: a part of it, in milliseconds", cli_task_threads, 1,
+     CLI_MAX_ARGS},
     {"keep", "ID", "a network task goes on for 10 minutes", keep, 1, 1},
 };
 

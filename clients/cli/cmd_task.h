@@ -18,6 +18,9 @@ struct cli_task_command {
 /* cmd_task_create.c */
 cli_command_fn cli_task_create;
 
+/* cmd_task_traces.c */
+cli_command_fn cli_task_segments, cli_task_threads;
+
 /* "on-CPU" ..; "finished" .. for people. */
 const char *cli_task_kind(Hearth__V1__TaskKind kind);
 const char *cli_task_state(Hearth__V1__TaskState state);

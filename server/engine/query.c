@@ -22,13 +22,17 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
     }
     engine->limits = *limits;
     engine->store = store;
+    (void)pthread_mutex_init(&engine->rates_lock, NULL);
     *ret_engine = engine;
     return HEARTH_OK;
 }
 
 void hearth_query_engine_free(struct hearth_query_engine *engine)
 {
-    hearth_mem_free(engine);
+    if (engine != NULL) {
+        (void)pthread_mutex_destroy(&engine->rates_lock);
+        hearth_mem_free(engine);
+    }
 }
 
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine)

@@ -14,11 +14,21 @@
 #include "hearth/base/varint.h"
 #include "hearth/engine/query.h"
 
+#include <pthread.h>
+
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
+
+/* Segments that a tenant may still send: tenants share one when their hashes collide. */
+struct hearth_segment_rate {
+    double tokens;
+    int64_t at_mono_ns; /* 0: never asked */
+};
 
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
+    pthread_mutex_t rates_lock; /* guards segment_rates */
+    struct hearth_segment_rate segment_rates[512];
 };
 
 /* What holds for the query's tenant. */

@@ -1,6 +1,8 @@
 /* agent_methods.c -- families by service, the token, the tenant of those who name none. */
 #include "agent_methods.h"
 
+#include "hearth/engine/traces.h"
+
 #include <stddef.h>
 
 #define ANONYMOUS "anonymous"
@@ -107,7 +109,12 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
 enum hearth_status hearth_agent_check_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
-    const char *name = options->agents.tenant;
+    const char *name = options->agents.tenant, *keep = options->agents.segments_keep;
+    enum hearth_segments_keep ignored;
+    if (keep != NULL && !hearth_segments_keep_parse(hearth_str_c(keep), &ignored)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "agent-segments-keep is \"%s\": it is all, profiled or none", keep);
+    }
     if (name == NULL || strcmp(name, ANONYMOUS) == 0) {
         return HEARTH_OK;
     }

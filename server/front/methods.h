@@ -128,6 +128,11 @@ void hearth_svc_sw_query_policies(struct hearth_rpc *rpc);
 void hearth_svc_sw_report_profiling_task(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_meters(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc);
+void hearth_svc_sw_snapshots(struct hearth_rpc *rpc);
+void hearth_svc_sw_segments(struct hearth_rpc *rpc);
+void hearth_svc_sw_segments_in_sync(struct hearth_rpc *rpc);
+void hearth_svc_task_segments(struct hearth_rpc *rpc);
+void hearth_svc_task_analyze_segments(struct hearth_rpc *rpc);
 
 void hearth_svc_list_schedules(struct hearth_rpc *rpc);
 void hearth_svc_analyze_stacks(struct hearth_rpc *rpc);

@@ -205,3 +205,46 @@ class Instance(Agent):
         """A trace task is done."""
         fields = [(1, self.service), (2, self.instance), (3, task_id)]
         return commands(self.call("skywalking.v3.ProfileTask/reportTaskFinish", fields))
+    # ---- traces ----
+
+    SEGMENTS = "skywalking.v3.TraceSegmentReportService/"
+    SNAPSHOTS = "skywalking.v3.ProfileTask/collectSnapshot"
+
+    def segment(self, trace_id, segment_id, spans, limited=False):
+        """SegmentObject; spans: of span()."""
+        fields = [(1, trace_id), (2, segment_id)] + [(3, span) for span in spans]
+        return fields + [(4, self.service), (5, self.instance), (6, limited)]
+
+    def send_segments(self, *segments):
+        """As a stream."""
+        return commands(self.collect(self.SEGMENTS + "collect", segments))
+
+    def send_segments_in_sync(self, *segments):
+        return commands(self.call(self.SEGMENTS + "collectInSync", [(1, segment) for segment in segments]))
+
+    def send_snapshots(self, *snapshots):
+        """Of snapshot(), as a stream."""
+        return commands(self.collect(self.SNAPSHOTS, snapshots))
+
+
+ENTRY, EXIT, LOCAL = 0, 1, 2
+
+
+def span(span_id, name, start_ms, end_ms, parent=-1, kind=ENTRY, refs=(), peer="", layer=3, component=7001, error=False,
+         tags=None, logs=()):
+    """SpanObject; logs: [(ms, {key: value})]."""
+    fields = [(1, span_id), (2, parent), (3, start_ms), (4, end_ms)] + [(5, ref) for ref in refs]
+    fields += [(6, name), (7, peer), (8, kind), (9, layer), (10, component), (11, error)]
+    fields += [(12, pair) for pair in pairs(tags or {})]
+    return fields + [(13, [(1, at)] + [(2, pair) for pair in pairs(data)]) for at, data in logs]
+
+
+def reference(trace_id, segment_id, span_id=0, across_threads=True, service="", instance="", endpoint="", address=""):
+    """SegmentReference."""
+    return [(1, int(across_threads)), (2, trace_id), (3, segment_id), (4, span_id), (5, service), (6, instance),
+            (7, endpoint), (8, address)]
+
+
+def snapshot(task_id, segment_id, sequence, at_ms, frames):
+    """ThreadSnapshot; frames: from the root on."""
+    return [(1, task_id), (2, segment_id), (3, at_ms), (4, sequence), (5, [(1, frame) for frame in frames])]

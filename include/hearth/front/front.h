@@ -45,6 +45,7 @@ struct hearth_agent_options {
     const char *tenant; /* kept; of those who name none; NULL and "": they have to */
     bool processes, ebpf, policies, trace_profiling, async_profiler, pprof;
     bool segments, meters, logs, management;
+    const char *segments_keep; /* kept: "all", "profiled", "none"; NULL: all */
 };
 
 struct hearth_front_options {

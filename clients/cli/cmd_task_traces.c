@@ -1,0 +1,215 @@
+/* cmd_task_traces.c -- hearth task segments, threads: requests that a trace task found, and where their time went. */
+#include "cmd_task.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+
+#define INDENT     2
+#define MAX_INDENT 60
+
+static void indent(size_t depth, struct hearth_buf *out)
+{
+    size_t columns = depth * INDENT < MAX_INDENT ? depth * INDENT : MAX_INDENT;
+    hearth_buf_printf(out, "%*s", (int)columns, "");
+}
+
+static void print_tip(const char *tip)
+{
+    if (tip[0] != '\0') {
+        (void)fprintf(stderr, "hearth: %s\n", tip);
+    }
+}
+
+/* ---- segments ---- */
+
+/* How many spans stand above this one in its segment; of circles, as many as there are spans. */
+static size_t depth_of(const Hearth__V1__ProfiledSegment *request, size_t span)
+{
+    size_t depth = 0, at = span;
+    while (depth < request->n_spans && request->spans[at]->parent_span_id >= 0) {
+        size_t parent = 0;
+        while (parent < request->n_spans &&
+               (request->spans[parent]->span_id != request->spans[at]->parent_span_id ||
+                strcmp(request->spans[parent]->segment_id, request->spans[at]->segment_id) != 0)) {
+            parent++;
+        }
+        if (parent == request->n_spans) {
+            break;
+        }
+        at = parent;
+        depth++;
+    }
+    return depth;
+}
+
+static void print_span(const Hearth__V1__ProfiledSegment *request, size_t i, struct hearth_buf *out)
+{
+    const Hearth__V1__SegmentSpan *span = request->spans[i];
+    bool begins = i == 0 || strcmp(request->spans[i - 1]->segment_id, span->segment_id) != 0;
+    if (begins) {
+        hearth_buf_cstr(out, "  segment ");
+        cli_fit(hearth_str_c(span->segment_id), INT_MAX, false, out);
+        hearth_buf_cstr(out, span->is_profiled ? "  has snapshots\n" : "\n");
+    }
+    char ms[48];
+    cli_value((double)(span->end_ms - span->start_ms) * 1e6, HEARTH_STR("nanoseconds"), ms);
+    hearth_buf_printf(out, "    %10s  %-8s ", ms, span->type);
+    indent(depth_of(request, i), out);
+    cli_fit(hearth_str_c(span->endpoint), INT_MAX, false, out);
+    if (span->component[0] != '\0') {
+        hearth_buf_printf(out, "  %s", span->component);
+    }
+    if (span->peer[0] != '\0') {
+        hearth_buf_cstr(out, "  to ");
+        cli_fit(hearth_str_c(span->peer), INT_MAX, false, out);
+    }
+    hearth_buf_cstr(out, span->is_error ? "  failed\n" : "\n");
+}
+
+static void print_request(const Hearth__V1__ProfiledSegment *request, struct hearth_buf *out)
+{
+    char at[32], ms[48];
+    cli_date(request->start_ms, at);
+    cli_value((double)request->duration_ms * 1e6, HEARTH_STR("nanoseconds"), ms);
+    hearth_buf_printf(out, "%s  %s ", at, ms);
+    for (size_t i = 0; i < request->n_endpoints; i++) {
+        hearth_buf_cstr(out, i == 0 ? " " : ", ");
+        cli_fit(hearth_str_c(request->endpoints[i]), INT_MAX, false, out);
+    }
+    hearth_buf_cstr(out, "  instance ");
+    cli_fit(hearth_str_c(request->instance), INT_MAX, false, out);
+    hearth_buf_cstr(out, "  trace ");
+    cli_fit(hearth_str_c(request->trace_id), INT_MAX, false, out);
+    hearth_buf_byte(out, '\n');
+    for (size_t i = 0; i < request->n_spans; i++) {
+        print_span(request, i, out);
+    }
+}
+
+enum cli_exit cli_task_segments(struct cli *cli)
+{
+    Hearth__V1__ListSegmentsRequest request;
+    Hearth__V1__ListSegmentsResponse *answer = NULL;
+    hearth__v1__list_segments_request__init(&request);
+    request.task_id = cli_field(cli, cli->args[0]);
+    enum hearth_status status = cli_call(cli, CLI_TASKS "ListSegments", &request,
+                                         &hearth__v1__list_segments_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_segments; i++) {
+        print_request(answer->segments[i], &out);
+    }
+    print_tip(answer->tip);
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && answer->n_segments == 0 ? CLI_NO_DATA : code;
+}
+
+/* ---- threads ---- */
+
+/* "ID" or "ID@FROM-TO" in milliseconds. */
+static enum hearth_status
+read_query(struct cli *cli, const char *text, Hearth__V1__SegmentQuery *ret)
+{
+    struct hearth_str all = hearth_str_c(text);
+    size_t at = hearth_str_find(all, '@', 0), dash = hearth_str_find(all, '-', at);
+    hearth__v1__segment_query__init(ret);
+    if (at == all.n) {
+        ret->segment_id = cli_field(cli, text);
+        return HEARTH_OK;
+    }
+    Hearth__V1__TimeRange *range = hearth_arena_alloc(&cli->arena, sizeof *range);
+    if (range == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    hearth__v1__time_range__init(range);
+    if (dash == all.n ||
+        !hearth_str_to_i64(hearth_str_n(text + at + 1, dash - at - 1), &range->start_ms) ||
+        !hearth_str_to_i64(hearth_str_n(text + dash + 1, all.n - dash - 1), &range->end_ms)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "\"%s\" is neither SEGMENT nor SEGMENT@FROM-TO, in milliseconds", text);
+    }
+    ret->segment_id = hearth_arena_strndup(&cli->arena, text, at);
+    ret->range = range;
+    return HEARTH_OK;
+}
+
+/* The first element whose parent it is: breadth first, elements are in the order of their parents. */
+static size_t first_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_id)
+{
+    size_t from = 0, to = tree->n_elements;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (tree->elements[middle]->parent_id < parent_id) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+/* What is below an element follows it. A tree is not deeper than max-snapshot-frames. */
+static void print_below(const Hearth__V1__SnapshotTree *tree,
+                        int32_t parent_id,
+                        size_t depth,
+                        struct hearth_buf *out)
+{
+    for (size_t i = first_below(tree, parent_id);
+         i < tree->n_elements && tree->elements[i]->parent_id == parent_id; i++) {
+        const Hearth__V1__SnapshotElement *element = tree->elements[i];
+        char ms[48], self[48];
+        cli_value((double)element->duration_ms * 1e6, HEARTH_STR("nanoseconds"), ms);
+        cli_value((double)element->duration_child_excluded_ms * 1e6, HEARTH_STR("nanoseconds"),
+                  self);
+        hearth_buf_printf(out, "%10s  %10s  %6" PRId64 "  ", ms, self, element->count);
+        indent(depth, out);
+        cli_fit(hearth_str_c(element->code_signature), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+        if (element->id > parent_id) {
+            print_below(tree, element->id, depth + 1, out);
+        }
+    }
+}
+
+static enum hearth_status ask_threads(struct cli *cli, Hearth__V1__AnalyzeSegmentsResponse **ret)
+{
+    Hearth__V1__AnalyzeSegmentsRequest request;
+    hearth__v1__analyze_segments_request__init(&request);
+    Hearth__V1__SegmentQuery *queries =
+        hearth_arena_array(&cli->arena, cli->n_args, sizeof *queries);
+    request.queries = hearth_arena_array(&cli->arena, cli->n_args, sizeof *request.queries);
+    if (queries == NULL || request.queries == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < cli->n_args; i++) {
+        HEARTH_TRY(read_query(cli, cli->args[i], &queries[i]));
+        request.queries[i] = &queries[i];
+    }
+    request.n_queries = cli->n_args;
+    return cli_call(cli, CLI_TASKS "AnalyzeSegments", &request,
+                    &hearth__v1__analyze_segments_response__descriptor, ret);
+}
+
+enum cli_exit cli_task_threads(struct cli *cli)
+{
+    Hearth__V1__AnalyzeSegmentsResponse *answer = NULL;
+    enum hearth_status status = ask_threads(cli, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (answer->n_trees > 0) {
+        hearth_buf_printf(&out, "%10s  %10s  %6s  %s\n", "duration", "self", "dumps", "code");
+    }
+    for (size_t i = 0; i < answer->n_trees; i++) {
+        print_below(answer->trees[i], 0, 0, &out);
+    }
+    print_tip(answer->tip);
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && answer->n_trees == 0 ? CLI_NO_DATA : code;
+}

@@ -1,0 +1,307 @@
+"""Trace tasks: from their creation through commands, snapshots and segments to requests and trees with durations."""
+
+import threading
+import time
+import unittest
+import uuid
+
+import wire
+from agents import ENTRY, EXIT, LOCAL, Instance, reference, snapshot, span
+from server import Cluster, RpcError, Server, eventually, now_ms
+
+TASKS = "hearth.v1.TaskService/"
+ENDPOINT = "/checkout"
+
+
+def new_task(server, service, **more):
+    """A trace task, as people make one; its id."""
+    request = {"kind": "TASK_KIND_TRACE", "service": service, "endpoint": ENDPOINT, "durationMs": 60_000,
+               "minDurationMs": 0, "dumpPeriodMs": 10, "maxSamples": 5, **more}
+    return server.connect(TASKS + "CreateTask", request)["task"]["taskId"]
+
+
+def segments_of(server, task_id):
+    answer = server.connect(TASKS + "ListSegments", {"taskId": task_id})
+    return answer.get("segments", []), answer.get("tip", "")
+
+
+def analyze(server, *queries):
+    """{path: (count, duration, self)} and the tip; a query is a segment id or (id, start, end)."""
+    asked = [
+        {"segmentId": q} if isinstance(q, str) else {"segmentId": q[0], "range": {"startMs": str(q[1]), "endMs": str(q[2])}}
+        for q in queries
+    ]
+    answer = server.connect(TASKS + "AnalyzeSegments", {"queries": asked})
+    found = {}
+    for tree in answer.get("trees", []):
+        paths = {0: ""}
+        for e in tree["elements"]:
+            parent = e.get("parentId", 0)
+            paths[e["id"]] = (paths[parent] + "/" if parent else "") + e["codeSignature"]
+            numbers = (e.get("count", 0), e.get("durationMs", 0), e.get("durationChildExcludedMs", 0))
+            found[paths[e["id"]]] = tuple(int(n) for n in numbers)
+    return found, answer.get("tip", "")
+
+
+# Four dumps, 10 ms apart, and what comes of them.
+DUMPS = [["A", "B", "C"], ["A", "B", "C", "A"], ["A", "C", "A"], ["A", "B", "C", "B"]]
+TREE = {"A": (4, 30, 20), "A/B": (3, 10, 0), "A/B/C": (3, 10, 10), "A/B/C/A": (1, 0, 0), "A/B/C/B": (1, 0, 0),
+        "A/C": (1, 0, 0), "A/C/A": (1, 0, 0)}
+
+
+def dumps(task_id, segment_id, start_ms, stacks=DUMPS):
+    return [snapshot(task_id, segment_id, i, start_ms + 10 * i, frames) for i, frames in enumerate(stacks)]
+
+
+class OneServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--max-segment-spans", "20", "--max-span-text-bytes", "64", "--max-snapshot-frames", "30",
+                            "--max-analyzed-segments", "5")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        self.service = "shop-" + uuid.uuid4().hex[:8]
+        self.agent = Instance(self.server, self.service, self.service + "-1")
+
+    def refused(self, call, part, code="invalid_argument"):
+        with self.assertRaises(RpcError) as caught:
+            call()
+        self.assertEqual(caught.exception.code, code)
+        self.assertIn(part, caught.exception.message)
+
+    def stored(self, table, where="true"):
+        return int(self.server.sql("SELECT count(*) FROM hearth_data.%s WHERE %s" % (table, where))[0][0])
+
+    def test_the_whole_life_of_a_task(self):
+        self.agent.report()
+        task = new_task(self.server, self.service)
+        told = self.agent.query_tasks("skywalking.v3.ProfileTask/getProfileTaskCommands")
+        self.assertEqual([a["TaskId"] for _, a in told], [task])
+        start = now_ms() - 1000
+        self.agent.send_snapshots(*dumps(task, "seg-1-" + task, start))
+        self.agent.send_segments(self.agent.segment("trace-" + task, "seg-1-" + task, [
+            span(1, "SELECT", start + 5, start + 20, 0, EXIT, peer="db:5432", layer=1, component=22, tags={"db.type": "sql"}),
+            span(0, ENDPOINT, start, start + 200, error=True, logs=[(start + 7, {"event": "error", "message": "no"})]),
+        ]))
+        self.agent.finish_task(task)
+        found, tip = segments_of(self.server, task)
+        self.assertEqual((len(found), tip), (1, ""))
+        request = found[0]
+        self.assertEqual(request["traceId"], "trace-" + task)
+        self.assertEqual((request["instance"], request["endpoints"]), (self.agent.instance, [ENDPOINT]))
+        self.assertEqual((request["startMs"], request["durationMs"]), (str(start), "200"))
+        entry, select = request["spans"]
+        self.assertEqual(entry, {
+            "segmentId": "seg-1-" + task, "parentSpanId": -1, "service": self.service, "instance": self.agent.instance,
+            "startMs": str(start), "endMs": str(start + 200), "endpoint": ENDPOINT, "type": "ENTRY", "layer": "HTTP",
+            "componentId": 7001, "component": "Flask", "isError": True, "isProfiled": True,
+            "logs": [{"atMs": str(start + 7), "data": [{"key": "event", "value": "error"}, {"key": "message", "value": "no"}]}],
+        })
+        self.assertEqual((select["spanId"], select["type"], select["layer"], select["component"], select["peer"]),
+                         (1, "EXIT", "DATABASE", "PostgreSQL", "db:5432"))
+        self.assertEqual(select["tags"], [{"key": "db.type", "value": "sql"}])
+        self.assertEqual(analyze(self.server, "seg-1-" + task), (TREE, ""))
+        part, _ = analyze(self.server, ("seg-1-" + task, start, start + 10))
+        self.assertEqual(part["A"], (2, 10, 0))
+        self.assertEqual(analyze(self.server, ("seg-1-" + task, start + 31, start + 40)), ({}, "Data not found"))
+        state = self.server.connect(TASKS + "GetTask", {"taskId": task})["task"]["state"]
+        self.assertNotIn(state, ("TASK_STATE_NOTHING_SAMPLED", "TASK_STATE_NEVER_DELIVERED"))
+
+    def test_what_comes_twice_counts_once(self):
+        task = new_task(self.server, self.service)
+        start = now_ms()
+        all_dumps = dumps(task, "twice-" + task, start)
+        segment = self.agent.segment("t", "twice-" + task, [span(0, ENDPOINT, start, start + 100)])
+        for part in (all_dumps, all_dumps[1:3], all_dumps, all_dumps[2:]):
+            self.agent.send_snapshots(*part)
+            self.agent.send_segments(segment, segment)
+        self.agent.send_segments_in_sync(segment)
+        self.assertEqual(analyze(self.server, "twice-" + task), (TREE, ""))
+        self.assertEqual(self.stored("span_group", "endpoint = '%s' AND segment_id = 'twice-%s'" % (ENDPOINT, task)), 1)
+        self.assertEqual(len(segments_of(self.server, task)[0]), 1)
+
+    def test_segments_of_two_threads_and_of_strangers(self):
+        task = new_task(self.server, self.service)
+        other = Instance(self.server, self.service, self.service + "-2")
+        start, trace = now_ms() - 500, "trace-" + task
+        ids = {name: "%s-%s" % (name, task) for name in "ABCDEFG"}
+        ref = lambda name, across_threads=True: [reference(trace, ids[name], 0, across_threads)]
+        self.agent.send_snapshots(*dumps(task, ids["A"], start), *dumps(task, ids["B"], start, [["T", "U"], ["T", "U"]]),
+                                  snapshot(task, ids["D"], 0, start, ["D"]), snapshot(task, ids["F"], 0, start, ["F"]))
+        self.agent.send_segments(
+            self.agent.segment(trace, ids["B"], [span(0, "thread", start + 5, start + 50, kind=LOCAL, refs=ref("A"))]),
+            self.agent.segment(trace, ids["A"], [span(0, ENDPOINT, start, start + 40)]),
+            self.agent.segment(trace, ids["C"], [span(0, "/next", start + 10, start + 20, refs=ref("B", False))]),
+            self.agent.segment(trace, ids["D"], [span(0, "lost", start + 20, start + 30, kind=LOCAL, refs=[reference(trace, "Z")])]),
+            self.agent.segment("another", ids["E"], [span(0, ENDPOINT, start, start + 40)]),
+        )
+        other.send_segments(other.segment(trace, ids["G"], [span(0, "far", start, start + 1, kind=LOCAL, refs=ref("A"))]))
+        found, tip = segments_of(self.server, task)
+        order = [[s["segmentId"][0] for s in request["spans"]] for request in found]
+        self.assertEqual(order, [["D"], ["A", "B"]])  # the latest first; C is another process's, and not profiled
+        self.assertEqual(found[1]["endpoints"], [ENDPOINT, "thread"])
+        self.assertEqual(found[1]["durationMs"], "50")
+        thread = found[1]["spans"][1]
+        self.assertEqual((thread["references"][0]["type"], thread["references"][0]["parentSegmentId"]), ("CROSS_THREAD", ids["A"]))
+        self.assertIn("1 of 4 profiled segments are not there", tip)
+        self.assertIn(ids["F"], tip)
+        trees, _ = analyze(self.server, ids["A"], ids["B"])
+        self.assertEqual((trees["A"], trees["T/U"]), ((4, 30, 20), (2, 10, 10)))
+
+    def test_streams_of_nothing_and_of_unknown_tasks(self):
+        self.assertEqual(self.agent.send_segments(), [])
+        self.assertEqual(self.agent.send_snapshots(), [])
+        unknown = "1700000000000_" + uuid.uuid4().hex
+        self.assertEqual(self.agent.send_snapshots(*dumps(unknown, "s", now_ms())), [])
+        self.assertEqual(self.stored("task_snapshot", "task_id = '%s'" % unknown), 0)
+        self.refused(lambda: segments_of(self.server, unknown), unknown, "not_found")
+
+    def test_a_stream_that_never_ends_is_kept_as_it_comes(self):
+        task, go_on = new_task(self.server, self.service), threading.Event()
+        start = now_ms()
+
+        def messages(make):
+            yield wire.encode(make)
+            go_on.wait(60)
+
+        calls = [
+            (Instance.SEGMENTS + "collect", self.agent.segment("t", "open-" + task, [span(0, ENDPOINT, start, start + 5)])),
+            (Instance.SNAPSHOTS, snapshot(task, "open-" + task, 0, start, ["A"])),
+        ]
+        try:
+            streams = [self.server.channel.stream_unary("/" + m).future(messages(fields)) for m, fields in calls]
+            eventually(lambda: len(segments_of(self.server, task)[0]) == 1, what="the segment of an open stream")
+            eventually(lambda: analyze(self.server, "open-" + task)[0], what="the snapshot of an open stream")
+        finally:
+            go_on.set()
+        self.assertEqual([stream.result(60) for stream in streams], [b"", b""])
+
+    def test_what_is_too_large_is_cut(self):
+        task = new_task(self.server, self.service)
+        start = now_ms()
+        spans = [span(i, "n" * 100, start + i, start + 100, i - 1, tags={"k": "ü" * 100}) for i in range(50)]
+        self.agent.send_segments(self.agent.segment("t", "large-" + task, spans))
+        self.agent.send_snapshots(snapshot(task, "large-" + task, 0, start, ["f%d" % i for i in range(100)]))
+        request = segments_of(self.server, task)[0][0]
+        self.assertEqual(len(request["spans"]), 20)
+        self.assertEqual(request["spans"][0]["endpoint"], "n" * 64)
+        self.assertEqual(request["spans"][0]["tags"], [{"key": "k", "value": "ü" * 32}])
+        tree, _ = analyze(self.server, "large-" + task)
+        self.assertEqual(max(path.count("/") for path in tree), 29)
+        self.assertEqual(self.stored("span_group", "segment_id = 'large-%s' AND flags & 4 = 4" % task), 1)
+
+    def test_what_makes_no_sense_is_refused_and_not_stored(self):
+        task, now = new_task(self.server, self.service), now_ms()
+        good = [span(0, ENDPOINT, now, now + 1)]
+        agent = self.agent
+        nameless = Instance(self.server, "", "i")
+        for segment, part in (
+            (agent.segment("", "s", good), "trace id"), (agent.segment("t", "", good), "segment id"),
+            (agent.segment("t", "s", []), "no spans"), (agent.segment("t" * 600, "s", good), "600 bytes"),
+            (nameless.segment("t", "s", good), "no service"),
+        ):
+            self.refused(lambda: agent.send_segments(segment), part)
+            self.refused(lambda: agent.send_segments_in_sync(agent.segment("t", "bad-" + task, good), segment), part)
+        self.assertEqual(self.stored("span_group", "segment_id = 'bad-%s'" % task), 0)
+        for bad, part in (
+            (snapshot("", "s", 0, now, ["A"]), "task id"), (snapshot(task, "", 0, now, ["A"]), "segment id"),
+            (snapshot(task, "s", -1, now, ["A"]), "-1"), (snapshot(task, "s", 0, 0, ["A"]), "time 0"),
+        ):
+            self.refused(lambda: agent.send_snapshots(bad), part)
+        self.refused(lambda: self.server.stream_unary(Instance.SNAPSHOTS, [b"\x0a\xff\xff"]), "")
+        self.refused(lambda: analyze(self.server), "max-analyzed-segments")
+        self.refused(lambda: analyze(self.server, *"abcdef"), "max-analyzed-segments")
+        self.refused(lambda: analyze(self.server, ("s", 2, 1)), "after its end")
+        self.refused(lambda: analyze(self.server, ""), "no segment id")
+
+    def test_times_beyond_what_is_kept_are_left_out(self):
+        day, now = 86_400_000, now_ms()
+        def of(name, at):
+            return self.agent.segment("t", name + self.service, [span(0, ENDPOINT, at, at + 1)])
+        self.agent.send_segments(of("old", now - 4 * day), of("future", now + 3_600_000), of("zero", 0), of("far", 1 << 62),
+                                 of("good", now))
+        found = self.server.sql("SELECT convert_from(segment_id, 'UTF8') FROM hearth_data.span_group WHERE instance = '%s'"
+                                % self.agent.instance)
+        self.assertEqual(found, [["good" + self.service]])
+
+    def test_other_tasks_have_no_segments(self):
+        self.agent.report()
+        request = {"kind": "TASK_KIND_PPROF", "service": self.service, "instances": [self.agent.instance], "events": ["cpu"],
+                   "durationMs": 60_000}
+        task = self.server.connect(TASKS + "CreateTask", request)["task"]["taskId"]
+        self.refused(lambda: segments_of(self.server, task), "no trace task")
+
+    def test_the_service_and_its_instance_are_known_by_their_segments(self):
+        now = now_ms()
+        self.agent.send_segments(self.agent.segment("t", "known-" + self.service, [span(0, ENDPOINT, now, now + 1)]))
+        answer = self.server.connect("hearth.v1.ProcessService/ListInstances", {"service": self.service})
+        self.assertEqual([i["instance"] for i in answer["instances"]], [self.agent.instance])
+
+
+class TwoServers(unittest.TestCase):
+    def test_servers_that_share_a_database_restart_and_lose_it(self):
+        cluster = Cluster()
+        first, second = Server(database_url=cluster.url()), Server(database_url=cluster.url())
+        agent = Instance(first, "shop", "shop-1")
+        agent.report()
+        task = new_task(second, "shop")
+        agent.query_tasks("skywalking.v3.ProfileTask/getProfileTaskCommands")
+        start = now_ms()
+        all_dumps = dumps(task, "seg", start)
+        agent.send_snapshots(*all_dumps[:2])
+        first.kill9()
+        agent.server = second
+        agent.send_snapshots(*all_dumps[1:3])
+        # The database goes and comes back: a client that is refused sends it again.
+        cluster.stop()
+        cluster.start()
+
+        def sent():
+            try:
+                agent.send_snapshots(*all_dumps[2:])
+                agent.send_segments(agent.segment("t", "seg", [span(0, ENDPOINT, start, start + 90)]))
+                return True
+            except RpcError as error:
+                self.assertEqual(error.code, "unavailable")
+                return False
+
+        eventually(sent, 60, 0.5, "an agent that is heard again")
+        first.start()
+        for server in (first, second):
+            self.assertEqual(analyze(server, "seg"), (TREE, ""))
+            self.assertEqual([s["segmentId"] for s in segments_of(server, task)[0][0]["spans"]], ["seg"])
+        first.stop()
+        second.stop()
+        cluster.stop()
+
+
+class Kept(unittest.TestCase):
+    def test_only_services_with_a_task_or_none_at_all(self):
+        now = now_ms()
+        server = Server("--agent-segments-keep", "profiled")
+        for keep in ("profiled", "none"):
+            if keep == "none":
+                server.terminate()
+                server.options = ["--agent-segments-keep", "none"]
+                server.start()
+            with_task, without = Instance(server, "with-" + keep, "i"), Instance(server, "without-" + keep, "i")
+            with_task.report()
+            task = new_task(server, "with-" + keep)
+            with_task.send_snapshots(*dumps(task, "s-" + keep, now))
+            for agent in (with_task, without):
+                agent.send_segments(agent.segment("t", "s-" + keep, [span(0, ENDPOINT, now, now + 1)]))
+            found, tip = segments_of(server, task)
+            self.assertEqual(len(found), 1 if keep == "profiled" else 0)
+            self.assertEqual(analyze(server, "s-" + keep), (TREE, ""))
+            if keep == "none":
+                self.assertIn("agent-segments-keep", tip)
+        self.assertEqual(server.sql("SELECT count(*) FROM hearth_data.span_group"), [["1"]])
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
