@@ -43,6 +43,8 @@ static const struct cli_command g_commands[] = {
      cli_diff, 2, false, NULL},
     {"heatmap", NULL, "[SELECTOR]", "sizes of profiles over time; --by-kind span", cli_heatmap, 1,
      false, NULL},
+    {"policy", NULL, "[list|get|set|apply|..]",
+     "when agents start by themselves; alone: what it can", cli_policy, 2, false, NULL},
     {"rules", NULL, "[list|get|set|delete]", "recording rules: rules set METRIC SELECTOR",
      cli_rules, 3, false, NULL},
     {"admin", "status", "", "roll-ups, late profiles, sizes of tables", cli_admin_status, 0, false,

@@ -1,11 +1,14 @@
 """Policies: set, told to agents, followed by them, dry-run over what they reported."""
 
 import json
+import queue
+import subprocess
 import threading
 import unittest
 
 import grpc
 
+import agents
 import policy_agents
 import server
 import wire
@@ -388,6 +391,130 @@ class Policies(unittest.TestCase):
         run = self.ask("DryRun", {"policy": quiet, "start_ms": str(start * 1000)})
         self.assertNotIn("triggers", run)
         self.assertIn("no metrics of SYSTEM_LOAD: ", "\n".join(run["notes"]))
+
+    def test_a_whole_life(self):
+        self.ask("SetPolicy", {"policy": policy(self.service, {**CPU, "threshold": "10"})})
+        app = agents.Process(self.service, "pod-1", "app")
+        idle = agents.Process(self.service, "pod-1", "idle")
+        agent = agents.Rover(self.server)
+        agent.report(app, idle)
+        rover = PolicyRover(self.other, [Watched(self.service, "pod-1", "app"), Watched(self.service, "pod-1", "idle")])
+        rover.poll()
+        now = server.now_ms()
+        start = (now // 1000 - 60) // 5 * 5
+        busy = lambda second: {("app", "PROCESS_CPU", ""): 97.526, ("idle", "PROCESS_CPU", ""): 1.0}
+        self.live(rover, start, 61, busy)
+        ((target, instance, process, _, task_id),) = rover.triggers
+        self.assertEqual((target, instance, process), ("ON_CPU", "pod-1", "app"))
+        task = self.other.connect("hearth.v1.TaskService/GetTask", {"task_id": task_id})["task"]
+        self.assertEqual(task["origin"], "TASK_ORIGIN_POLICY")
+        self.assertEqual((task["service"], task["instance"], task["process"]), (self.service, "pod-1", "app"))
+        self.assertEqual(task["processId"], app.process_id)
+        self.assertEqual(task["causes"][0]["message"], "PROCESS_CPU: current 97.52% >= threshold 10.00%")
+        # It runs where it was started, so nobody is told of it.
+        self.assertEqual(agent.query_tasks(), [])
+        state = self.ask("GetPolicy", {"service": self.service})
+        self.assertEqual(state["status"][0]["triggeredCount"], 1)
+        self.assertEqual(state["status"][0]["lastTriggeredMs"], task["startMs"])
+        found = self.ask("MonitoredInstances", {"service": self.service, "kind": "TASK_KIND_ON_CPU"})
+        (instance,) = found["instances"]
+        self.assertEqual((instance["instance"], instance["triggeredCount"]), ("pod-1", 1))
+        by_name = {p["process"]["name"]: p for p in instance["processes"]}
+        self.assertEqual(sorted(by_name), ["app", "idle"])
+        self.assertEqual(by_name["app"]["triggeredCount"], 1)
+        self.assertEqual(int(by_name["app"]["silentUntilMs"]), int(task["startMs"]) + policy_agents.SILENCE_MS)
+        self.assertNotIn("triggeredCount", by_name["idle"])
+        other = self.ask("MonitoredInstances", {"service": self.service, "kind": "TASK_KIND_NETWORK"})["instances"][0]
+        self.assertNotIn("triggeredCount", other)
+        # What is observed starts nothing, and is reported.
+        self.set({**CPU, "threshold": "1"}, observe=True)
+        rover.poll()
+        rover.started.clear()
+        for watched in rover.processes:
+            watched.slots.clear()
+        self.live(rover, start + 65, 20, busy)
+        self.assertEqual(len(rover.triggers), 1)
+        self.assertGreater(len(self.series(end_ms=str((start + 90) * 1000))["MONITOR_KIND_PROCESS_CPU", "pod-1", "app", ""]), 14)
+
+    # ---- the client ----
+
+    def hearth(self, *arguments, stdin="", code=0):
+        done = subprocess.run(
+            [server.HEARTH, "policy", *arguments, "--url", "http://127.0.0.1:%d" % self.server.port],
+            input=stdin.encode(), capture_output=True, timeout=60, env=server.server_environment({"TZ": "UTC", "USER": "ada"}),
+        )
+        self.assertEqual(done.returncode, code, done.stderr.decode())
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_the_client_applies_files(self):
+        text = "policy: [{type: ON_CPU, checkers: [{type: PROCESS_CPU, threshold: %d, period: 10, count: 3}]}]"
+        first = "ON_CPU   PROCESS_CPU             >= 80 percent in 3 of 10 s\n"
+        self.hearth("get", self.service, code=3)
+        out, _ = self.hearth("diff", self.service, "-f", "-", stdin=text % 80)
+        self.assertEqual(out, "+ " + first)
+        out, err = self.hearth("apply", self.service, "-f", "-", stdin=text % 80)
+        self.assertIn("version 1, ", out)
+        self.assertIn("by ada", out)
+        self.assertIn("+ " + first, err)
+        self.assertIn("no agent has reported a process", err)
+        out, _ = self.hearth("diff", self.service, "-f", "-", stdin=text % 80)
+        self.assertEqual(out, "nothing changes\n")
+        out, _ = self.hearth("diff", self.service, "-f", "-", "--observe", stdin=text % 90)
+        self.assertEqual(out, "- " + first + "+ " + first.replace("80", "90") + "+ observing\n")
+        # What was asked for can be applied again.
+        answer, _ = self.hearth("get", self.service, "-o", "json")
+        out, _ = self.hearth("diff", self.service, "-f", "-", stdin=answer)
+        self.assertEqual(out, "nothing changes\n")
+        _, err = self.hearth("apply", self.service, "-f", "-", stdin=text % 101, code=2)
+        self.assertIn("check PROCESS_CPU in ON_CPU error: the process CPU percent should be in (0-100]", err)
+        _, err = self.hearth("apply", self.service, "-f", "-", stdin="policy: [{type: TRACE}]", code=2)
+        self.assertIn("line 1: no target", err)
+        out, _ = self.hearth("set", self.service, "--observe", "--modified-by", "bob")
+        self.assertIn("observing", out)
+        self.assertEqual(out.count(" >= "), 5)
+        out, _ = self.hearth("history", self.service)
+        self.assertEqual([line.split(" by ")[1].split(":")[0] for line in out.splitlines() if " by " in line], ["bob", "ada"])
+        self.assertIn(self.service, self.hearth("list")[0])
+        self.hearth("delete", self.service)
+        self.hearth("delete", self.service, code=3)
+        self.assertIn("hearth policy", self.hearth(code=2)[0])
+
+    def test_the_client_shows_what_was_and_what_comes(self):
+        at = server.now_ms() - 60_000
+        labels = {"process_name": "app"}
+        sets = [[(1, meter("rover_con_p_process_cpu", 50.0, labels, self.service, "pod-1", at + i * 5000))] for i in range(10)]
+        send_meters(self.server, sets)
+        out, _ = self.hearth("series", self.service)
+        self.assertIn("pod-1/app  PROCESS_CPU", out)
+        self.assertIn("10 values, mean 50, most 50 percent", out)
+        _, err = self.hearth("series", self.service, "--monitor", "SYSTEM_LOAD")
+        self.assertIn("no metrics", err)
+        text = "policy: [{type: OFF_CPU, checkers: [{type: PROCESS_CPU, threshold: 50, period: 10, count: 10}]}]"
+        out, err = self.hearth("dry-run", self.service, "-f", "-", stdin=text)
+        self.assertIn("OFF_CPU  pod-1/app  PROCESS_CPU: current 50.00% >= threshold 50.00%", out)
+        self.assertIn("no metrics of PROCESS_CPU before", err)
+        agents.Rover(self.server).report(agents.Process(self.service, "pod-1", "app"))
+        watching = subprocess.Popen(
+            [server.HEARTH, "policy", "monitored", self.service, "--watch", "--url", "http://127.0.0.1:%d" % self.server.port],
+            stdout=subprocess.PIPE, env=server.server_environment(),
+        )
+        lines = queue.Queue()
+        threading.Thread(target=lambda: [lines.put(line) for line in watching.stdout], daemon=True).start()
+        try:
+            def started():
+                # A task of before the watch is not shown: start others until one is.
+                report_task(self.server, self.service, "pod-%d" % server.now_ms(), "app", [policy_agents.cause("PROCESS_CPU", 50, 60)])
+                return not lines.empty()
+
+            server.eventually(started, pause=0.5)
+            self.assertIn(b"PROCESS_CPU: current 60.00% >= threshold 50.00%", lines.get())
+        finally:
+            watching.terminate()
+            watching.wait()
+            watching.stdout.close()
+        report_task(self.server, self.service, "pod-1", "app", [policy_agents.cause("PROCESS_CPU", 50, 60)])
+        out, _ = self.hearth("monitored", self.service)
+        self.assertRegex(out, r"pod-1  triggered 1 times, last .*\n  app  triggered 1 times, last .*, silent until ")
 
     def test_what_was_set_survives_both_servers(self):
         uuid = self.set()["policy"]["uuid"]
