@@ -24,13 +24,21 @@ static const struct cli_task_command g_commands[] = {
      "where their time went; SEGMENT@FROM-TO: a part of it, in milliseconds", cli_task_threads, 1,
      CLI_MAX_ARGS},
     {"keep", "ID", "a network task goes on for 10 minutes", keep, 1, 1},
+    {"schedules", "ID", "runs of an on-CPU or off-CPU task", cli_task_schedules, 1, 1},
+    {"stacks", "ID|RUN..", "stack traces of a task, or of runs; --from, --to, --weight, -o",
+     cli_task_stacks, 1, 64},
+    {"uploads", "ID", "files that a task brought", cli_task_uploads, 1, 1},
+    {"download", "UPLOAD FILE", "one of them, as it came", cli_task_download, 2, 2},
+    {"export", "ID FILE", "a task with all that it brought, for a bug report", cli_task_export, 2,
+     2},
+    {"import", "FILE", "read that back, as another task", cli_task_import, 1, 1},
 };
 
 static void print_help(void)
 {
     (void)printf("hearth task -- direct profilers\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        (void)printf("  hearth task %-8s %-10s %s\n", g_commands[i].word, g_commands[i].arguments,
+        (void)printf("  hearth task %-9s %-11s %s\n", g_commands[i].word, g_commands[i].arguments,
                      g_commands[i].help);
     }
     (void)printf("\n");

@@ -134,6 +134,18 @@ static enum hearth_status find_segments(const struct hearth_profile *p,
     return status;
 }
 
+enum hearth_status hearth_upload_segments(const struct hearth_query *query,
+                                          struct hearth_str content,
+                                          struct hearth_go_segment **ret,
+                                          size_t *ret_n,
+                                          struct hearth_err *err)
+{
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes;
+    HEARTH_TRY(hearth_upload_decode(query, content, &profile, &notes, err));
+    return find_segments(&profile, query->arena, ret, ret_n, err);
+}
+
 /* Without the labels of traced requests: each would be a series. The trace's id stays, beside the samples. */
 static void strip_requests(struct hearth_profile *p)
 {

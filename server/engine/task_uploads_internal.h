@@ -4,6 +4,7 @@
 
 #include "hearth/engine/query.h"
 #include "hearth/format/pprof.h"
+#include "hearth/store/task_results.h"
 
 /* A pprof within the limits of the tenant, in the query's arena. INVALID_ARGUMENT, NO_MEMORY. */
 HEARTH_MUST_CHECK
@@ -12,5 +13,13 @@ enum hearth_status hearth_upload_decode(const struct hearth_query *query,
                                         struct hearth_profile *ret,
                                         struct hearth_pprof_notes *notes,
                                         struct hearth_err *err);
+
+/* The traced requests that have samples in a pprof. As _decode. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_segments(const struct hearth_query *query,
+                                          struct hearth_str content,
+                                          struct hearth_go_segment **ret,
+                                          size_t *ret_n,
+                                          struct hearth_err *err);
 
 #endif

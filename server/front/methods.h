@@ -139,6 +139,8 @@ void hearth_svc_analyze_stacks(struct hearth_rpc *rpc);
 void hearth_svc_list_uploads(struct hearth_rpc *rpc);
 void hearth_svc_get_upload(struct hearth_rpc *rpc);
 void hearth_svc_analyze_uploads(struct hearth_rpc *rpc);
+void hearth_svc_export_task(struct hearth_rpc *rpc);
+void hearth_svc_import_task(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_pprof(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc);

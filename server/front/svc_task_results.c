@@ -1,4 +1,5 @@
 /* svc_task_results.c -- what tasks brought: the part of hearth.v1.TaskService in task_results.proto. */
+#include "hearth/engine/task_archive.h"
 #include "hearth/engine/task_stacks.h"
 #include "hearth/engine/task_uploads.h"
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
@@ -260,4 +261,60 @@ static enum hearth_status analyze_uploads(struct hearth_rpc *rpc)
 void hearth_svc_analyze_uploads(struct hearth_rpc *rpc)
 {
     hearth_rpc_end(rpc, analyze_uploads(rpc));
+}
+
+/* ---- for bug reports ---- */
+
+static enum hearth_status export_task(struct hearth_rpc *rpc)
+{
+    const Hearth__V1__ExportTaskRequest *in = (const Hearth__V1__ExportTaskRequest *)rpc->request;
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_str archive;
+    int64_t max_bytes = in->max_bytes_presence_case != 0 ? in->max_bytes : 0;
+    if (max_bytes < 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "max_bytes is %lld",
+                           (long long)max_bytes);
+    }
+    HEARTH_TRY(
+        hearth_task_export(&query, hearth_str_c(in->task_id), max_bytes, &archive, &rpc->err));
+    Hearth__V1__ExportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth__v1__export_task_response__init(out);
+    out->archive.len = archive.n;
+    memcpy(&out->archive.data, &archive.p, sizeof out->archive.data); /* only read, as above */
+    rpc->answer = &out->base;
+    return HEARTH_OK;
+}
+
+void hearth_svc_export_task(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, export_task(rpc));
+}
+
+static enum hearth_status import_task(struct hearth_rpc *rpc)
+{
+    const Hearth__V1__ImportTaskRequest *in = (const Hearth__V1__ImportTaskRequest *)rpc->request;
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_str task_id;
+    int64_t n_records;
+    Hearth__V1__ImportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth__v1__import_task_response__init(out);
+    HEARTH_TRY(hearth_task_import(&query,
+                                  hearth_str_n((const char *)in->archive.data, in->archive.len),
+                                  &task_id, &n_records, &rpc->err));
+    out->task_id = text_of(rpc, task_id);
+    out->record_count = n_records;
+    rpc->answer = &out->base;
+    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
+                              : HEARTH_OK;
+}
+
+void hearth_svc_import_task(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, import_task(rpc));
 }
