@@ -348,6 +348,68 @@ def skywalking_python(asked):
     )
 
 
+TASKS = "hearth.v1.TaskService/"
+
+
+def wait_for(program, condition, what, seconds):
+    """condition() becomes true while the program lives; AssertionError with what it said when it ends."""
+
+    def look():
+        assert program.poll() is None, "the program ended with %s: %s" % (program.returncode, program.communicate()[1][-1500:])
+        return condition()
+
+    return eventually(look, seconds, 0.5, what)
+
+
+def traced(asked, service, function, command, endpoint="/checkout", seconds=90, **more):
+    """A program with a slow page and a language agent goes through a trace task: it is told, its threads are looked at, its
+    requests are found again, and the slow function has most of their time."""
+    server = asked.server
+    arguments = ["127.0.0.1:%d" % server.port, service, service + "-1", str(seconds)]
+    environment = {**os.environ, **more.pop("env", {})}
+    program = subprocess.Popen(
+        [str(c) for c in command] + arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more
+    )
+    try:
+        instances = lambda: server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
+        wait_for(program, instances, "an instance of " + service, 60)
+        request = {"kind": "TASK_KIND_TRACE", "service": service, "endpoint": endpoint, "durationMs": 60_000,
+                   "minDurationMs": 100, "dumpPeriodMs": 20, "maxSamples": 3}
+        task = server.connect(TASKS + "CreateTask", request)["task"]["taskId"]
+
+        def segments():
+            found = server.connect(TASKS + "ListSegments", {"taskId": task}).get("segments", [])
+            return len(found) >= 2 and found
+
+        found = wait_for(program, segments, "two requests with snapshots", 60)
+        spans = [s for s in found[-1]["spans"] if s.get("isProfiled")]
+        assert endpoint in found[-1]["endpoints"], found[-1]
+        assert spans[0]["type"] == "ENTRY" and spans[0]["component"], spans[0]
+        answer = server.connect(TASKS + "AnalyzeSegments", {"queries": [{"segmentId": spans[0]["segmentId"]}]})
+        elements = [e for tree in answer["trees"] for e in tree["elements"]]
+        mine = max([e for e in elements if function in e["codeSignature"]], key=lambda e: int(e.get("durationMs", 0)), default=None)
+        assert mine is not None, "no %s in %s" % (function, [e["codeSignature"] for e in elements][:40])
+        took, length = int(mine["durationMs"]), int(found[-1]["durationMs"])
+        assert took > length / 2, "%s has %d ms of a request of %d ms" % (function, took, length)
+        state = lambda: server.connect(TASKS + "GetTask", {"taskId": task})
+        wait_for(program, lambda: state()["task"]["state"] == "TASK_STATE_FINISHED", "the end of the task", 90)
+        events = [e["event"] for e in state().get("log", [])]
+        assert "TASK_EVENT_NOTIFIED" in events and "TASK_EVENT_FINISHED" in events, events
+        return "%d requests, %s has %d of %d ms, %d snapshots" % (len(found), function, took, length, int(mine["count"]))
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def skywalking_python_traces(asked):
+    python = python_with_pip()
+    packages = python_packages(python, "python-skywalking", "apache-skywalking==1.2.0")
+    return traced(
+        asked, "conformance.skywalking.traced", "look_for_the_order", [python, HERE / "skywalking-python/traced.py"],
+        seconds=150, env={"PYTHONPATH": str(packages)},
+    )
+
+
 # ---- pictures ----
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -464,6 +526,7 @@ CLIENTS = {
     "go build -pgo, what it concludes": pgo_decisions,
     "skywalking node": skywalking_node,
     "skywalking python": skywalking_python,
+    "skywalking python, a trace task": skywalking_python_traces,
     "graphviz": graphviz,
 }
 
