@@ -527,6 +527,36 @@ class Policies(unittest.TestCase):
         self.assertEqual(query_policies(Policies.other, {self.service: uuid}), [])
         self.assertEqual(list(self.series(Policies.other).values()), [[(at, 3.5)]])
 
+    def test_without_its_database_agents_are_told_to_come_again(self):
+        cluster = server.Cluster()
+        to = server.Server("--request-timeout", "2s", database_url=cluster.url())
+        at = server.now_ms()
+        sets = [[(1, meter("rover_con_p_process_cpu", 3.5, {"process_name": "app"}, self.service, "pod-1", at))]]
+        cause = [policy_agents.cause("PROCESS_CPU", 10, 20)]
+        try:
+            uuid = self.set(to=to)["policy"]["uuid"]
+            cluster.stop()
+            # Never an empty answer: agents would take it for a task, or for no policy.
+            for ask in (
+                lambda: report_task(to, self.service, "pod-1", "app", cause),
+                lambda: query_policies(to, {self.service: "old"}),
+            ):
+                with self.assertRaises(server.RpcError) as caught:
+                    ask()
+                self.assertIn(caught.exception.code, ("unavailable", "deadline_exceeded"))
+            with self.assertRaises(grpc.RpcError) as caught:
+                send_meters(to, sets)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            cluster.start()
+            to.wait_ready()
+            self.assertEqual(query_policies(to, {self.service: uuid}), [])
+            self.assertTrue(report_task(to, self.service, "pod-1", "app", cause))
+            send_meters(to, sets)
+            self.assertEqual(list(self.series(to).values()), [[(at, 3.5)]])
+        finally:
+            to.stop()
+            cluster.stop()
+
 
 if __name__ == "__main__":
     unittest.main()
