@@ -536,6 +536,9 @@ static void agents_that_nobody_hears_of_are_forgotten(void **state)
     close_fixture(&fix);
 }
 
+/* In SQL: what has just ended is kept by the housekeeper, who looks now and then. */
+#define NOW_MS "(extract(epoch FROM now()) * 1000)::int8"
+
 /* A task of the service with these SQL values. */
 static void insert_task(struct fixture *fix,
                         const char *task_id,
@@ -549,8 +552,8 @@ static void insert_task(struct fixture *fix,
         "INSERT INTO hearth_data.task (task_id, service_id, kind, origin, instance,"
         " process_id, labels, instances, endpoint, events, exec_args, start_at, duration,"
         " created_at, updated_at, min_duration, dump_period, max_samples)"
-        " SELECT '%s', service_id, 1, 1, %s, %s, '{}', %s, '', '{}', '', 1, 1, 1, 1, 0, 0,"
-        " 0 FROM hearth_data.service",
+        " SELECT '%s', service_id, 1, 1, %s, %s, '{}', %s, '', '{}', '', " NOW_MS
+        ", 1, 1, 1, 0, 0, 0 FROM hearth_data.service",
         task_id, instance, process_id, instances);
     pg_cluster_run(fix->url, sql);
 }
@@ -598,7 +601,8 @@ static void a_process_with_results_stays(void **state)
         fix.url,
         "INSERT INTO hearth_data.task_schedule (tenant_id, service_id, schedule_id, task_id,"
         " process_id, start_at, end_at) SELECT tenant_id, service_id, repeat('0', 64), 't',"
-        " process_id, 1, 1 FROM hearth_data.process JOIN hearth_data.service s USING (service_id)"
+        " process_id, 1, " NOW_MS
+        " FROM hearth_data.process JOIN hearth_data.service s USING (service_id)"
         " WHERE process.name = 'a'");
     assert_ok(hearth_agents_expire(&fix.builder.pg, 50 * HEARTH_NS_PER_SEC, &err));
     assert_string_equal(only_process(&fix).name.p, "a");
