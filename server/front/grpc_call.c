@@ -48,7 +48,8 @@ struct call {
     enum call_state state;
     struct call *prev, *next; /* open; these and the two after them: guarded by grpc->lock */
     bool is_open;
-    bool is_waiting; /* it collects, and its client has its time */
+    bool is_waiting;            /* it collects, and its client has its time */
+    int64_t wait_until_mono_ns; /* while it is; INT64_MAX: for ever */
     bool has_rpc, has_status_text, sent_leading, saw_no_message;
     struct hearth_peer peer; /* its connection may be gone before it */
 };
@@ -119,6 +120,8 @@ static bool set_waiting(struct call *call, bool is_waiting)
     (void)pthread_mutex_lock(&grpc->lock);
     bool goes_on = !atomic_load(&grpc->is_stopping);
     call->is_waiting = is_waiting && goes_on;
+    int64_t max_wait_ns = call->rpc.max_wait_ns;
+    call->wait_until_mono_ns = max_wait_ns > 0 ? hearth_clock_mono_ns() + max_wait_ns : INT64_MAX;
     (void)pthread_mutex_unlock(&grpc->lock);
     return goes_on;
 }
@@ -130,6 +133,20 @@ void hearth_call_end_open(struct hearth_grpc *grpc)
         if (call->is_waiting || is_chat(call)) {
             (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_UNAVAILABLE,
                                                "the server is stopping", NULL);
+        }
+    }
+    (void)pthread_mutex_unlock(&grpc->lock);
+}
+
+void hearth_call_end_overdue(struct hearth_grpc *grpc, int64_t now_mono_ns)
+{
+    (void)pthread_mutex_lock(&grpc->lock);
+    for (struct call *call = grpc->open; call != NULL; call = call->next) {
+        if (call->is_waiting && call->wait_until_mono_ns <= now_mono_ns) {
+            (void)grpc_call_cancel_with_status(
+                call->call, GRPC_STATUS_DEADLINE_EXCEEDED,
+                "the next message did not come within request-timeout", NULL);
+            call->wait_until_mono_ns = INT64_MAX;
         }
     }
     (void)pthread_mutex_unlock(&grpc->lock);

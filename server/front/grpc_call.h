@@ -43,6 +43,7 @@ struct hearth_grpc {
     pthread_mutex_t lock; /* guards has_stopped, open */
     pthread_cond_t wake;
     bool has_stopped;
+    int64_t overdue_mono_ns; /* of the ticker: when it looked last */
     struct call *open; /* chats and what collects: they would go on as long as their clients like */
 };
 
@@ -50,5 +51,7 @@ struct hearth_grpc {
 void hearth_call_request(struct hearth_grpc *grpc);
 /* The server is stopping: end those whose clients may go on and on; a message in work is finished. */
 void hearth_call_end_open(struct hearth_grpc *grpc);
+/* Now and then: end those that wait for longer than their handlers allow. */
+void hearth_call_end_overdue(struct hearth_grpc *grpc, int64_t now_mono_ns);
 
 #endif

@@ -219,6 +219,11 @@ void hearth_grpc_tick(struct hearth_grpc *grpc)
     for (int n = atomic_exchange(&grpc->n_wanted, 0); n > 0; n--) {
         hearth_call_request(grpc);
     }
+    int64_t now = hearth_clock_mono_ns();
+    if (now - grpc->overdue_mono_ns >= HEARTH_NS_PER_SEC) {
+        grpc->overdue_mono_ns = now;
+        hearth_call_end_overdue(grpc, now);
+    }
 }
 
 void hearth_grpc_begin_stop(struct hearth_grpc *grpc)

@@ -24,7 +24,7 @@ void hearth_grpc_take(void *context,
                       int fd,
                       const struct sockaddr *address,
                       socklen_t address_bytes);
-/* Now and then: make good what a want of memory left undone. */
+/* Now and then: make good what a want of memory left undone, end streams that are overdue. */
 void hearth_grpc_tick(struct hearth_grpc *grpc);
 /* No new calls: every client is told to go elsewhere (GOAWAY); calls go on. */
 void hearth_grpc_begin_stop(struct hearth_grpc *grpc);

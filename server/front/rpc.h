@@ -103,6 +103,8 @@ struct hearth_rpc {
     /* Of a collecting method: the handler's own, NULL at first. free_session may not wait for anything. */
     void *session;
     void (*free_session)(void *session);
+    /* Set by a handler whose session holds much: how long the client may take for its next message. 0: for ever. */
+    int64_t max_wait_ns;
     int64_t client_deadline_mono_ns; /* of all the stream; that in `cancel` is of this run */
     int64_t n_messages;              /* that were handled */
     bool said_all;                   /* no more messages come */

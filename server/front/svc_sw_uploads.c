@@ -70,6 +70,7 @@ static enum hearth_status open_upload(struct hearth_rpc *rpc, const char *format
     upload->content.budget = rpc->front->options.push_memory;
     rpc->session = upload;
     rpc->free_session = free_upload;
+    rpc->max_wait_ns = rpc->front->options.default_deadline_ns; /* it may hold a whole file */
     return HEARTH_OK;
 }
 

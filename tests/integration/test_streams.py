@@ -239,6 +239,16 @@ class BothWays(unittest.TestCase):
         server.eventually(lambda: self.of("hearth_open_streams") == 0)
         self.assertEqual(self.of("hearth_stream_messages_total"), 1)
 
+    def test_an_upload_that_does_not_go_on_gives_its_memory_back(self):
+        self.server.stop()
+        self.server = server.Server("--request-timeout", "2s", database_url=NO_DATABASE, wait=False)
+        events = Sender(self.server.channel).send(event(1))
+        call = self.open(self.METADATA)
+        self.assertEqual(next(call), self.CONTINUE)
+        self.queue.put(self.PIECE)
+        self.assertEqual(self.end(call), grpc.StatusCode.DEADLINE_EXCEEDED)
+        self.assertEqual(events.half_close().answer(), b"", "what holds nothing waits for ever")
+
     def test_a_stop_ends_it_at_once(self):
         call = self.open(self.METADATA)
         self.assertEqual(next(call), self.CONTINUE)
