@@ -316,6 +316,10 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
     }
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_settings_new(&store->settings, err));
+    store->poll_memo = hearth_poll_memo_new();
+    if (store->poll_memo == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the memory of polls");
+    }
     HEARTH_TRY(hearth_monitors_new(&store->monitors, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
@@ -375,6 +379,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
     hearth_settings_free(store->settings);
+    hearth_poll_memo_free(store->poll_memo);
     hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);

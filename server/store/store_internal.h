@@ -34,6 +34,7 @@ struct hearth_builder_thread;
 struct hearth_settings;
 struct hearth_monitors;
 struct hearth_replica;
+struct hearth_poll_memo;
 struct hearth_trace_writer;
 
 /*
@@ -97,6 +98,7 @@ struct hearth_store {
     struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;
     struct hearth_monitors *monitors;
+    struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;
@@ -294,6 +296,11 @@ hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns, struct heart
 /* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_snapshots_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+
+/* ---- task_delivery.c ---- */
+/* For which agents this server has noted that they ask; NULL without memory. */
+struct hearth_poll_memo *hearth_poll_memo_new(void);
+void hearth_poll_memo_free(struct hearth_poll_memo *memo); /* NULL-safe */
 
 /* ---- tasks_expire.c ---- */
 /* Tasks that ended before that; 0: none. */

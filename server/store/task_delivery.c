@@ -1,32 +1,43 @@
 /*
  * task_delivery.c -- handing tasks out (contract: hearth/store/task_delivery.h).
  *
- * A poll is one statement: it notes once a minute that the agent asked, that commands below its cursor have arrived,
- * and reads what there is to say. Only what has not been said yet needs a transaction: under a lock of the agent (so
- * that two polls of one agent on two servers do not give the same time to different tasks) rows are added, with the
- * task and the process locked (so that a task that is cancelled, or a process that another agent reports now, is not
- * handed out), and the question is asked again.
+ * A poll asks first whether any task could concern who asks, which is small: mostly there is none. If there is, one
+ * statement notes that commands below the cursor have arrived and reads what there is to say. Only what has not been
+ * said yet needs a transaction: under a lock of the agent (so that two polls of one agent on two servers do not give the
+ * same time to different tasks) rows are added, with the task and the process locked (so that a task that is
+ * cancelled, or a process that another agent reports now, is not handed out), and the question is asked again.
+ *
+ * That an agent asks is noted once a minute by each server, which remembers for whom it did.
  */
 #include "hearth/store/task_delivery.h"
 
+#include "hearth/base/mem.h"
+
+#include "store_internal.h"
 #include "task_rows.h"
 
 /* Of the keys of agents' locks: random, so that they are nobody else's. */
 #define LOCK_SEED "4721170935208671311"
 
-/* A poll is noted when the last note is older than the first; a longer pause than the second begins a new row. */
-#define NOTE_EACH "60000"
-#define GAP       "600000"
-/* An agent that has not asked for so long has gone: more than NOTE_EACH and some of its own pauses. */
-#define GONE "90000"
+/* A note is left out when another server left one so shortly before; a longer pause than the second begins a new row. */
+#define NOTED "30000"
+#define GAP   "600000"
+/* An agent that has not asked for so long has gone: NOTED, a minute, and some of its own pauses. */
+#define GONE "120000"
+/* A task is looked at for so long after its end: that its command arrived is seen when the agent asks next. */
+#define AFTER "60000"
+
+#define NOTE_EACH_S 60
 
 struct question {
     const struct hearth_task_poll *poll;
     struct hearth_cancel *cancel;
     struct hearth_arena *arena;
-    const char *read, *add;
+    const char *note, *gate, *read, *add;
     void (*params)(const struct hearth_task_poll *poll, struct hearth_pg_params *params);
     struct hearth_str lock;
+    struct hearth_poll_memo *memo;
+    uint64_t key; /* of who asks, for what */
     struct hearth_told_task *told;
     size_t n, cap;
     bool has_new;
@@ -61,15 +72,22 @@ static void agent_params(const struct hearth_task_poll *poll, struct hearth_pg_p
     " WHERE o.task_id = t.task_id AND o.target = p.process_id AND o.agent_id <> $2)"   \
     " OR d.task_updated_at < t.updated_at)"
 
+static const char agent_note[] =
+    "INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, instance, since, at)"
+    " SELECT n.tenant_id, 0, 1, $2, CASE WHEN l.at >= $4 - " GAP " THEN l.since ELSE $4 END, $4"
+    " FROM hearth_data.tenant n LEFT JOIN LATERAL (SELECT since, at FROM hearth_data.agent_poll"
+    " WHERE tenant_id = n.tenant_id AND service_id = 0 AND kind = 1 AND instance = $2"
+    " ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1 AND (l.at IS NULL OR l.at <= $4 "
+    "- " NOTED ") ON CONFLICT (tenant_id, service_id, kind, instance, since) DO UPDATE SET"
+    " at = greatest(a.at, excluded.at)";
+
+static const char agent_gate[] =
+    "SELECT 1 FROM hearth_data.process p JOIN hearth_data.task t ON t.service_id = p.service_id"
+    " WHERE p.agent_id = $2 AND t.origin = 1 AND t.cancelled_at IS NULL AND t.start_at +"
+    " t.duration >= $4 - " AFTER " AND t.start_at <= $4 AND t.kind <= 3 LIMIT 1";
+
 static const char agent_read[] =
-    "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind,"
-    " instance, since, at) SELECT n.tenant_id, 0, 1, $2, CASE WHEN l.at >= $4 - " GAP
-    " THEN l.since ELSE $4 END, $4 FROM hearth_data.tenant n LEFT JOIN LATERAL (SELECT since, at"
-    " FROM hearth_data.agent_poll WHERE tenant_id = n.tenant_id AND service_id = 0 AND kind = 1"
-    " AND instance = $2 ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1 AND (l.at IS NULL"
-    " OR l.at <= $4 - " NOTE_EACH ") ON CONFLICT (tenant_id, service_id, kind, instance, since)"
-    " DO UPDATE SET at = greatest(a.at, excluded.at)),"
-    " confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $4"
+    "WITH confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $4"
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = $2 AND c.confirmed_at IS NULL"
     " AND c.cursor_at <= $3 AND t.task_id = c.task_id)"
     " SELECT " HEARTH_TASK_COLUMNS ", CASE WHEN " AGENT_NEW " THEN 0 ELSE d.cursor_at END,"
@@ -107,16 +125,23 @@ static void instance_params(const struct hearth_task_poll *poll, struct hearth_p
     " AND NOT EXISTS (SELECT FROM hearth_data.task_log l WHERE l.task_id = t.task_id"        \
     " AND l.instance = $3 AND l.process_id = '' AND l.event > 1)"
 
+static const char instance_note[] =
+    "INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, instance, since, at)"
+    " SELECT n.tenant_id, s.service_id, $4, $3, CASE WHEN l.at >= $6 - " GAP " THEN l.since ELSE"
+    " $6 END, $6 FROM hearth_data.tenant n JOIN hearth_data.service s ON s.tenant_id = n.tenant_id"
+    " AND s.fingerprint = $2 LEFT JOIN LATERAL (SELECT since, at FROM hearth_data.agent_poll"
+    " WHERE tenant_id = n.tenant_id AND service_id = s.service_id AND kind = $4 AND instance = $3"
+    " ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1 AND (l.at IS NULL OR l.at <= $6 "
+    "- " NOTED ") ON CONFLICT (tenant_id, service_id, kind, instance, since) DO UPDATE SET"
+    " at = greatest(a.at, excluded.at)";
+
+static const char instance_gate[] =
+    "SELECT 1 FROM " HEARTH_TASK_TABLES " WHERE s.fingerprint = $2 AND t.origin = 1"
+    " AND t.cancelled_at IS NULL AND t.start_at + t.duration >= $6 - " AFTER
+    " AND t.start_at <= $6 + $7 AND t.kind = $4 LIMIT 1";
+
 static const char instance_read[] =
-    "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind,"
-    " instance, since, at) SELECT n.tenant_id, s.service_id, $4, $3, CASE WHEN l.at >= $6 - " GAP
-    " THEN l.since ELSE $6 END, $6 FROM hearth_data.tenant n JOIN hearth_data.service s"
-    " ON s.tenant_id = n.tenant_id AND s.fingerprint = $2 LEFT JOIN LATERAL (SELECT since, at"
-    " FROM hearth_data.agent_poll WHERE tenant_id = n.tenant_id AND service_id = s.service_id"
-    " AND kind = $4 AND instance = $3 ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1"
-    " AND (l.at IS NULL OR l.at <= $6 - " NOTE_EACH ") ON CONFLICT (tenant_id, service_id, kind,"
-    " instance, since) DO UPDATE SET at = greatest(a.at, excluded.at)),"
-    " confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $6"
+    "WITH confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $6"
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = '' AND c.target = $3"
     " AND c.confirmed_at IS NULL AND c.cursor_at <= $5 AND t.task_id = c.task_id"
     " AND t.kind = $4 AND s.fingerprint = $2)"
@@ -226,10 +251,90 @@ static enum hearth_status add_told(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
+/* ---- who has been noted ---- */
+
+/* A word: the upper bits of a key and when it was noted, in seconds. Who is not found is noted again. */
+#define MEMO_SLOTS   (1u << 16)
+#define MEMO_SECONDS 0xFFFFFFu
+
+struct hearth_poll_memo {
+    _Atomic uint64_t words[MEMO_SLOTS];
+};
+
+struct hearth_poll_memo *hearth_poll_memo_new(void)
+{
+    return hearth_mem_zalloc(sizeof(struct hearth_poll_memo));
+}
+
+void hearth_poll_memo_free(struct hearth_poll_memo *memo)
+{
+    hearth_mem_free(memo);
+}
+
+static size_t slot_of(uint64_t key)
+{
+    return (size_t)(key >> 48) % MEMO_SLOTS;
+}
+
+static bool is_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
+{
+    uint64_t word = atomic_load_explicit(&memo->words[slot_of(key)], memory_order_relaxed);
+    uint64_t age_s = ((uint64_t)(now_ms / 1000) - word) & MEMO_SECONDS;
+    return ((word ^ key) & ~(uint64_t)MEMO_SECONDS) == 0 && age_s < NOTE_EACH_S;
+}
+
+static void remember(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
+{
+    uint64_t word = (key & ~(uint64_t)MEMO_SECONDS) | ((uint64_t)(now_ms / 1000) & MEMO_SECONDS);
+    atomic_store_explicit(&memo->words[slot_of(key)], word, memory_order_relaxed);
+}
+
+static uint64_t key_of(const struct hearth_task_poll *poll)
+{
+    uint64_t seed = hearth_hash_process_seed();
+    const struct hearth_str texts[] = {poll->tenant, poll->agent_id, poll->service, poll->instance};
+    uint64_t key = (uint64_t)poll->kind;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        key = hearth_hash64(texts[i].p == NULL ? "" : texts[i].p, texts[i].n, key ^ seed);
+    }
+    return key;
+}
+
+/* ---- a poll ---- */
+
+/* *ret_any: it has rows. */
+static enum hearth_status run_one(struct question *question,
+                                  struct hearth_pg *pg,
+                                  const char *sql,
+                                  bool *ret_any,
+                                  enum hearth_pg_fault *ret_fault,
+                                  struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    PGresult *rows = NULL;
+    hearth_pg_params_init(&params, question->arena);
+    question->params(question->poll, &params);
+    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, question->cancel, &rows, ret_fault, err));
+    *ret_any = PQntuples(rows) > 0;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
 static enum hearth_status
 tell(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
+    int64_t now_ms = question->poll->now_ms;
+    bool any = false;
+    question->n = 0;
+    if (!is_noted(question->memo, question->key, now_ms)) {
+        HEARTH_TRY(run_one(question, pg, question->note, &any, ret_fault, err));
+        remember(question->memo, question->key, now_ms);
+    }
+    HEARTH_TRY(run_one(question, pg, question->gate, &any, ret_fault, err));
+    if (!any) {
+        return HEARTH_OK;
+    }
     HEARTH_TRY(read_told(question, pg, ret_fault, err));
     if (!question->has_new) {
         return HEARTH_OK;
@@ -275,6 +380,8 @@ static enum hearth_status answer(struct hearth_store *store,
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(check_poll(question->poll, err));
+    question->memo = store->poll_memo;
+    question->key = key_of(question->poll);
     HEARTH_TRY(hearth_store_with_pg(store, question->cancel, tell, question, err));
     *ret = question->told;
     *ret_n = drop_said(question);
@@ -292,6 +399,8 @@ enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
     struct question question = {.poll = poll,
                                 .cancel = cancel,
                                 .arena = arena,
+                                .note = agent_note,
+                                .gate = agent_gate,
                                 .read = agent_read,
                                 .add = agent_add,
                                 .params = agent_params,
@@ -310,6 +419,8 @@ enum hearth_status hearth_store_tell_instance(struct hearth_store *store,
     struct question question = {.poll = poll,
                                 .cancel = cancel,
                                 .arena = arena,
+                                .note = instance_note,
+                                .gate = instance_gate,
                                 .read = instance_read,
                                 .add = instance_add,
                                 .params = instance_params,

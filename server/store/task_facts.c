@@ -3,8 +3,8 @@
 
 #include "task_rows.h"
 
-/* A poll is noted once a minute at most, and agents pause between polls: so much earlier counts as asking then. */
-#define ASKED_BEFORE "90000"
+/* Polls are noted once a minute, and agents pause between them: so much earlier counts as asking then. */
+#define ASKED_BEFORE "120000"
 /* Processes that were reported so much before a task's start could still be told. */
 #define SEEN_BEFORE "300000"
 

@@ -2,7 +2,9 @@
 same. Tasks last minutes, so what happened is moved into the past."""
 
 import unittest
+import uuid
 
+import agents
 import server
 import tasks
 from agents import Instance, Process, Rover
@@ -161,11 +163,37 @@ class EmptyTasks(unittest.TestCase):
         self.assertEqual(len(instance.query_tasks(Instance.TRACE)), 1)
         return task_id, instance
 
+    def test_10_requests_were_of_other_endpoints(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at)
+            for endpoint in ("/list", "/list", "/cart"):
+                self.request(at, instance, endpoint, 700)
+            instance.finish_task(task_id)
+            self.expect(task_id, "NOTHING_SAMPLED", "no request of /pay was traced; those seen were /list, /cart")
+            self.assertEqual(self.only_target(task_id)["instance"], "i-1")
+
+    def test_11_requests_were_shorter_than_the_threshold(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at, minDurationMs=500)
+            for milliseconds in (7, 12, 3):
+                self.request(at, instance, "/pay", milliseconds)
+            self.request(at, instance, "/list", 900)
+            instance.finish_task(task_id)
+            self.expect(task_id, "NOTHING_SAMPLED", "all 3 requests of /pay were shorter than the 500 ms", "the slowest took 12 ms")
+
     def test_11_no_request_was_traced_at_all(self):
         for at in self.each_way():
             task_id, instance = self.told_trace(at)
             instance.finish_task(task_id)
             self.expect(task_id, "NOTHING_SAMPLED", "the instance finished without snapshots", "no traced request at all, so none of /pay")
+
+    def request(self, at, instance, endpoint, milliseconds):
+        """A traced request that has ended, as soon as it is stored."""
+        start, name = server.now_ms(), uuid.uuid4().hex
+        instance.send_segments(instance.segment(name, name, [agents.span(0, endpoint, start, start + milliseconds)]))
+        stored = "SELECT 1 FROM hearth_data.span_group WHERE convert_from(segment_id, 'UTF8') = '%s'" \
+            " OR encode(segment_id, 'hex') = '%s'" % (name, name)
+        server.eventually(lambda: at.sql(stored), what="the spans are stored")
 
     def upload(self, instance, method, task_id, status=0, size=-1, error=None):
         """The first message of an upload, with metadata; the type of each answer."""

@@ -365,6 +365,39 @@ static void a_task_that_ends_soon_is_extended_once(void **state)
     close_fixture(&fix);
 }
 
+static void tasks_go_their_time_after_their_end_with_what_was_said_of_them(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    int32_t service_id = service_of(&fix, TENANT, 1);
+    assert_int_equal(put_labelled(&fix, service_id, "a", HEARTH_TASK_TRACE, -3660, ""), HEARTH_OK);
+    assert_int_equal(put_labelled(&fix, service_id, "b", HEARTH_TASK_TRACE, -3599, ""), HEARTH_OK);
+    const struct hearth_task_log entry = {.event = HEARTH_TASK_FINISHED, .at_ms = NOW};
+    assert_ok(
+        hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("a"), &entry, NULL, NULL, &err));
+    assert_ok(hearth_tasks_expire(&fix.builder.pg, 0, &err));
+    assert_ok(hearth_tasks_expire(&fix.builder.pg, HOUR, &err)); /* a ended right then: it stays */
+    expect_page(&fix, &(struct hearth_task_filter){0}, "b a ");
+    assert_ok(hearth_tasks_expire(&fix.builder.pg, HOUR - HEARTH_NS_PER_MS, &err));
+    expect_page(&fix, &(struct hearth_task_filter){0}, "b ");
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.task_log"), 0);
+    close_fixture(&fix);
+}
+
+/* The clock stands at NOW, so that nothing here is past its time. */
+static int start_then(void **state)
+{
+    hearth_clock_fake(T0);
+    return start(state);
+}
+
+static int stop_then(void **state)
+{
+    hearth_clock_fake(0);
+    return stop(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +409,7 @@ int main(void)
         cmocka_unit_test(tasks_are_listed_the_latest_first_in_pages),
         cmocka_unit_test(the_first_time_of_an_event_stays_and_its_last_message),
         cmocka_unit_test(a_task_that_ends_soon_is_extended_once),
+        cmocka_unit_test(tasks_go_their_time_after_their_end_with_what_was_said_of_them),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_then, stop_then);
 }
