@@ -1,13 +1,16 @@
 """Trace tasks: from their creation through commands, snapshots and segments to requests and trees with durations."""
 
+import json
 import threading
-import time
 import unittest
 import uuid
 
 import wire
-from agents import ENTRY, EXIT, LOCAL, Instance, reference, snapshot, span
+from agents import EXIT, LOCAL, Instance, reference, snapshot, span
+from pprof import Profile
 from server import Cluster, RpcError, Server, eventually, now_ms
+from task_data import GO
+from test_cli import NO_DATA, OK, USAGE, hearth
 
 TASKS = "hearth.v1.TaskService/"
 ENDPOINT = "/checkout"
@@ -151,6 +154,51 @@ class OneServer(unittest.TestCase):
         self.assertIn(ids["F"], tip)
         trees, _ = analyze(self.server, ids["A"], ids["B"])
         self.assertEqual((trees["A"], trees["T/U"]), ((4, 30, 20), (2, 10, 10)))
+
+    def test_profiles_of_go_programs_stand_in_where_there_are_no_snapshots(self):
+        self.agent.report()
+        task, now = new_task(self.server, self.service), now_ms()
+        profile = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=now * 1_000_000)
+        profile.add(["main", "serve", "query"], [5, 50_000_000], {"traceID": "t", "traceSegmentID": "go-a-" + task})
+        profile.add(["main", "serve"], [2, 20_000_000], {"traceSegmentID": "go-a-" + task})
+        profile.add(["main", "serve"], [9, 90_000_000], {"traceSegmentID": "go-b-" + task})
+        profile.add(["main", "gc"], [30, 300_000_000])
+        content = profile.encode()
+        self.agent.collect(GO, [[(1, task), (2, content[:100])], [(1, task), (2, content[100:]), (3, True)]])
+        for name in ("go-a-", "go-b-"):
+            self.agent.send_segments(self.agent.segment("t", name + task, [span(0, ENDPOINT, now, now + 200)]))
+        found, tip = segments_of(self.server, task)
+        self.assertEqual(sorted(r["spans"][0]["segmentId"] for r in found), ["go-a-" + task, "go-b-" + task])
+        self.assertEqual(tip, "")
+        self.assertTrue(all(r["spans"][0]["isProfiled"] for r in found))
+        tree, tip = analyze(self.server, ("go-a-" + task, 1, 2))
+        self.assertEqual(tree, {"main:1": (7, 70, 0), "main:1/serve:1": (7, 70, 20), "main:1/serve:1/query:1": (5, 50, 50)})
+        self.assertEqual(tip, "")
+
+    def test_the_command_line(self):
+        url = "http://127.0.0.1:%d" % self.server.port
+        task, start = new_task(self.server, self.service), now_ms()
+        self.agent.send_snapshots(*dumps(task, "cli-" + task, start))
+        self.agent.send_segments(self.agent.segment("t-" + task, "cli-" + task, [
+            span(0, ENDPOINT, start, start + 2000, error=True),
+            span(1, "SELECT", start, start + 20, 0, EXIT, peer="db:5432", layer=1, component=22),
+        ]))
+        ran = hearth("--url", url, "task", "segments", task)
+        self.assertEqual(ran.code, OK, ran.err)
+        for text in ("  2 s  ", ENDPOINT, "cli-%s  has snapshots" % task, "ENTRY    %s  Flask  failed" % ENDPOINT,
+                     "EXIT       SELECT  PostgreSQL  to db:5432"):
+            self.assertIn(text, ran.out)
+        ran = hearth("--url", url, "task", "threads", "cli-" + task)
+        self.assertEqual(ran.code, OK, ran.err)
+        lines = [line.split(maxsplit=5) for line in ran.out.splitlines()]
+        self.assertEqual(lines[0], ["duration", "self", "dumps", "code"])
+        self.assertEqual([line[-1].strip() for line in lines[1:]], ["A", "B", "C", "A", "B", "C", "A"])
+        self.assertTrue(ran.out.splitlines()[3].endswith("      C"), ran.out)
+        ran = hearth("--url", url, "task", "threads", "cli-%s@%d-%d" % (task, start, start + 10), "--output", "json")
+        self.assertEqual(json.loads(ran.out)["trees"][0]["elements"][0]["durationMs"], "10")
+        self.assertEqual(hearth("--url", url, "task", "threads", "cli-%s@1" % task).code, USAGE)
+        ran = hearth("--url", url, "task", "threads", "nobody")
+        self.assertEqual((ran.code, "Data not found" in ran.err), (NO_DATA, True))
 
     def test_streams_of_nothing_and_of_unknown_tasks(self):
         self.assertEqual(self.agent.send_segments(), [])
