@@ -522,10 +522,17 @@ class Policies(unittest.TestCase):
         send_meters(
             self.other, [[(1, meter("rover_con_p_process_cpu", 3.5, {"process_name": "app"}, self.service, "pod-1", at))]]
         )
+        # A line that had no value for longer than they are kept goes when a server looks, at its start and each minute.
+        ended = self.service + "-ended"
+        send_meters(self.server, [[(1, meter("rover_con_p_process_cpu", 3.5, {"process_name": "app"}, ended, "pod-1", at))]])
+        count = "SELECT count(*) FROM hearth_data.monitor_line l JOIN hearth_data.service s USING (service_id) WHERE s.name = '%s'"
+        server.sql(self.cluster.url(), "UPDATE hearth_data.monitor_line SET last_day = 7 WHERE service_id = (SELECT service_id FROM hearth_data.service WHERE name = '%s')" % ended)
         Policies.other.kill9()
         Policies.other = server.Server(database_url=self.cluster.url())
         self.assertEqual(query_policies(Policies.other, {self.service: uuid}), [])
         self.assertEqual(list(self.series(Policies.other).values()), [[(at, 3.5)]])
+        server.eventually(lambda: server.sql(self.cluster.url(), count % ended)[0][0] in (0, "0"), 90)
+        self.assertIn(server.sql(self.cluster.url(), count % self.service)[0][0], (1, "1"))
 
     def test_without_its_database_agents_are_told_to_come_again(self):
         cluster = server.Cluster()
