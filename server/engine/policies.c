@@ -7,24 +7,19 @@
 
 enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
                                           struct hearth_str service,
-                                          enum hearth_policy_kind kind,
-                                          struct hearth_task **ret,
+                                          bool by_process,
+                                          struct hearth_trigger_count **ret,
                                           size_t *ret_n,
                                           struct hearth_err *err)
 {
-    struct hearth_task_filter filter = {
-        .service = service,
-        .kinds = kind == 0 ? 0 : 1u << kind,
-        .origin = HEARTH_TASK_BY_POLICY,
-        .start_from_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS,
-    };
-    return hearth_store_tasks(query->engine->store, query->tenant, &filter, query->cancel,
-                              query->arena, ret, ret_n, err);
+    int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
+    return hearth_store_trigger_counts(query->engine->store, query->tenant, service, since_ms,
+                                       by_process, query->cancel, query->arena, ret, ret_n, err);
 }
 
 static enum hearth_status count_triggers(const struct hearth_query *query,
-                                         const struct hearth_task *tasks,
-                                         size_t n_tasks,
+                                         const struct hearth_trigger_count *counts,
+                                         size_t n_counts,
                                          struct hearth_policy_state *state,
                                          struct hearth_err *err)
 {
@@ -37,13 +32,11 @@ static enum hearth_status count_triggers(const struct hearth_query *query,
     for (size_t i = 0; i < policy->n_targets; i++) {
         struct hearth_policy_status *status = &state->status[i];
         *status = (struct hearth_policy_status){.kind = policy->targets[i].kind};
-        for (size_t k = 0; k < n_tasks; k++) {
-            if ((int)tasks[k].kind == (int)status->kind &&
-                hearth_str_eq(tasks[k].service, policy->service)) {
-                status->n_triggered++;
-                status->last_triggered_ms = tasks[k].start_ms > status->last_triggered_ms
-                                                ? tasks[k].start_ms
-                                                : status->last_triggered_ms;
+        for (size_t k = 0; k < n_counts; k++) {
+            if (counts[k].kind == (int32_t)status->kind &&
+                hearth_str_eq(counts[k].service, policy->service)) {
+                status->n_triggered = counts[k].n;
+                status->last_triggered_ms = counts[k].last_ms;
             }
         }
     }
@@ -74,11 +67,11 @@ enum hearth_status hearth_policies_get(const struct hearth_query *query,
                                        struct hearth_policy_state *ret,
                                        struct hearth_err *err)
 {
-    struct hearth_task *tasks;
+    struct hearth_trigger_count *counts;
     size_t n;
     HEARTH_TRY(find_policy(query, service, &ret->policy, err));
-    HEARTH_TRY(hearth_policy_triggers(query, service, 0, &tasks, &n, err));
-    return count_triggers(query, tasks, n, ret, err);
+    HEARTH_TRY(hearth_policy_triggers(query, service, false, &counts, &n, err));
+    return count_triggers(query, counts, n, ret, err);
 }
 
 enum hearth_status hearth_policies_list(const struct hearth_query *query,
@@ -87,18 +80,18 @@ enum hearth_status hearth_policies_list(const struct hearth_query *query,
                                         struct hearth_err *err)
 {
     struct hearth_policy *policies;
-    struct hearth_task *tasks;
-    size_t n, n_tasks;
+    struct hearth_trigger_count *counts;
+    size_t n, n_counts;
     HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, NULL, 0, query->cancel,
                                      query->arena, &policies, &n, err));
-    HEARTH_TRY(hearth_policy_triggers(query, hearth_str_n("", 0), 0, &tasks, &n_tasks, err));
+    HEARTH_TRY(hearth_policy_triggers(query, hearth_str_n("", 0), false, &counts, &n_counts, err));
     struct hearth_policy_state *states = hearth_arena_array(query->arena, n, sizeof states[0]);
     if (states == NULL) {
         return HEARTH_FAIL_ARENA(err, query->arena);
     }
     for (size_t i = 0; i < n; i++) {
         states[i].policy = policies[i];
-        HEARTH_TRY(count_triggers(query, tasks, n_tasks, &states[i], err));
+        HEARTH_TRY(count_triggers(query, counts, n_counts, &states[i], err));
     }
     *ret = states;
     *ret_n = n;

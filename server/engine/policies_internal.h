@@ -6,12 +6,12 @@
 
 #include "query_internal.h"
 
-/* Tasks that policies started within the window, the latest first. kind 0, service empty: all. */
+/* What policies started within the window. service empty: of all. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
                                           struct hearth_str service,
-                                          enum hearth_policy_kind kind,
-                                          struct hearth_task **ret,
+                                          bool by_process,
+                                          struct hearth_trigger_count **ret,
                                           size_t *ret_n,
                                           struct hearth_err *err);
 /* The query's range, the last hour where it does not say; INVALID_ARGUMENT. */

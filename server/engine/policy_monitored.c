@@ -9,8 +9,8 @@ struct answer {
     int64_t now_ms;
     struct hearth_process *processes;
     struct hearth_instance *instances;
-    struct hearth_task *tasks;
-    size_t n_processes, n_instances, n_tasks;
+    struct hearth_trigger_count *counts;
+    size_t n_processes, n_instances, n_counts;
 };
 
 static enum hearth_status
@@ -26,8 +26,7 @@ ask(struct answer *answer, struct hearth_str service, struct hearth_err *err)
                                       &answer->processes, &answer->n_processes, err));
     HEARTH_TRY(hearth_store_instances(store, query->tenant, service, 0, query->cancel, query->arena,
                                       &answer->instances, &answer->n_instances, err));
-    return hearth_policy_triggers(query, service, answer->kind, &answer->tasks, &answer->n_tasks,
-                                  err);
+    return hearth_policy_triggers(query, service, true, &answer->counts, &answer->n_counts, err);
 }
 
 static void find_properties(const struct answer *answer, struct hearth_monitored_instance *instance)
@@ -43,20 +42,20 @@ static void find_properties(const struct answer *answer, struct hearth_monitored
 static void count(const struct answer *answer, struct hearth_monitored_instance *instance)
 {
     int64_t instance_last_ms = 0;
-    for (size_t i = 0; i < answer->n_tasks; i++) {
-        const struct hearth_task *task = &answer->tasks[i];
-        if (!hearth_str_eq(task->instance, instance->name)) {
+    for (size_t i = 0; i < answer->n_counts; i++) {
+        const struct hearth_trigger_count *counted = &answer->counts[i];
+        if (counted->kind != (int32_t)answer->kind ||
+            !hearth_str_eq(counted->instance, instance->name)) {
             continue;
         }
-        instance->n_triggered++;
-        instance_last_ms = task->start_ms > instance_last_ms ? task->start_ms : instance_last_ms;
+        instance->n_triggered += counted->n;
+        instance_last_ms =
+            counted->last_ms > instance_last_ms ? counted->last_ms : instance_last_ms;
         for (size_t k = 0; k < instance->n_processes; k++) {
             struct hearth_monitored_process *process = &instance->processes[k];
-            if (hearth_str_eq(process->process.process_id, task->process_id)) {
-                process->n_triggered++;
-                process->last_triggered_ms = task->start_ms > process->last_triggered_ms
-                                                 ? task->start_ms
-                                                 : process->last_triggered_ms;
+            if (hearth_str_eq(process->process.process_id, counted->process_id)) {
+                process->n_triggered = counted->n;
+                process->last_triggered_ms = counted->last_ms;
             }
         }
     }

@@ -7,7 +7,7 @@
 #include "hearth/store/policies.h"
 
 #include "hearth/base/clock.h"
-#include "hearth/store/agents.h"
+#include "hearth/store/tasks.h"
 
 #include "catalog.h"
 
@@ -24,6 +24,9 @@ struct question {
     unsigned n_attempts;
     struct hearth_policy *policies;
     size_t n;
+    int64_t since_ms;
+    bool by_process;
+    struct hearth_trigger_count *counts;
 };
 
 /* ---- reading ---- */
@@ -52,7 +55,8 @@ take_item(const PGresult *rows, int row, struct question *question, struct heart
 {
     struct hearth_policy *policy = &question->policies[question->n - 1];
     int32_t kind = hearth_pg_i32(rows, row, 7), monitor = 0;
-    if (policy->n_targets == 0 || policy->targets[policy->n_targets - 1].kind != (enum hearth_policy_kind)kind) {
+    if (policy->n_targets == 0 ||
+        policy->targets[policy->n_targets - 1].kind != (enum hearth_policy_kind)kind) {
         HEARTH_ASSERT(policy->n_targets < HEARTH_POLICY_KIND_END);
         struct hearth_policy_target *target = &policy->targets[policy->n_targets++];
         *target = (struct hearth_policy_target){.kind = (enum hearth_policy_kind)kind};
@@ -428,4 +432,70 @@ enum hearth_status hearth_store_policy_delete(struct hearth_store *store,
         *err = reason;
     }
     return status;
+}
+
+/* ---- what they started ---- */
+
+static enum hearth_status read_counts(void *context,
+                                      struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    struct question *question = context;
+    struct hearth_arena *arena = question->arena;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_text(&params, question->tenant);
+    hearth_pg_param_text(&params, question->service);
+    hearth_pg_param_i64(&params, question->since_ms);
+    hearth_pg_param_i32(&params, question->by_process);
+    hearth_pg_param_i32(&params, HEARTH_TASK_BY_POLICY);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "SELECT s.name, k.kind::int4, CASE WHEN $4 <> 0 THEN coalesce(k.instance, '') ELSE '' END,"
+        " CASE WHEN $4 <> 0 THEN coalesce(k.process_id, '') ELSE '' END, count(*)::int4,"
+        " max(k.start_at) FROM hearth_data.task k JOIN hearth_data.service s USING (service_id)"
+        " JOIN hearth_data.tenant n USING (tenant_id) WHERE n.name = $1 AND ($2 = '' OR s.name ="
+        " $2) AND k.origin = $5 AND k.start_at >= $3 GROUP BY 1, 2, 3, 4",
+        &params, question->cancel, &rows, ret_fault, err));
+    question->n = (size_t)PQntuples(rows);
+    question->counts = hearth_arena_array(arena, question->n, sizeof question->counts[0]);
+    for (size_t i = 0; i < question->n && question->counts != NULL; i++) {
+        int row = (int)i;
+        question->counts[i] = (struct hearth_trigger_count){
+            .service = hearth_arena_str(arena, hearth_pg_str(rows, row, 0)),
+            .kind = hearth_pg_i32(rows, row, 1),
+            .instance = hearth_arena_str(arena, hearth_pg_str(rows, row, 2)),
+            .process_id = hearth_arena_str(arena, hearth_pg_str(rows, row, 3)),
+            .n = hearth_pg_i32(rows, row, 4),
+            .last_ms = hearth_pg_i64(rows, row, 5),
+        };
+    }
+    PQclear(rows);
+    return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_store_trigger_counts(struct hearth_store *store,
+                                               struct hearth_str tenant,
+                                               struct hearth_str service,
+                                               int64_t since_ms,
+                                               bool by_process,
+                                               struct hearth_cancel *cancel,
+                                               struct hearth_arena *arena,
+                                               struct hearth_trigger_count **ret,
+                                               size_t *ret_n,
+                                               struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct question question = {.tenant = tenant,
+                                .service = service,
+                                .since_ms = since_ms,
+                                .by_process = by_process,
+                                .cancel = cancel,
+                                .arena = arena};
+    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_counts, &question, err));
+    *ret = question.counts;
+    *ret_n = question.n;
+    return HEARTH_OK;
 }

@@ -72,6 +72,28 @@ enum hearth_status hearth_store_policy_versions(struct hearth_store *store,
                                                 size_t *ret_n,
                                                 struct hearth_err *err);
 
+/* ---- what they started ---- */
+
+struct hearth_trigger_count {
+    struct hearth_str service, instance, process_id; /* the last two where they are asked for */
+    int32_t kind;                                    /* enum hearth_policy_kind */
+    int32_t n;
+    int64_t last_ms;
+};
+
+/* Tasks that policies started at or after since_ms; of all services when `service` is empty, by process on demand. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_trigger_counts(struct hearth_store *store,
+                                               struct hearth_str tenant,
+                                               struct hearth_str service,
+                                               int64_t since_ms,
+                                               bool by_process,
+                                               struct hearth_cancel *cancel,
+                                               struct hearth_arena *arena,
+                                               struct hearth_trigger_count **ret,
+                                               size_t *ret_n,
+                                               struct hearth_err *err);
+
 /* ---- metrics ---- */
 
 /* Values of a line within one minute; more are not kept. */
