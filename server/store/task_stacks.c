@@ -337,6 +337,7 @@ enum hearth_status hearth_store_task_flushes_put(struct hearth_store *store,
                                                  struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_disk_check(store, err));
     struct writing w = {
         .tenant = tenant,
         .flushes = hearth_arena_array(arena, n, sizeof *w.flushes),

@@ -195,6 +195,7 @@ enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
                                                 struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_disk_check(store, err));
     upload->upload_id = upload_id(upload, arena);
     upload->n_bytes = (int64_t)upload->content.n;
     if (upload->upload_id.p == NULL) {

@@ -4,7 +4,8 @@
  * Times are milliseconds since the epoch. A task need not exist.
  *
  * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and what each function says.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and what each function says; of _put also
+ *            RESOURCE_EXHAUSTED while the disk is too full for profiles.
  */
 #ifndef HEARTH_STORE_TASK_RESULTS_H
 #define HEARTH_STORE_TASK_RESULTS_H
