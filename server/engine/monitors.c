@@ -67,8 +67,10 @@ static enum hearth_status take_meter(const struct hearth_meter *meter,
 static bool is_in_time(const struct hearth_limits *limits, int64_t at_ms)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
-    return at_ms > now_ms - limits->reject_older_than_ns / HEARTH_NS_PER_MS &&
-           at_ms < now_ms + limits->reject_newer_than_ns / HEARTH_NS_PER_MS;
+    int64_t older_ms = limits->reject_older_than_ns / HEARTH_NS_PER_MS;
+    int64_t newer_ms = limits->reject_newer_than_ns / HEARTH_NS_PER_MS;
+    return at_ms > (older_ms > 0 ? now_ms - older_ms : 0) &&
+           (newer_ms <= 0 || at_ms < now_ms + newer_ms);
 }
 
 enum hearth_status hearth_monitors_take(const struct hearth_query *query,

@@ -247,7 +247,7 @@ static enum hearth_status put_task(const struct hearth_query *query,
     HEARTH_TRY(make_task_id(query->arena, &task->task_id, err));
     HEARTH_TRY(hearth_store_service_id(store, query->tenant, report->service, true, query->cancel,
                                        &task->service_id, err));
-    return hearth_store_task_put(store, query->tenant, task, false, "", query->cancel, err);
+    return hearth_store_task_put(store, query->tenant, task, 0, NULL, query->cancel, err);
 }
 
 enum hearth_status hearth_policies_report(const struct hearth_query *query,

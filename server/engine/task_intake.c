@@ -116,11 +116,12 @@ static enum hearth_status check_id(const char *what, struct hearth_str id, struc
     return HEARTH_OK;
 }
 
-/* As profiles are, so that none of a chunk is refused afterwards. */
-static enum hearth_status
-check_time(const struct hearth_limits *limits, int64_t at_ms, struct hearth_err *err)
+/* As profiles are, so that none of a chunk is refused afterwards; and no run begins so late that it is never removed. */
+static enum hearth_status check_times(const struct hearth_limits *limits,
+                                      const struct hearth_task_metadata *metadata,
+                                      struct hearth_err *err)
 {
-    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at_ms = metadata->at_ms;
     int64_t oldest = limits->reject_older_than_ns > 0
                          ? now_ms - limits->reject_older_than_ns / HEARTH_NS_PER_MS
                          : 1;
@@ -134,6 +135,12 @@ check_time(const struct hearth_limits *limits, int64_t at_ms, struct hearth_err 
                            "(limits reject-older-than, reject-newer-than)",
                            (long long)at_ms, (long long)oldest, (long long)newest);
     }
+    if (metadata->start_ms < 0 || metadata->start_ms > newest) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profilingStartTime is %lld; 0 to %lld is taken (limit "
+                           "reject-newer-than)",
+                           (long long)metadata->start_ms, (long long)newest);
+    }
     return HEARTH_OK;
 }
 
@@ -144,11 +151,7 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
     intake->has_metadata = false;
     HEARTH_TRY(check_id("taskId", metadata->task_id, err));
     HEARTH_TRY(check_id("processId", metadata->process_id, err));
-    HEARTH_TRY(check_time(&intake->limits, metadata->at_ms, err));
-    if (metadata->start_ms < 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profilingStartTime is %lld",
-                           (long long)metadata->start_ms);
-    }
+    HEARTH_TRY(check_times(&intake->limits, metadata, err));
     hearth_arena_reset(&intake->about);
     intake->metadata = *metadata;
     intake->metadata.task_id = hearth_arena_str(&intake->about, metadata->task_id);

@@ -11,7 +11,8 @@
 #include "query_internal.h"
 #include "task_uploads_internal.h"
 
-#define UNKNOWN_SERVICE "unknown_service"
+#define UNKNOWN_SERVICE   "unknown_service"
+#define MAX_SEGMENT_BYTES 512 /* as of segments (traces.c): no other one can be asked for */
 
 /* How agents call the label that names a traced request, the first that is there counts. */
 static const char *const g_segment_keys[] = {"segment_id", "trace_segment_id", "segmentId",
@@ -113,7 +114,7 @@ static enum hearth_status find_segments(const struct hearth_profile *p,
     }
     for (uint32_t s = 0; s < p->n_samples && status == HEARTH_OK; s++) {
         struct hearth_str segment = segment_of(p, s);
-        if (segment.n == 0) {
+        if (segment.n == 0 || segment.n > MAX_SEGMENT_BYTES) {
             continue;
         }
         bool inserted;

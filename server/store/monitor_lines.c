@@ -1,7 +1,7 @@
 /* monitor_lines.c -- reading hearth_data.monitor_line and monitor_minute (contract: hearth/store/policies.h). */
 #include "hearth/store/policies.h"
 
-#include "catalog.h"
+#include "services.h"
 
 #define MS_PER_MINUTE 60000
 
@@ -122,7 +122,7 @@ static enum hearth_status read_lines(void *context,
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, reading->arena);
     hearth_pg_param_text(&params, reading->tenant);
-    hearth_pg_param_text(&params, filter->service);
+    hearth_pg_param_uuid(&params, hearth_service_fingerprint(filter->service));
     hearth_pg_param_text(&params, filter->instance);
     hearth_pg_param_text(&params, filter->process);
     hearth_pg_param_i32(&params, (int32_t)filter->monitors);
@@ -134,7 +134,8 @@ static enum hearth_status read_lines(void *context,
         " m.vals FROM hearth_data.monitor_line l JOIN hearth_data.monitor_minute m ON"
         " m.service_id = l.service_id AND m.line_id = l.line_id WHERE l.service_id = (SELECT"
         " s.service_id FROM hearth_data.service s JOIN hearth_data.tenant t USING (tenant_id)"
-        " WHERE t.name = $1 AND s.name = $2) AND ($3 = '' OR l.instance = $3) AND ($4 = '' OR"
+        " WHERE t.name = $1 AND s.fingerprint = $2) AND ($3 = '' OR l.instance = $3) AND ($4 = '' "
+        "OR"
         " l.process = $4) AND ($5 = 0 OR $5 & (1 << l.monitor) <> 0) AND m.minute >= $6 AND"
         " m.minute <= $7 ORDER BY l.instance COLLATE \"C\", l.process COLLATE \"C\", l.monitor,"
         " l.uri COLLATE \"C\", l.line_id, m.minute",

@@ -158,7 +158,9 @@ static void remember(struct hearth_monitors *monitors, const struct report *repo
     (void)pthread_mutex_unlock(&monitors->lock);
 }
 
+/* Lines that are there are looked up again each day: only new ones can be too many. */
 static enum hearth_status check_count(struct report *report,
+                                      const int32_t *monitors,
                                       struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
@@ -166,17 +168,25 @@ static enum hearth_status check_count(struct report *report,
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &report->arena);
     hearth_pg_param_i32(&params, report->service_id);
+    hearth_pg_param_uuid_array(&params, report->fingerprints, report->n);
+    hearth_pg_param_i32_array(&params, monitors, report->n);
     PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg,
-                              "SELECT count(*) FROM hearth_data.monitor_line WHERE service_id = $1",
-                              &params, report->cancel, &rows, ret_fault, err));
-    int64_t n = hearth_pg_i64(rows, 0, 0);
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "SELECT (SELECT count(*) FROM hearth_data.monitor_line WHERE service_id = $1),"
+        " count(DISTINCT (x.monitor, x.fingerprint)) FROM unnest($2::uuid[], $3::int4[])"
+        " x (fingerprint, monitor) WHERE NOT EXISTS (SELECT FROM hearth_data.monitor_line l WHERE"
+        " l.service_id = $1 AND l.monitor = x.monitor AND l.fingerprint = x.fingerprint)",
+        &params, report->cancel, &rows, ret_fault, err));
+    int64_t n = hearth_pg_i64(rows, 0, 0), n_new = hearth_pg_i64(rows, 0, 1);
     PQclear(rows);
-    if (report->max_lines > 0 && n >= report->max_lines) {
+    if (report->max_lines > 0 && n_new > 0 && n + n_new > report->max_lines) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "service \"" HEARTH_STR_FMT
-                           "\" has %lld lines of metrics, as many as max-monitor-lines allows",
-                           HEARTH_STR_ARG(report->service), (long long)n);
+                           "\" has %lld lines of metrics: %lld new ones would be more than the "
+                           "%lld that max-monitor-lines allows",
+                           HEARTH_STR_ARG(report->service), (long long)n, (long long)n_new,
+                           (long long)report->max_lines);
     }
     return HEARTH_OK;
 }
@@ -189,8 +199,11 @@ static const char LINES_SQL[] =
     " ON CONFLICT (service_id, monitor, fingerprint) DO UPDATE SET last_day ="
     " greatest(l.last_day, excluded.last_day) RETURNING line_id, monitor::int4, process, uri";
 
-static enum hearth_status
-add_lines(struct report *report, struct hearth_pg *pg, PGresult **ret, struct hearth_err *err)
+static enum hearth_status add_lines(struct report *report,
+                                    struct hearth_pg *pg,
+                                    PGresult **ret,
+                                    enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
 {
     struct hearth_arena *arena = &report->arena;
     struct hearth_str *processes = hearth_arena_array(arena, report->n, sizeof processes[0]);
@@ -204,6 +217,7 @@ add_lines(struct report *report, struct hearth_pg *pg, PGresult **ret, struct he
         uris[i] = report->points[i].uri;
         monitors[i] = (int32_t)report->points[i].monitor;
     }
+    HEARTH_TRY(check_count(report, monitors, pg, ret_fault, err));
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, arena);
     hearth_pg_param_i32(&params, report->service_id);
@@ -213,7 +227,7 @@ add_lines(struct report *report, struct hearth_pg *pg, PGresult **ret, struct he
     hearth_pg_param_text_array(&params, processes, report->n);
     hearth_pg_param_i32_array(&params, monitors, report->n);
     hearth_pg_param_text_array(&params, uris, report->n);
-    return hearth_pg_exec(pg, LINES_SQL, &params, report->cancel, ret, NULL, err);
+    return hearth_pg_exec(pg, LINES_SQL, &params, report->cancel, ret, ret_fault, err);
 }
 
 static enum hearth_status make_lines(void *context,
@@ -222,9 +236,8 @@ static enum hearth_status make_lines(void *context,
                                      struct hearth_err *err)
 {
     struct report *report = context;
-    HEARTH_TRY(check_count(report, pg, ret_fault, err));
     PGresult *rows = NULL;
-    HEARTH_TRY(add_lines(report, pg, &rows, err));
+    HEARTH_TRY(add_lines(report, pg, &rows, ret_fault, err));
     for (size_t i = 0; i < report->n; i++) {
         const struct hearth_monitor_point *point = &report->points[i];
         for (int row = 0; row < PQntuples(rows); row++) {

@@ -9,7 +9,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/tasks.h"
 
-#include "catalog.h"
+#include "services.h"
 
 struct question {
     struct hearth_store *store;
@@ -138,16 +138,24 @@ static enum hearth_status read_policies(void *context,
                                         struct hearth_err *err)
 {
     struct question *question = context;
+    struct hearth_hash128 *prints =
+        hearth_arena_array(question->arena, question->n_services, sizeof prints[0]);
+    if (prints == NULL) {
+        return HEARTH_FAIL_ARENA(err, question->arena);
+    }
+    for (size_t i = 0; i < question->n_services; i++) {
+        prints[i] = hearth_service_fingerprint(question->services[i]);
+    }
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
     hearth_pg_param_i32(&params, question->n_services > 0);
-    hearth_pg_param_text_array(&params, question->services, question->n_services);
+    hearth_pg_param_uuid_array(&params, prints, question->n_services);
     return ask(question, pg,
                "SELECT s.name," ITEM_COLUMNS " FROM (SELECT p.*, false AS deleted FROM"
                " hearth_data.policy p) v JOIN hearth_data.service s USING (service_id) JOIN"
                " hearth_data.tenant n USING (tenant_id)" ITEM_JOINS
-               " WHERE n.name = $1 AND ($2 = 0 OR s.name = ANY ($3))"
+               " WHERE n.name = $1 AND ($2 = 0 OR s.fingerprint = ANY ($3))"
                " ORDER BY s.name COLLATE \"C\", t.n, i.n",
                &params, ret_fault, err);
 }
@@ -183,12 +191,12 @@ static enum hearth_status read_versions(void *context,
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
-    hearth_pg_param_text(&params, question->service);
+    hearth_pg_param_uuid(&params, hearth_service_fingerprint(question->service));
     return ask(question, pg,
                "SELECT s.name," ITEM_COLUMNS " FROM hearth_data.policy_version v JOIN"
                " hearth_data.service s USING (service_id) JOIN hearth_data.tenant n USING"
                " (tenant_id)" ITEM_JOINS
-               " WHERE n.name = $1 AND s.name = $2 ORDER BY v.version DESC, t.n, i.n",
+               " WHERE n.name = $1 AND s.fingerprint = $2 ORDER BY v.version DESC, t.n, i.n",
                &params, ret_fault, err);
 }
 

@@ -9,10 +9,11 @@
 #define SLICE_ROWS 500
 #define MAX_SLICES 50
 
-/* $1: ended before, in ms; $2: rows. */
+/* $1: ended before, in ms (an imported one is as old as its import); $2: rows. */
 static const char SQL[] =
     "DELETE FROM hearth_data.task r USING (SELECT task_id FROM hearth_data.task WHERE start_at < $1"
-    " AND start_at + duration < $1 ORDER BY start_at LIMIT $2 FOR UPDATE SKIP LOCKED) d"
+    " AND greatest(start_at + duration, created_at) < $1 ORDER BY start_at LIMIT $2"
+    " FOR UPDATE SKIP LOCKED) d"
     " WHERE r.task_id = d.task_id";
 
 static enum hearth_status
