@@ -132,5 +132,29 @@ class Export(unittest.TestCase):
         self.hearth("schedules", "nobody", code=3)
 
 
+class Retention(unittest.TestCase):
+    TABLES = ("task_schedule", "task_stack_chunk", "task_upload", "task_upload_piece")
+
+    def test_what_is_older_than_retain_tasks_goes(self):
+        at = server.Server("--retain-tasks", "1h")
+        now = server.now_ms()
+        created = at.connect(agent.TASKS + "CreateTask", {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": 60_000})
+        kept = created["task"]["taskId"]
+        for task in (kept, "gone"):
+            meta = agent.metadata(task, "0" * 64, now - 30_000, now)
+            agent.collect(at, [agent.on_cpu((0, 1), 1, user="main", task=meta)])
+            agent.upload(at, agent.ASYNC, "shop", "pod-1", task, b"FLR\0" + task.encode())
+        # As if all of it had come hours ago; one task has not been over for so long.
+        at.sql("UPDATE hearth_data.task_schedule SET start_at = start_at - 7200000, end_at = end_at - 7200000")
+        at.sql("UPDATE hearth_data.task_upload SET received_at = received_at - 7200000")
+        at.terminate()
+        at.start()
+        counts = lambda: [at.sql("SELECT count(*) FROM hearth_data." + table)[0][0] for table in self.TABLES]
+        server.eventually(lambda: counts() == ["1"] * 4, what="only the results of one task")
+        self.assertEqual(at.sql("SELECT task_id FROM hearth_data.task_schedule"), [[kept]])
+        self.assertEqual(at.sql("SELECT task_id FROM hearth_data.task_upload"), [[kept]])
+        at.stop()
+
+
 if __name__ == "__main__":
     unittest.main()
