@@ -1,0 +1,141 @@
+"""hearth task: what it prints, and the exit codes of --watch."""
+
+import json
+import subprocess
+import unittest
+
+import server
+import tasks
+from agents import Instance, Process, Rover
+from test_cli import NO_DATA, OK, USAGE, hearth
+
+FAILED = 1
+
+
+class CliTasks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server()
+        cls.env = {"HEARTH_URL": "http://127.0.0.1:%d" % cls.server.port}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def run_hearth(self, *arguments, code=OK):
+        done = hearth("task", *arguments, env=self.env)
+        self.assertEqual(done.code, code, done.out + done.err)
+        return done.out if code in (OK, NO_DATA) else done.err
+
+    def rover(self, service, *names):
+        rover = Rover(self.server)
+        rover.report(*[Process(service, "i", name, labels=["x", name], pid=n + 1) for n, name in enumerate(names)])
+        return rover
+
+    def test_prepare_says_what_there_is(self):
+        self.rover("prepared", "p", "q")
+        self.assertEqual(self.run_hearth("prepare", "prepared"), "2 processes would be profiled\nlabels: p,q,x\n")
+        self.assertEqual(
+            self.run_hearth("prepare", "prepared", "--process-labels", "x,q").splitlines()[0], "1 process would be profiled"
+        )
+        self.assertIn("no service of this name is known", self.run_hearth("prepare", "nobody", code=NO_DATA))
+
+    def test_a_task_from_creation_to_its_log(self):
+        rover = self.rover("whole", "p")
+        line = self.run_hearth("create", "oncpu", "--service", "whole", "--duration", "90s", "--process-labels", "x")
+        task_id = line.split()[0]
+        self.assertIn("on-CPU   whole", line)
+        self.assertIn("1m30s  waiting for an agent  labels x", line)
+        rover.query_tasks()
+        found = self.run_hearth("get", task_id)
+        self.assertIn("notified", found.splitlines()[0])
+        self.assertRegex(found.splitlines()[2], r"^  p +notified: told at ")
+        self.assertEqual(json.loads(self.run_hearth("get", task_id, "-o", "json"))["task"]["taskId"], task_id)
+        self.assertRegex(self.run_hearth("log", task_id), r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  notified   i  [0-9a-f]{64}\n$")
+        self.assertIn("1 were told before and cannot be called back", self.run_hearth("cancel", task_id))
+        self.assertIn("cancelled", self.run_hearth("list", "whole"))
+        self.run_hearth("list", "whole", "--kind", "trace", code=NO_DATA)
+
+    def test_each_kind_is_made_of_its_options(self):
+        self.rover("kinds", "p")
+        made = {}
+        for kind, *options in (
+            ("trace", "--endpoint", "/pay", "--min-duration", "200ms", "--dump-period", "20ms", "--max-samples", "3"),
+            ("network", "--instance", "i", "--sample", "uri=/a.*,min=100ms,4xx,request=1024", "--sample", "5xx,response=2048"),
+            ("async", "--instances", "a,b", "--events", "cpu,alloc", "--exec-args", "live"),
+            ("pprof", "--instances", "a", "--events", "mutex", "--dump-period", "7", "--duration", "2m"),
+            ("offcpu", "--start", "now+1h"),
+        ):
+            text = self.run_hearth("create", kind, "--service", "kinds", *options, "-o", "json")
+            made[kind] = json.loads(text)["task"]
+        self.assertEqual([made["trace"][k] for k in ("endpoint", "minDurationMs", "dumpPeriodMs", "maxSamples")], ["/pay", 200, 20, 3])
+        self.assertEqual(
+            made["network"]["samplingRules"],
+            [{"uriRegex": "/a.*", "minDurationMs": 100, "when4xx": True, "requireCompleteRequest": True, "maxRequestBytes": 1024},
+             {"when5xx": True, "requireCompleteResponse": True, "maxResponseBytes": 2048}],
+        )
+        self.assertEqual([made["async"][k] for k in ("instances", "events", "execArgs")], [["a", "b"], ["alloc", "cpu"], "live"])
+        self.assertEqual([made["pprof"][k] for k in ("events", "dumpPeriodMs", "durationMs")], [["mutex"], 7, "120000"])
+        self.assertEqual(made["offcpu"]["state"], "TASK_STATE_NOT_STARTED")
+        self.assertEqual(len(self.run_hearth("list", "kinds", "--limit", "3").splitlines()), 3)
+
+    def test_what_is_wrong_is_said(self):
+        for part, *arguments in (
+            ("oncpu, offcpu", "create", "cpu"),
+            ("greater than or equals 60s", "create", "oncpu", "--service", "s", "--duration", "59s"),
+            ("is not uri=REGEX", "create", "network", "--service", "s", "--sample", "nonsense"),
+            ("--kind is", "list", "--kind", "x"),
+            ("task get ID", "get"),
+            ("there is no such task command", "nonsense"),
+        ):
+            self.assertIn(part, self.run_hearth(*arguments, code=USAGE))
+        self.assertIn('no task "nothing"', hearth("task", "get", "nothing", env=self.env).err)
+
+    def test_watching_a_task_with_data_ends_well(self):
+        rover = self.rover("busy", "p")
+        task_id = tasks.create(self.server, service="busy")
+        (command,) = rover.query_tasks()
+        now = server.now_ms()
+        metadata = [(1, task_id), (2, command["ProcessId"]), (3, now), (4, now + 5000)]
+        stack = [(1, 1), (2, 7), (3, "leaf"), (3, "root")]
+        rover.collect("skywalking.v3.EBPFProfilingService/collectProfilingData", [[(1, metadata), (2, [(1, stack), (2, 3)])]])
+        state = lambda: tasks.state(self.server, task_id)
+        server.eventually(lambda: state()[0] == "RUNNING", what="data came")
+        self.assertIn("1 stack traces so far", state()[1])
+        tasks.age(self.server, 3 * tasks.MINUTE)
+        done = hearth("task", "get", task_id, "--watch", env=self.env)
+        self.assertEqual(done.code, OK, done.out)
+        self.assertIn("finished: 1 stack traces came", done.out)
+
+    def test_watching_ends_with_the_task(self):
+        """0 with data only: here idle, failed, cancelled."""
+        rover = self.rover("idle", "p")
+        idle = tasks.create(self.server, service="idle")
+        rover.query_tasks()
+        rover.query_tasks()
+        instance = Instance(self.server, "failing", "i")
+        failing = tasks.create(self.server, kind="ASYNC_PROFILER", service="failing", instances=["i"], events=["cpu"])
+        instance.query_tasks(Instance.ASYNC)
+        cancelled = tasks.create(self.server, service="cancelled")
+        watching = [
+            subprocess.Popen([server.HEARTH, "task", "get", task_id, "--watch"], stdout=subprocess.PIPE, text=True,
+                             env=server.server_environment(self.env))
+            for task_id in (idle, failing, cancelled)
+        ]
+        firsts = [w.stdout.readline() for w in watching]
+        self.assertIn("notified: told at", firsts[0])
+        instance.chat("skywalking.v10.AsyncProfilerTask/collect", [
+            [(1, [(1, "failing"), (2, "i"), (3, failing), (4, 1), (5, -1)]), (2, "no perf events")]])
+        self.server.connect(tasks.TASKS + "CancelTask", {"taskId": cancelled})
+        tasks.age(self.server, 3 * tasks.MINUTE)
+        ends = [(w.communicate(timeout=60)[0].splitlines()[-1], w.returncode) for w in watching]
+        for (line, code), (part, expected) in zip(ends, (
+            ("nothing sampled: its agent took the task", NO_DATA), ("failed: the agent reported an error: no perf events", FAILED),
+            ("cancelled: cancelled at", FAILED),
+        )):
+            self.assertIn(part, line)
+            self.assertEqual(code, expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
