@@ -5,6 +5,7 @@ import threading
 import unittest
 import uuid
 
+import prometheus
 import wire
 from agents import EXIT, LOCAL, Instance, reference, snapshot, span
 from pprof import Profile
@@ -348,6 +349,22 @@ class Kept(unittest.TestCase):
             if keep == "none":
                 self.assertIn("agent-segments-keep", tip)
         self.assertEqual(server.sql("SELECT count(*) FROM hearth_data.span_group"), [["1"]])
+        server.stop()
+
+
+class Bounded(unittest.TestCase):
+    def test_too_many_in_a_second_and_too_large_ones(self):
+        server = Server("--max-segment-rate", "5", "--max-segment-bytes", "2k")
+        agent, now = Instance(server, "shop", "i"), now_ms()
+        spans = [span(i, "operation number %d" % i, now, now + 1, i - 1, tags={"q": "%d" % i * 200}) for i in range(90)]
+        agent.send_segments_in_sync(*[agent.segment("t", "s%d" % i, spans) for i in range(20)])
+        stored, cut, largest = server.sql(
+            "SELECT count(*), count(*) FILTER (WHERE flags & 4 = 4), max(n_spans) FROM hearth_data.span_group")[0]
+        dropped = prometheus.value(server.metrics(), "hearth_segments_dropped_total", reason="rate")
+        self.assertEqual((stored, cut, dropped), ("5", "5", 15))
+        self.assertTrue(1 <= int(largest) < 90, largest)
+        found = server.sql("SELECT max(length(spans)) FROM hearth_data.span_group")
+        self.assertLessEqual(int(found[0][0]), 2049)
         server.stop()
 
 
