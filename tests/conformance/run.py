@@ -410,6 +410,33 @@ def skywalking_python_traces(asked):
     )
 
 
+def skywalking_java_traces(asked):
+    """The agent of Maven Central. Its plugins are not there, so one of our own says what a request is."""
+    java, javac, jar = tool("java"), tool("javac"), tool("jar")
+    directory = copied("skywalking-java")
+    agent = directory / "agent"
+    if not (agent / "skywalking-agent.jar").is_file():
+        install(tool("mvn"), "-q", "-B", "dependency:copy", "-Dartifact=org.apache.skywalking:apm-agent:9.4.0",
+                "-DoutputDirectory=%s" % directory)
+        for name in ("config", "plugins", "activations"):
+            (agent / name).mkdir(parents=True, exist_ok=True)
+        (agent / "config/agent.config").write_text("logging.level=WARN\nlogging.output=CONSOLE\n")
+        shutil.copy(directory / "apm-agent-9.4.0.jar", agent / "skywalking-agent.jar")
+    classes = directory / "classes"
+    install(javac, "-nowarn", "-d", classes / "plugin", "-cp", agent / "skywalking-agent.jar", *directory.glob("plugin/*.java"))
+    shutil.copy(directory / "plugin/skywalking-plugin.def", classes / "plugin")
+    install(jar, "cf", agent / "plugins/traced.jar", "-C", classes / "plugin", ".")
+    install(javac, "-d", classes / "program", directory / "Traced.java")
+    service = "conformance.skywalking.java"
+    settings = {
+        "agent.service_name": service, "agent.instance_name": service + "-1", "collector.heartbeat_period": "5",
+        "collector.backend_service": "127.0.0.1:%d" % asked.server.port, "collector.get_profile_task_interval": "2",
+    }
+    command = [java, *("-Dskywalking.%s=%s" % pair for pair in settings.items()),
+               "-javaagent:%s" % (agent / "skywalking-agent.jar"), "-cp", classes / "program", "Traced"]
+    return traced(asked, service, "Traced.lookForTheOrder", command, seconds=150)
+
+
 # ---- pictures ----
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -527,6 +554,7 @@ CLIENTS = {
     "skywalking node": skywalking_node,
     "skywalking python": skywalking_python,
     "skywalking python, a trace task": skywalking_python_traces,
+    "skywalking java, a trace task": skywalking_java_traces,
     "graphviz": graphviz,
 }
 
