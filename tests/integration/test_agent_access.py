@@ -44,6 +44,8 @@ TABLE = [
     ("skywalking.v3.ConfigurationDiscoveryService", "fetchConfigurations", UNARY, "agent-management"),
     ("skywalking.v3.EBPFAccessLogService", "collect", STREAM, "agent-management"),
 ]
+# Of network profiling: may be missing until it is served.
+COMING = [("skywalking.v3.LogReportService", "collect"), ("skywalking.v3.SpanAttachedEventReportService", "collect")]
 PACKAGES = {"skywalking.v3": True, "skywalking.v10": False}  # whether their services had names without a package
 
 
@@ -69,6 +71,18 @@ def ask(channel, path, kind, message=None, metadata=None):
 
 def no_database(*options):
     return server.Server(*options, database_url=NO_DATABASE, wait=False)
+
+
+class Table(unittest.TestCase):
+    def test_every_method_of_the_protocol_is_served_and_no_other(self):
+        text = (ROOT / "server/front/methods.def").read_text()
+        rows = re.findall(r'^X\([A-Z0-9_]+, "(skywalking[\w.]+)", "(\w+)", .*, ([A-Z_| ]+)\)$', text, re.M)
+        kinds = {(False, False): UNARY, (True, False): STREAM, (True, True): BOTH}
+        found = {(s, m): kinds["METHOD_COLLECT" in flags, "METHOD_STREAM" in flags] for s, m, flags in rows}
+        expected = {(service, method): kind for service, method, kind, _ in TABLE}
+        for row in COMING:
+            found.setdefault(row, expected[row])
+        self.assertEqual(found, expected)
 
 
 class Names(unittest.TestCase):
