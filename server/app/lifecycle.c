@@ -101,6 +101,7 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
                                            .budget = &server->push_memory};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
+    HEARTH_TRY(hearth_query_set_network(server->query, &config->network, err));
     HEARTH_TRY(hearth_rules_start(server->query, &server->query_memory, &server->rules, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     config->front.version = HEARTH_VERSION;

@@ -30,6 +30,7 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
 void hearth_query_engine_free(struct hearth_query_engine *engine)
 {
     if (engine != NULL) {
+        hearth_network_free(engine->network);
         (void)pthread_mutex_destroy(&engine->rates_lock);
         hearth_mem_free(engine);
     }

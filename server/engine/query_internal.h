@@ -24,11 +24,16 @@ struct hearth_segment_rate {
     int64_t at_mono_ns; /* 0: never asked */
 };
 
+/* network_book.c; NULL-safe */
+struct hearth_network;
+void hearth_network_free(struct hearth_network *network);
+
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
     pthread_mutex_t rates_lock; /* guards segment_rates */
     struct hearth_segment_rate segment_rates[512];
+    struct hearth_network *network; /* of hearth_query_set_network; NULL: none */
 };
 
 /* What holds for the query's tenant. */

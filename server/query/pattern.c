@@ -75,3 +75,23 @@ bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_s
     return wanted.n == 0 ||
            (text.n >= wanted.n && memmem(text.p, text.n, wanted.p, wanted.n) != NULL);
 }
+
+bool hearth_pattern_find(const struct hearth_pattern *pattern,
+                         struct hearth_str text,
+                         size_t from,
+                         size_t *ret_from,
+                         size_t *ret_to)
+{
+    if (pattern->regex != NULL) {
+        return hearth_regex_find(pattern->regex, text.p, text.n, from, ret_from, ret_to);
+    }
+    struct hearth_str wanted = pattern->literal;
+    const char *found =
+        wanted.n == 0 ? text.p + from : memmem(text.p + from, text.n - from, wanted.p, wanted.n);
+    if (found == NULL) {
+        return false;
+    }
+    *ret_from = (size_t)(found - text.p);
+    *ret_to = *ret_from + wanted.n;
+    return true;
+}

@@ -82,3 +82,19 @@ hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t 
     re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes);
     return regex->re2.Match(text, 0, n_bytes, RE2::UNANCHORED, nullptr, 0);
 }
+
+extern "C" bool hearth_regex_find(const struct hearth_regex *regex,
+                                  const char *value,
+                                  size_t n_bytes,
+                                  size_t from,
+                                  size_t *ret_from,
+                                  size_t *ret_to)
+{
+    re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes), found;
+    if (!regex->re2.Match(text, from, n_bytes, RE2::UNANCHORED, &found, 1)) {
+        return false;
+    }
+    *ret_from = static_cast<size_t>(found.data() - text.data());
+    *ret_to = *ret_from + found.size();
+    return true;
+}

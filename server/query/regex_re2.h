@@ -2,7 +2,7 @@
  * regex_re2.h -- the C face of RE2. Private to the query layer; the only header that C and C++
  * share here.
  *
- * Threads: a compiled regex is immutable; hearth_regex_matches and _occurs are safe.
+ * Threads: a compiled regex is immutable; hearth_regex_matches, _occurs and _find are safe.
  */
 #ifndef HEARTH_QUERY_REGEX_RE2_H
 #define HEARTH_QUERY_REGEX_RE2_H
@@ -27,6 +27,13 @@ void hearth_regex_free(struct hearth_regex *regex); /* NULL-safe */
 bool hearth_regex_matches(const struct hearth_regex *regex, const char *value, size_t n_bytes);
 /* The same without anchors. */
 bool hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t n_bytes);
+/* Where, at or after `from`. */
+bool hearth_regex_find(const struct hearth_regex *regex,
+                       const char *value,
+                       size_t n_bytes,
+                       size_t from,
+                       size_t *ret_from,
+                       size_t *ret_to);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
  * (committer.c), so nobody is left to ask about them
  *   - push_id rows past the hour, in slices of their time, so that no transaction is long and each
  * row's own `at` decides (a row refreshed meanwhile stays)
+ *   - sampled requests and what was captured of them (network_expire.c); more often when that is kept for minutes only
  *   - thread snapshots past their time (snapshots_expire.c)
  *   - agents that nobody hears of any more (agents_expire.c); more often when they are kept for minutes only
  *   - lines of metrics without values (monitors.c)
@@ -132,6 +133,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
         int64_t each_ns = retain_ns / 4 < AGENTS_EACH_NS ? retain_ns / 4 : AGENTS_EACH_NS;
         times->next_agents_ns = now_ns + each_ns;
         HEARTH_TRY(hearth_agents_expire(pg, retain_ns, err));
+    }
+    if (now_ns >= times->next_network_ns) {
+        int64_t each_ns = store->options.retain_captured_ns / 4;
+        times->next_network_ns =
+            now_ns + (each_ns > 0 && each_ns < TRIM_EACH_NS ? each_ns : TRIM_EACH_NS);
+        HEARTH_TRY(hearth_network_expire(store, pg, err));
     }
     return HEARTH_OK;
 }

@@ -45,6 +45,7 @@ static const struct {
     {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
     /* A row grows for a minute: room on its page, so that no index is written. */
     {"monitor_minute", "fillfactor = 60", 1440},
+    {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
 };
 
 /* ---- days ---- */

@@ -14,7 +14,8 @@ void hearth_retention_default(const struct hearth_store *store, struct hearth_re
                                      .roll_1h_ns = options->retain_1h_ns,
                                      .roll_1d_ns = options->retain_1d_ns,
                                      .spans_ns = options->retain_spans_ns,
-                                     .monitors_ns = options->retain_monitors_ns};
+                                     .monitors_ns = options->retain_monitors_ns,
+                                     .network_ns = options->retain_network_ns};
 }
 
 /* The field of that name; NULL: no such setting. */

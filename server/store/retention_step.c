@@ -25,7 +25,7 @@
 #define ROWS_EACH_NS  (600 * HEARTH_NS_PER_SEC)
 #define SWEEP_EACH_NS HEARTH_NS_PER_DAY
 #define SLICE_NS      HEARTH_NS_PER_SEC
-#define N_TABLES      10
+#define N_TABLES      11
 
 enum kept_by {
     BY_PROFILES,
@@ -35,6 +35,7 @@ enum kept_by {
     BY_ALL, /* the longest of them */
     BY_SPANS,
     BY_MONITORS,
+    BY_NETWORK,
 };
 
 static const struct {
@@ -52,6 +53,7 @@ static const struct {
     {"roll_1d", "t0", BY_1D, 1, HEARTH_NS_PER_DAY, true},
     {"dict_chunk", "day", BY_ALL, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, true},
     {"span_group", "start_at", BY_SPANS, 1, 0, false},
+    {"network_sample", "at", BY_NETWORK, HEARTH_NS_PER_MS, 0, false},
     {"series_hour", "hour", BY_ALL, HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, true},
     {"monitor_minute", "minute", BY_MONITORS, 60 * HEARTH_NS_PER_SEC, 60 * HEARTH_NS_PER_SEC,
      false},
@@ -93,6 +95,8 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
         return retention->spans_ns;
     case BY_MONITORS:
         return retention->monitors_ns;
+    case BY_NETWORK:
+        return retention->network_ns;
     case BY_ALL:
         break;
     }
@@ -143,7 +147,8 @@ take_tenants(struct pass *pass, const PGresult *rows, struct hearth_err *err)
                          .roll_1h_ns = longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
                          .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
                          .spans_ns = own->spans_ns,
-                         .monitors_ns = own->monitors_ns};
+                         .monitors_ns = own->monitors_ns,
+                         .network_ns = own->network_ns};
     }
     return HEARTH_OK;
 }

@@ -12,17 +12,20 @@
  * True while anything but its series needs a service: an SQL condition on `e.service_id`. Each table that refers to
  * `service` stands here, or removing a service would fail.
  */
-#define HEARTH_SERVICE_IS_NEEDED                                                             \
-    "(EXISTS (SELECT FROM hearth_data.instance x WHERE x.service_id = e.service_id) OR"      \
-    " EXISTS (SELECT FROM hearth_data.process x WHERE x.service_id = e.service_id) OR"       \
-    " EXISTS (SELECT FROM hearth_data.task x WHERE x.service_id = e.service_id) OR"          \
-    " EXISTS (SELECT FROM hearth_data.policy x WHERE x.service_id = e.service_id) OR"        \
-    " EXISTS (SELECT FROM hearth_data.monitor_line x WHERE x.service_id = e.service_id) OR"  \
-    " EXISTS (SELECT FROM hearth_data.agent_poll x WHERE x.service_id = e.service_id) OR"    \
-    " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR" \
-    " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"   \
-    " EXISTS (SELECT FROM hearth_data.span_group x WHERE x.service_id = e.service_id) OR"    \
-    " EXISTS (SELECT FROM hearth_data.task_snapshot x WHERE x.service_id = e.service_id))"
+#define HEARTH_SERVICE_IS_NEEDED                                                               \
+    "(EXISTS (SELECT FROM hearth_data.instance x WHERE x.service_id = e.service_id) OR"        \
+    " EXISTS (SELECT FROM hearth_data.process x WHERE x.service_id = e.service_id) OR"         \
+    " EXISTS (SELECT FROM hearth_data.task x WHERE x.service_id = e.service_id) OR"            \
+    " EXISTS (SELECT FROM hearth_data.policy x WHERE x.service_id = e.service_id) OR"          \
+    " EXISTS (SELECT FROM hearth_data.monitor_line x WHERE x.service_id = e.service_id) OR"    \
+    " EXISTS (SELECT FROM hearth_data.agent_poll x WHERE x.service_id = e.service_id) OR"      \
+    " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR"   \
+    " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"     \
+    " EXISTS (SELECT FROM hearth_data.span_group x WHERE x.service_id = e.service_id) OR"      \
+    " EXISTS (SELECT FROM hearth_data.task_snapshot x WHERE x.service_id = e.service_id) OR"   \
+    " EXISTS (SELECT FROM hearth_data.network_sample x WHERE x.service_id = e.service_id) OR"  \
+    " EXISTS (SELECT FROM hearth_data.network_request x WHERE x.service_id = e.service_id) OR" \
+    " EXISTS (SELECT FROM hearth_data.captured_event x WHERE x.service_id = e.service_id))"
 
 /*
  * Before services $1 are removed, in the same transaction: waits for those who are giving them something, and a

@@ -57,6 +57,8 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_agents_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_tasks_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_spans_ns = 3 * HEARTH_NS_PER_DAY,
+        .retain_network_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_captured_ns = HEARTH_NS_PER_DAY,
         .max_span_queue_bytes = (size_t)32 << 20,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };

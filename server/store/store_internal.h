@@ -275,7 +275,8 @@ void hearth_ingest_dict_retire(struct hearth_ingest_dict *dict);
 /* ---- housekeeping.c ---- */
 /* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */
 struct hearth_housekeeping {
-    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns; /* monotonic */
+    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns,
+        next_network_ns; /* monotonic */
 };
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                                              struct hearth_pg *pg,
@@ -291,6 +292,10 @@ hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err 
 /* Stack traces and files of tasks that are over for that long, or gone; 0: none go. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+
+/* ---- network_expire.c ---- */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
 
 /* ---- snapshots_expire.c ---- */
 /* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */

@@ -13,7 +13,7 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
-#include "hearth/engine/limits.h"
+#include "hearth/engine/network.h"
 #include "hearth/front/front.h"
 #include "hearth/store/store.h"
 
@@ -30,6 +30,7 @@ struct hearth_config {
     int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;
+    struct hearth_network_options network;
     const char *limits_profile;
     const char *read_database_url;
     const char *log_level, *log_format;

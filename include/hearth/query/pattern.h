@@ -23,5 +23,11 @@ enum hearth_status hearth_pattern_new(struct hearth_str text,
 void hearth_pattern_free(struct hearth_pattern *pattern); /* NULL-safe */
 
 bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_str text);
+/* The first match at or after `from`, which is within the text; it may be empty. */
+bool hearth_pattern_find(const struct hearth_pattern *pattern,
+                         struct hearth_str text,
+                         size_t from,
+                         size_t *ret_from,
+                         size_t *ret_to);
 
 #endif

@@ -52,7 +52,7 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store,
 /* How long, in nanoseconds; 0: for ever. Profiles means rows and segments. */
 struct hearth_retention {
     int64_t profiles_ns, roll_10m_ns, roll_1h_ns, roll_1d_ns;
-    int64_t spans_ns, monitors_ns; /* the server's for all */
+    int64_t spans_ns, monitors_ns, network_ns; /* the server's for all */
 };
 
 /* The tenant's, with the server's where it has none of its own. From memory (settings.h). */
