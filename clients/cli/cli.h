@@ -90,7 +90,7 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
-    cli_heatmap, cli_policy, cli_rules, cli_task;
+    cli_heatmap, cli_network, cli_policy, cli_rules, cli_task;
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
     cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,

@@ -43,6 +43,8 @@ static const struct cli_command g_commands[] = {
      cli_diff, 2, false, NULL},
     {"heatmap", NULL, "[SELECTOR]", "sizes of profiles over time; --by-kind span", cli_heatmap, 1,
      false, NULL},
+    {"network", NULL, "[topology|series|..]", "what network tasks saw; alone: what it can",
+     cli_network, CLI_MAX_ARGS, false, NULL},
     {"policy", NULL, "[list|get|set|apply|..]",
      "when agents start by themselves; alone: what it can", cli_policy, 2, false, NULL},
     {"rules", NULL, "[list|get|set|delete]", "recording rules: rules set METRIC SELECTOR",

@@ -8,6 +8,9 @@
 /* Processes that were reported so much before a task's start could still be told. */
 #define SEEN_BEFORE "300000"
 
+/* The last flush of a network task comes so much after its end. */
+#define FLUSHED_AFTER "10000"
+
 enum row_kind {
     ROW_DELIVERY = 0, /* others up to 9: enum hearth_task_event */
     ROW_RESULT = 10,
@@ -124,7 +127,12 @@ static const char targets_sql[] =
     " JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id = t.service_id"
     " LEFT JOIN LATERAL (SELECT instance FROM hearth_data.span_group WHERE segment_key ="
     " k.segment_key AND service_id = k.service_id LIMIT 1) g ON true WHERE t.task_id = ANY ($2)"
-    " GROUP BY k.task_id, g.instance) r JOIN hearth_data.task t ON t.task_id = r.task_id LEFT JOIN "
+    " GROUP BY k.task_id, g.instance UNION ALL SELECT t.task_id, CASE k.side WHEN 1 THEN"
+    " k.source_id ELSE k.destination_id END, 10, min(k.at), max(k.at), count(*), '' FROM"
+    " " HEARTH_TASK_TABLES " JOIN hearth_data.network_sample k ON k.service_id = t.service_id AND"
+    " k.instance = t.instance AND k.at >= t.start_at AND k.at <= t.start_at + t.duration +"
+    " " FLUSHED_AFTER " WHERE t.kind = 3 AND t.task_id = ANY ($2) GROUP BY 1, 2) r JOIN "
+                      "hearth_data.task t ON t.task_id = r.task_id LEFT JOIN "
     "hearth_data.process "
     "p"
     " ON t.kind <= 3 AND p.service_id = t.service_id AND p.process_id = r.target"

@@ -7,6 +7,7 @@ tenant sends it as X-Scope-OrgID.
 
 import base64
 import hashlib
+import json
 import uuid
 
 import wire
@@ -248,3 +249,84 @@ def reference(trace_id, segment_id, span_id=0, across_threads=True, service="", 
 def snapshot(task_id, segment_id, sequence, at_ms, frames):
     """ThreadSnapshot; frames: from the root on."""
     return [(1, task_id), (2, segment_id), (3, at_ms), (4, sequence), (5, [(1, frame) for frame in frames])]
+
+
+class Network:
+    """What rover sends of one instance while a network task runs. An end is a process, "local" or "ip:port"."""
+
+    METERS = "skywalking.v3.MeterReportService/collectBatch"
+    LOGS = "skywalking.v3.LogReportService/collect"
+    EVENTS = "skywalking.v3.SpanAttachedEventReportService/collect"
+
+    def __init__(self, agent, service, instance):
+        self.agent, self.service, self.instance = agent, service, instance
+
+    @staticmethod
+    def labels(client, server, side="client", protocol="http", ssl=False, **more):
+        found = {"side": side, "protocol": protocol, "is_ssl": "true" if ssl else "false", **more}
+        for role, end in (("client", client), ("server", server)):
+            if isinstance(end, Process):
+                found[role + "_process_id"] = end.process_id
+            elif end == "local":
+                found[role + "_local"] = "true"
+            else:
+                found[role + "_address"] = end
+        return found
+
+    @staticmethod
+    def _labels(labels):
+        return [(2, [(1, name), (2, value)]) for name, value in labels.items()]
+
+    def value(self, name, value, labels):
+        """MeterData"""
+        return [(1, [(1, "rover_net_p_" + name)] + self._labels(labels) + [(3, float(value))])]
+
+    def histogram(self, name, buckets, labels):
+        """MeterData; {lower bound: count}"""
+        buckets = [(3, [(1, float(lower)), (2, count)]) for lower, count in buckets.items()]
+        return [(2, [(1, "rover_net_p_" + name)] + self._labels(labels) + buckets)]
+
+    def flush(self, *meters, at_ms):
+        """One set: who and when stand on its first element only."""
+        header = [(3, self.service), (4, self.instance), (5, at_ms)]
+        data = [(1, list(m) + (header if i == 0 else [])) for i, m in enumerate(meters)]
+        return commands(self.agent.collect(self.METERS, [data]))
+
+    @staticmethod
+    def end(end):
+        if isinstance(end, Process):
+            return {"process_id": end.process_id, "local": False, "address": ""}
+        return {"process_id": "", "local": end == "local", "address": "" if end == "local" else end}
+
+    def sampled(self, trace_id, client, server, uri="/", reason="slow", latency=1, status=200, side="client",
+                provider="skywalking", component="http", ssl=False, at_ms=0, **more):
+        """LogData without the names of its sender."""
+        body = {
+            "uri": uri, "reason": reason, "latency": latency, "trace_provider": provider,
+            "client_process": self.end(client), "server_process": self.end(server), "detect_point": side,
+            "component": component, "ssl": ssl, "status": status, **more,
+        }
+        return self.log(json.dumps(body), trace_id, at_ms)
+
+    @staticmethod
+    def log(text, trace_id="", at_ms=0, kind="NET_PROFILING_SAMPLED_TRACE"):
+        return [
+            (1, at_ms), (5, [(1, "json"), (3, [(1, text)])]), (6, [(1, trace_id)]),
+            (7, [(1, [(1, "LOG_KIND"), (2, kind)])]), (8, "K8S_SERVICE"),
+        ]
+
+    def send_logs(self, *logs):
+        """One stream; service and instance stand on its first message only."""
+        header = [(2, self.service), (3, self.instance)]
+        return commands(self.agent.collect(self.LOGS, [list(m) + (header if i == 0 else []) for i, m in enumerate(logs)]))
+
+    def event(self, trace_id, name, tags, start_ns=0, end_ns=0, segment_id="", span_id="", named=True, zipkin=False):
+        """SpanAttachedEvent"""
+        names = {"service_name": self.service, "service_instance_name": self.instance, "process_name": "p"} if named else {}
+        instant = lambda ns: [(1, ns // 10**9), (2, ns % 10**9)]
+        context = [(1, 1 if zipkin else 0), (2, trace_id), (3, segment_id), (4, span_id)]
+        fields = [(1, instant(start_ns)), (2, name), (3, instant(end_ns))]
+        return fields + [(4, pair) for pair in pairs({**tags, **names})] + [(6, context)]
+
+    def send_events(self, *events):
+        return commands(self.agent.collect(self.EVENTS, events))

@@ -1,0 +1,457 @@
+/* cmd_network.c -- hearth network: what network tasks saw of one instance; names of addresses. */
+#include "hearth/base/clock.h"
+#include "hearth/pb/hearth/v1/network.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define NETWORK "hearth.v1.NetworkService/"
+
+static cli_command_fn topology, series, requests, request, addresses;
+
+static const struct {
+    const char *word, *arguments, *help;
+    cli_command_fn *run;
+    size_t min_args, max_args;
+} g_commands[] = {
+    {"topology", "", "who talks to whom; --dot: for Graphviz", topology, 0, 0},
+    {"series", "", "metrics by minute; --metric, --call", series, 0, 0},
+    {"requests", "", "sampled requests, the slowest first; --trace-id, --reason, --call", requests,
+     0, 0},
+    {"request", "ID", "one of them, with what was captured of it", request, 1, 1},
+    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set them", addresses,
+     0, CLI_MAX_ARGS - 1},
+};
+
+static void print_help(void)
+{
+    (void)printf("hearth network -- what network tasks saw of one instance\n\n");
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
+        (void)printf("  hearth network %-9s %-19s %s\n", g_commands[i].word,
+                     g_commands[i].arguments, g_commands[i].help);
+    }
+    (void)printf("\n");
+    cli_print_agent_options("network");
+    (void)printf("\n    hearth network topology --service shop --instance pod-1 --since 10m\n"
+                 "    hearth network requests --service shop --instance pod-1 --reason "
+                 "status_5xx\n"
+                 "    hearth network addresses 10.0.0.7:5432=orders.db\n");
+}
+
+enum cli_exit cli_network(struct cli *cli)
+{
+    for (size_t i = 0; cli->n_args > 0 && i < HEARTH_ARRAY_LEN(g_commands); i++) {
+        if (strcmp(cli->args[0], g_commands[i].word) != 0) {
+            continue;
+        }
+        size_t n = cli->n_args - 1;
+        if (n < g_commands[i].min_args || n > g_commands[i].max_args) {
+            char message[128];
+            (void)snprintf(message, sizeof message, "network %s %s", g_commands[i].word,
+                           g_commands[i].arguments);
+            return cli_usage(message);
+        }
+        cli->n_args = n;
+        memmove(cli->args, cli->args + 1, n * sizeof cli->args[0]);
+        return g_commands[i].run(cli);
+    }
+    print_help();
+    return cli->n_args == 0 ? CLI_USAGE : cli_usage("there is no such network command");
+}
+
+/* ---- shared ---- */
+
+static char *field_or_empty(struct cli *cli, const char *text)
+{
+    return cli_field(cli, text == NULL ? "" : text);
+}
+
+static enum hearth_status need_instance(struct cli *cli)
+{
+    if (cli->agent.service == NULL || cli->agent.instance == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "of which instance? Say --service and --instance");
+    }
+    return cli_resolve_range(cli);
+}
+
+static void put(struct hearth_buf *out, const char *text, int width)
+{
+    cli_fit(hearth_str_c(text), width == 0 ? INT_MAX : width, width != 0, out);
+}
+
+static void put_list(struct hearth_buf *out, char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_cstr(out, i == 0 ? "" : ",");
+        put(out, texts[i], 0);
+    }
+}
+
+/* ---- topology ---- */
+
+static const Hearth__V1__NetworkNode *find_node(const Hearth__V1__TopologyResponse *answer,
+                                                const char *process_id)
+{
+    for (size_t i = 0; i < answer->n_nodes; i++) {
+        if (strcmp(answer->nodes[i]->process_id, process_id) == 0) {
+            return answer->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *name_of(const Hearth__V1__TopologyResponse *answer, const char *process_id)
+{
+    const Hearth__V1__NetworkNode *node = find_node(answer, process_id);
+    return node == NULL || node->name[0] == '\0' ? process_id : node->name;
+}
+
+static bool is_virtual(const Hearth__V1__NetworkNode *node)
+{
+    return node->detect_type == HEARTH__V1__DETECT_TYPE__DETECT_TYPE_VIRTUAL;
+}
+
+static void put_calls(const Hearth__V1__TopologyResponse *answer, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < answer->n_calls; i++) {
+        const Hearth__V1__NetworkCall *call = answer->calls[i];
+        put(out, name_of(answer, call->source_id), 24);
+        hearth_buf_cstr(out, " -> ");
+        put(out, name_of(answer, call->destination_id), 24);
+        hearth_buf_cstr(out, "  ");
+        put_list(out, call->detect_points, call->n_detect_points);
+        hearth_buf_cstr(out, "  ");
+        put_list(out, call->source_components, call->n_source_components);
+        bool both = call->n_source_components > 0 && call->n_destination_components > 0;
+        hearth_buf_cstr(out, both ? "/" : "");
+        put_list(out, call->destination_components, call->n_destination_components);
+        hearth_buf_printf(out, "\n  %s\n", call->call_id);
+    }
+    for (size_t i = 0; i < answer->n_nodes; i++) {
+        if (answer->nodes[i]->n_addresses > 0) {
+            put(out, answer->nodes[i]->name, 0);
+            hearth_buf_cstr(out, ": ");
+            put_list(out, answer->nodes[i]->addresses, answer->nodes[i]->n_addresses);
+            hearth_buf_byte(out, '\n');
+        }
+    }
+}
+
+/* In quotes of Graphviz. */
+static void put_quoted(struct hearth_buf *out, const char *text)
+{
+    hearth_buf_byte(out, '"');
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\') {
+            hearth_buf_byte(out, '\\');
+        }
+        hearth_buf_byte(out, (unsigned char)*p < 0x20 ? '?' : (unsigned char)*p);
+    }
+    hearth_buf_byte(out, '"');
+}
+
+static void put_dot(const Hearth__V1__TopologyResponse *answer, struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, "digraph network {\n  rankdir=LR;\n  node [shape=box];\n");
+    for (size_t i = 0; i < answer->n_nodes; i++) {
+        const Hearth__V1__NetworkNode *node = answer->nodes[i];
+        hearth_buf_cstr(out, "  ");
+        put_quoted(out, node->process_id);
+        hearth_buf_cstr(out, " [label=");
+        put_quoted(out, node->name[0] == '\0' ? node->process_id : node->name);
+        hearth_buf_cstr(out, is_virtual(node) ? ", style=dashed];\n" : "];\n");
+    }
+    for (size_t i = 0; i < answer->n_calls; i++) {
+        const Hearth__V1__NetworkCall *call = answer->calls[i];
+        struct hearth_buf label;
+        hearth_buf_init(&label, 0);
+        put_list(&label, call->source_components, call->n_source_components);
+        bool both = call->n_source_components > 0 && call->n_destination_components > 0;
+        hearth_buf_cstr(&label, both ? "/" : "");
+        put_list(&label, call->destination_components, call->n_destination_components);
+        hearth_buf_byte(&label, '\0');
+        hearth_buf_cstr(out, "  ");
+        put_quoted(out, call->source_id);
+        hearth_buf_cstr(out, " -> ");
+        put_quoted(out, call->destination_id);
+        hearth_buf_cstr(out, " [label=");
+        put_quoted(out, hearth_buf_failed(&label) ? "" : label.p);
+        hearth_buf_cstr(out, "];\n");
+        hearth_buf_release(&label);
+    }
+    hearth_buf_cstr(out, "}\n");
+}
+
+static enum cli_exit topology(struct cli *cli)
+{
+    Hearth__V1__TopologyRequest ask;
+    Hearth__V1__TopologyResponse *answer = NULL;
+    hearth__v1__topology_request__init(&ask);
+    enum hearth_status status = need_instance(cli);
+    if (status == HEARTH_OK) {
+        ask.service = cli_field(cli, cli->agent.service);
+        ask.instance = cli_field(cli, cli->agent.instance);
+        ask.start_ms = cli->from_ms;
+        ask.end_ms = cli->to_ms;
+        status = cli_call(cli, NETWORK "Topology", &ask, &hearth__v1__topology_response__descriptor,
+                          &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (cli->agent.dot != NULL) {
+        put_dot(answer, &out);
+    } else {
+        put_calls(answer, &out);
+    }
+    bool any = answer->n_calls > 0;
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+}
+
+/* ---- series ---- */
+
+/* A line each: metric, code or percentile, end, unit, the last value, and the course. */
+static void put_line(const Hearth__V1__NetworkLine *line, struct cli *cli, struct hearth_buf *out)
+{
+    char part[48] = "";
+    if (line->percentile > 0) {
+        (void)snprintf(part, sizeof part, " p%d", (int)line->percentile);
+    } else if (line->code[0] != '\0') {
+        (void)snprintf(part, sizeof part, " %.32s", line->code);
+    }
+    const char *name = hearth_arena_printf(&cli->arena, "%s%s", line->metric, part);
+    put(out, name == NULL ? line->metric : name, 42);
+    hearth_buf_printf(out, " %-6s ", line->detect_point);
+    put(out, line->unit, 6);
+    for (size_t i = 0; i < line->n_points; i++) {
+        char at[32];
+        cli_time(line->points[i]->at_ms, at);
+        hearth_buf_printf(out, "  %.11s %.6g", at, line->points[i]->value);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static enum hearth_status ask_series(struct cli *cli, Hearth__V1__NetworkSeriesResponse **ret)
+{
+    Hearth__V1__NetworkSeriesRequest ask;
+    hearth__v1__network_series_request__init(&ask);
+    HEARTH_TRY(need_instance(cli));
+    ask.service = cli_field(cli, cli->agent.service);
+    ask.instance = cli_field(cli, cli->agent.instance);
+    ask.call_id = field_or_empty(cli, cli->agent.call);
+    ask.start_ms = cli->from_ms;
+    ask.end_ms = cli->to_ms;
+    ask.n_metrics = cli->agent.metrics.n;
+    ask.metrics = hearth_arena_array(&cli->arena, ask.n_metrics, sizeof *ask.metrics);
+    if (ask.metrics == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < ask.n_metrics; i++) {
+        ask.metrics[i] = cli_field(cli, cli->agent.metrics.v[i]);
+    }
+    return cli_call(cli, NETWORK "NetworkSeries", &ask,
+                    &hearth__v1__network_series_response__descriptor, ret);
+}
+
+static enum cli_exit series(struct cli *cli)
+{
+    Hearth__V1__NetworkSeriesResponse *answer = NULL;
+    enum hearth_status status = ask_series(cli, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    const char *call = "";
+    for (size_t i = 0; i < answer->n_lines; i++) {
+        if (strcmp(call, answer->lines[i]->call_id) != 0) {
+            call = answer->lines[i]->call_id;
+            hearth_buf_printf(&out, "%s\n", call);
+        }
+        put_line(answer->lines[i], cli, &out);
+    }
+    bool any = answer->n_lines > 0;
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+}
+
+/* ---- sampled requests ---- */
+
+static void put_request(const Hearth__V1__SampledRequest *found, struct hearth_buf *out)
+{
+    char at[32];
+    cli_date(found->at_ms, at);
+    hearth_buf_printf(out, "%s  %s  %10.3f ms  %-10s  %3d  %-5s  %2d events  trace ",
+                      found->request_id, at, found->latency_ms, found->reason, (int)found->status,
+                      found->component, (int)found->event_count);
+    put(out, found->trace_id, 0);
+    hearth_buf_cstr(out, "  ");
+    put(out, found->uri, 0);
+    hearth_buf_byte(out, '\n');
+}
+
+static enum hearth_status ask_requests(struct cli *cli,
+                                       Hearth__V1__ListSampledRequestsResponse **ret)
+{
+    Hearth__V1__ListSampledRequestsRequest ask;
+    hearth__v1__list_sampled_requests_request__init(&ask);
+    bool by_trace = cli->trace_ids.n > 0;
+    if (!by_trace || cli->since != NULL || cli->from != NULL || cli->to != NULL) {
+        HEARTH_TRY(cli_resolve_range(cli));
+        ask.start_ms = cli->from_ms;
+        ask.end_ms = cli->to_ms;
+    }
+    ask.service = field_or_empty(cli, cli->agent.service);
+    ask.instance = field_or_empty(cli, cli->agent.instance);
+    ask.trace_id = field_or_empty(cli, by_trace ? cli->trace_ids.v[0] : NULL);
+    ask.call_id = field_or_empty(cli, cli->agent.call);
+    ask.reason = field_or_empty(cli, cli->reason);
+    ask.limit = cli->has_limit && cli->limit < INT32_MAX ? (int32_t)cli->limit : 0;
+    return cli_call(cli, NETWORK "ListSampledRequests", &ask,
+                    &hearth__v1__list_sampled_requests_response__descriptor, ret);
+}
+
+static enum cli_exit requests(struct cli *cli)
+{
+    Hearth__V1__ListSampledRequestsResponse *answer = NULL;
+    enum hearth_status status = ask_requests(cli, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_requests; i++) {
+        put_request(answer->requests[i], &out);
+    }
+    bool any = answer->n_requests > 0;
+    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+}
+
+/* A value of several lines stands below its name, as it is but for control characters. */
+static void put_tag(const Hearth__V1__SpanTag *tag, struct hearth_buf *out)
+{
+    struct hearth_str value = hearth_str_c(tag->value);
+    hearth_buf_cstr(out, "  ");
+    put(out, tag->key, 0);
+    hearth_buf_cstr(out, ": ");
+    for (size_t from = 0; from < value.n;) {
+        size_t to = hearth_str_find(value, '\n', from);
+        size_t end = to > from && value.p[to - 1] == '\r' ? to - 1 : to;
+        hearth_buf_cstr(out, from == 0 ? "" : "\n    ");
+        cli_fit(hearth_str_n(value.p + from, end - from), INT_MAX, false, out);
+        from = to + 1;
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static enum cli_exit request(struct cli *cli)
+{
+    Hearth__V1__GetSampledRequestRequest ask;
+    Hearth__V1__GetSampledRequestResponse *answer = NULL;
+    hearth__v1__get_sampled_request_request__init(&ask);
+    ask.request_id = cli_field(cli, cli->args[0]);
+    enum hearth_status status =
+        cli_call(cli, NETWORK "GetSampledRequest", &ask,
+                 &hearth__v1__get_sampled_request_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    put_request(answer->request, &out);
+    for (size_t i = 0; i < answer->n_events; i++) {
+        const Hearth__V1__SpanAttachedEventInfo *event = answer->events[i];
+        char at[32];
+        cli_date(event->start_ns / HEARTH_NS_PER_MS, at);
+        hearth_buf_printf(&out, "%s  %.3f ms  ", at,
+                          (double)(event->end_ns - event->start_ns) / (double)HEARTH_NS_PER_MS);
+        put(&out, event->event, 0);
+        hearth_buf_byte(&out, '\n');
+        for (size_t k = 0; k < event->n_tags; k++) {
+            put_tag(event->tags[k], &out);
+        }
+    }
+    for (size_t i = 0; i < answer->n_notes; i++) {
+        hearth_buf_printf(&out, "note: %s\n", answer->notes[i]);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- addresses ---- */
+
+static enum cli_exit print_addresses(struct cli *cli,
+                                     const ProtobufCMessage *answer,
+                                     Hearth__V1__AddressName *const *names,
+                                     size_t n)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < n; i++) {
+        put(&out, names[i]->address, 24);
+        hearth_buf_cstr(&out, "  ");
+        put(&out, names[i]->name, 0);
+        hearth_buf_cstr(&out, names[i]->is_configured ? "  (network-addresses)\n" : "\n");
+    }
+    enum cli_exit code = cli_print_answer(cli, answer, &out);
+    return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+}
+
+static enum hearth_status set_addresses(struct cli *cli, Hearth__V1__SetAddressesResponse **ret)
+{
+    Hearth__V1__SetAddressesRequest ask;
+    hearth__v1__set_addresses_request__init(&ask);
+    size_t n = cli->n_args;
+    Hearth__V1__AddressName *names = hearth_arena_array(&cli->arena, n, sizeof *names);
+    ask.addresses = hearth_arena_array(&cli->arena, n, sizeof *ask.addresses);
+    if (names == NULL || ask.addresses == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str item = hearth_str_c(cli->args[i]);
+        size_t equals = hearth_str_find(item, '=', 0);
+        if (equals == item.n) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "\"%s\" is not IP=NAME or IP:PORT=NAME", cli->args[i]);
+        }
+        hearth__v1__address_name__init(&names[i]);
+        names[i].address = hearth_arena_strndup(&cli->arena, item.p, equals);
+        names[i].name = cli_field(cli, item.p + equals + 1);
+        ask.addresses[i] = &names[i];
+    }
+    ask.n_addresses = n;
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    return cli_call(cli, NETWORK "SetAddresses", &ask,
+                    &hearth__v1__set_addresses_response__descriptor, ret);
+}
+
+static enum cli_exit addresses(struct cli *cli)
+{
+    if (cli->n_args > 0) {
+        Hearth__V1__SetAddressesResponse *answer = NULL;
+        enum hearth_status status = set_addresses(cli, &answer);
+        if (status != HEARTH_OK) {
+            return cli_fail(cli, status);
+        }
+        enum cli_exit code =
+            print_addresses(cli, &answer->base, answer->addresses, answer->n_addresses);
+        return code == CLI_NO_DATA ? CLI_OK : code;
+    }
+    Hearth__V1__ListAddressesRequest ask;
+    Hearth__V1__ListAddressesResponse *answer = NULL;
+    hearth__v1__list_addresses_request__init(&ask);
+    enum hearth_status status = cli_call(cli, NETWORK "ListAddresses", &ask,
+                                         &hearth__v1__list_addresses_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    return print_addresses(cli, &answer->base, answer->addresses, answer->n_addresses);
+}
