@@ -11,6 +11,9 @@
 #include "hearth/query/pattern.h"
 
 #define MAX_NAME_BYTES 128u
+/* How far is looked for what belongs to a name, and how many backslashes: so that no text takes more than linear time. */
+#define MAX_GAP_BYTES 4096u
+#define MAX_SLASHES   64u
 
 struct hearth_redactor {
     char (*names)[MAX_NAME_BYTES + 1]; /* as fold() makes them */
@@ -128,7 +131,7 @@ static char read_char(struct hearth_str text, size_t at, size_t *ret_n)
     }
     if (*p == '\\') { /* any number of backslashes, where JSON stands in JSON */
         size_t i = 0;
-        while (i < left && p[i] == '\\') {
+        while (i < left && i < MAX_SLASHES && p[i] == '\\') {
             i++;
         }
         if (left - i >= 5 && p[i] == 'u') {
@@ -281,8 +284,10 @@ static struct value after_delimiter(struct hearth_str text, size_t at, bool is_l
 /* <name>value<, <name a="b">value<; at: behind the name. */
 static struct value of_element(struct hearth_str text, size_t at)
 {
-    size_t from = end_at(text, at, ">");
-    if (from >= text.n || text.p[from - 1] == '/') {
+    struct hearth_str near =
+        hearth_str_n(text.p, text.n - at > MAX_GAP_BYTES ? at + MAX_GAP_BYTES : text.n);
+    size_t from = end_at(near, at, "<>");
+    if (from >= near.n || text.p[from] == '<' || text.p[from - 1] == '/') {
         return (struct value){at, at};
     }
     return (struct value){from + 1, end_at(text, from + 1, "<")};
@@ -292,8 +297,9 @@ static struct value of_element(struct hearth_str text, size_t at)
 static struct value of_part(struct hearth_str text, size_t at)
 {
     static const char *const gaps[] = {"\r\n\r\n", "\n\n"};
+    size_t near = text.n - at > MAX_GAP_BYTES ? MAX_GAP_BYTES : text.n - at;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(gaps); i++) {
-        const char *gap = memmem(text.p + at, text.n - at, gaps[i], strlen(gaps[i]));
+        const char *gap = memmem(text.p + at, near, gaps[i], strlen(gaps[i]));
         if (gap != NULL) {
             size_t from = (size_t)(gap - text.p) + strlen(gaps[i]);
             const char *end = memmem(text.p + from, text.n - from, "\n--", 3);
@@ -314,7 +320,7 @@ static bool follows(struct hearth_str text, size_t at, const char *what)
 static bool is_of_form(struct hearth_str text, size_t at)
 {
     size_t from = at;
-    while (from > 0 && text.p[from - 1] != '\n') {
+    while (from > 0 && at - from < MAX_GAP_BYTES && text.p[from - 1] != '\n') {
         from--;
     }
     return memmem(text.p + from, at - from, "form-data", 9) != NULL;
@@ -397,32 +403,73 @@ static size_t read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BY
     return at;
 }
 
+/* What goes, found and not reached yet: between a name and its value there may be others (attributes, heads of a part). */
+struct pending {
+    struct value next, later; /* next comes first; from == to: none */
+    size_t kept;              /* of the text, written so far */
+    size_t n_gone;
+};
+
+/* In doubt one value covers what lies between, too. */
+static void wait_for(struct pending *pending, struct value value)
+{
+    struct value *next = &pending->next, *later = &pending->later;
+    bool has_next = next->to > next->from, has_later = later->to > later->from;
+    if (!has_next) {
+        *next = value;
+    } else if (value.to <= next->from) { /* it comes before */
+        *later = (struct value){next->from, has_later ? later->to : next->to};
+        *next = value;
+    } else {
+        next->from = value.from < next->from ? value.from : next->from;
+        next->to = value.to > next->to ? value.to : next->to;
+    }
+}
+
+static void write_next(struct pending *pending, struct hearth_str text, struct hearth_buf *out)
+{
+    struct value value = pending->next, later = pending->later;
+    size_t from = value.from > pending->kept ? value.from : pending->kept;
+    hearth_buf_append(out, text.p + pending->kept, from - pending->kept);
+    hearth_buf_cstr(out, HEARTH_REDACTED);
+    pending->kept = value.to > from ? value.to : from;
+    pending->n_gone++;
+    if (later.to <= pending->kept) {
+        later = (struct value){0, 0};
+    }
+    pending->next = later;
+    pending->later = (struct value){0, 0};
+}
+
 static size_t
 by_name(const struct hearth_redactor *redactor, struct hearth_str text, struct hearth_buf *out)
 {
     char word[MAX_NAME_BYTES];
-    size_t kept = 0, at = 0, n_gone = 0; /* kept: written so far */
+    struct pending pending = {.kept = 0};
+    size_t at = 0, n, step;
     while (at < text.n) {
-        size_t n, step, from = at;
+        if (pending.next.to > pending.next.from && at >= pending.next.from) {
+            write_next(&pending, text, out);
+            at = at > pending.kept ? at : pending.kept;
+            continue;
+        }
+        size_t from = at;
         (void)read_char(text, at, &step);
         at = read_word(text, at, word, &n);
         if (at == from) {
             at += step;
-            continue;
-        }
-        if (n == 0 || !is_name(redactor, word, n)) {
-            continue;
-        }
-        struct value value = value_of(text, from, at);
-        if (value.to > value.from) {
-            hearth_buf_append(out, text.p + kept, value.from - kept);
-            hearth_buf_cstr(out, HEARTH_REDACTED);
-            kept = at = value.to;
-            n_gone++;
+        } else if (n > 0 && is_name(redactor, word, n)) {
+            struct value value = value_of(text, from, at);
+            if (value.to > value.from) {
+                wait_for(&pending, value);
+            }
         }
     }
-    hearth_buf_append(out, text.p + kept, text.n - kept);
-    return n_gone;
+    while (pending.next.to > pending.next.from) {
+        write_next(&pending, text, out);
+    }
+    hearth_buf_append(out, text.p + pending.kept, text.n - pending.kept);
+    return pending.n_gone;
 }
 
 static size_t
