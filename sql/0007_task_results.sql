@@ -40,6 +40,8 @@ CREATE TABLE hearth_data.task_stack_chunk (
 );
 ALTER TABLE hearth_data.task_stack_chunk ALTER payload SET STORAGE EXTERNAL;
 CREATE INDEX task_stack_chunk_at ON hearth_data.task_stack_chunk (at);
+-- Those whose server was lost between the chunk and its profile.
+CREATE INDEX task_stack_chunk_left ON hearth_data.task_stack_chunk (at) WHERE NOT is_pushed;
 
 -- A whole file of an instance. upload_id: a hash of task, instance, format and content, so what comes again is there.
 CREATE TABLE hearth_data.task_upload (

@@ -152,8 +152,8 @@ void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out
 
 enum cli_exit cli_print(struct hearth_buf *out)
 {
-    bool ok = !hearth_buf_failed(out) && fwrite(out->p, 1, out->n, stdout) == out->n &&
-              fflush(stdout) == 0;
+    bool ok = !hearth_buf_failed(out) &&
+              (out->n == 0 || fwrite(out->p, 1, out->n, stdout) == out->n) && fflush(stdout) == 0;
     hearth_buf_release(out);
     if (!ok) {
         (void)fprintf(stderr, "hearth: cannot write to standard output\n");

@@ -15,6 +15,7 @@
 #include "hearth/engine/query.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
 
@@ -30,6 +31,8 @@ void hearth_network_free(struct hearth_network *network);
 
 struct hearth_query_engine {
     struct hearth_limits limits;
+    /* When stack traces that became no profiles are looked for next; tenants share one when their hashes collide. */
+    _Atomic int64_t leftovers_mono_ns[64];
     struct hearth_store *store;
     pthread_mutex_t rates_lock; /* guards segment_rates */
     struct hearth_segment_rate segment_rates[512];

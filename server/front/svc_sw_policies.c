@@ -42,7 +42,10 @@ void hearth_svc_sw_query_policies(struct hearth_rpc *rpc)
 
 static struct hearth_policy_cause read_cause(const Skywalking__V3__ContinuousProfilingCause *in)
 {
-    struct hearth_policy_cause cause = {.monitor = (enum hearth_monitor)((int)in->type + 1)};
+    struct hearth_policy_cause cause = {0}; /* of no monitor: refused */
+    if (in->type >= 0 && (int)in->type < HEARTH_MONITOR_END - 1) {
+        cause.monitor = (enum hearth_monitor)((int)in->type + 1);
+    }
     if (in->cause_case == SKYWALKING__V3__CONTINUOUS_PROFILING_CAUSE__CAUSE_SINGLE_VALUE) {
         cause.threshold = in->singlevalue->threshold;
         cause.current = in->singlevalue->current;

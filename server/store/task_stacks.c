@@ -9,6 +9,7 @@
 #include "hearth/store/task_results.h"
 
 #include "catalog.h"
+#include "task_chunks.h"
 
 #include <stdlib.h>
 
@@ -98,11 +99,11 @@ static enum hearth_status upsert_run(struct writing *w,
 
 /* ---- parts ---- */
 
-static enum hearth_status unpack_chunk(struct hearth_inflater *inflater,
-                                       struct hearth_str payload,
-                                       struct hearth_arena *arena,
-                                       struct hearth_task_chunk *ret,
-                                       struct hearth_err *err)
+enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
+                                            struct hearth_str payload,
+                                            struct hearth_arena *arena,
+                                            struct hearth_task_chunk *ret,
+                                            struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -138,8 +139,8 @@ static enum hearth_status take_parts(struct writing *w,
     for (size_t i = 0; i < n; i++) {
         struct hearth_task_part *part = &flush->parts[flush->n_parts];
         part->part = hearth_pg_i32(rows, (int)i, 0);
-        HEARTH_TRY(
-            unpack_chunk(w->inflater, hearth_pg_str(rows, (int)i, 2), w->arena, &part->chunk, err));
+        HEARTH_TRY(hearth_task_chunk_unpack(w->inflater, hearth_pg_str(rows, (int)i, 2), w->arena,
+                                            &part->chunk, err));
         part->hash = hearth_task_chunk_hash(&part->chunk);
         for (uint32_t r = 0; r < part->chunk.n_records; r++) {
             bool inserted;
@@ -550,7 +551,8 @@ static enum hearth_status visit_chunk(void *context, const PGresult *row, struct
     }
     struct hearth_task_chunk chunk;
     hearth_arena_reset(&r->scratch);
-    HEARTH_TRY(unpack_chunk(r->inflater, hearth_pg_str(row, 0, 2), &r->scratch, &chunk, err));
+    HEARTH_TRY(
+        hearth_task_chunk_unpack(r->inflater, hearth_pg_str(row, 0, 2), &r->scratch, &chunk, err));
     return r->reader->chunk(r->reader->context, &r->of[i], hearth_pg_i64(row, 0, 1), &chunk, err);
 }
 

@@ -299,6 +299,36 @@ class Crashes(Case):
         self.assertEqual(agent.names(analyze(self.server, [self.schedule()])[0]), expected)
         self.assertEqual(self.ordinary(SAMPLES), expected)
 
+    def test_what_a_lost_server_left_becomes_profiles_though_nobody_sends_it_again(self):
+        second = server.Server(database_url=self.server.postgres_url())
+        flush = self.now - 120_000
+        self.start = flush - 60_000
+        session = server.Session(self.server.postgres_url())
+        try:
+            session.run("BEGIN; LOCK TABLE hearth_data.push_id")  # chunks are written, no profiles are
+
+            def deliver():
+                with self.assertRaises(grpc.RpcError):
+                    agent.collect(second, [agent.on_cpu((1, 2), 3, user="main-left", task=self.meta(flush))])
+
+            thread = threading.Thread(target=deliver)
+            thread.start()
+            left = "SELECT count(*) FROM hearth_data.task_stack_chunk WHERE NOT is_pushed"
+            server.eventually(lambda: self.server.sql(left) == [["1"]], what="a chunk")
+            second.kill9()
+            thread.join()
+        finally:
+            session.close()
+        self.assertEqual(self.ordinary(SAMPLES), {})
+
+        def pushed():
+            agent.collect(self.server, [])  # as agents do each 5 s
+            return self.server.sql(left) == [["0"]]
+
+        server.eventually(pushed, pause=0.5, what="the profile of what was left")
+        self.assertEqual(self.ordinary(SAMPLES), {("main", "left"): 3})
+        self.assertEqual(agent.names(analyze(self.server, [self.schedule()])[0]), {("main", "left"): 3})
+
     def test_two_servers_get_the_same_flush_at_once(self):
         second = server.Server(database_url=self.server.postgres_url())
         try:

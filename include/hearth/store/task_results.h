@@ -65,6 +65,22 @@ enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
                                                   struct hearth_cancel *cancel,
                                                   struct hearth_err *err);
 
+/*
+ * Parts that are no profiles yet, flushed in [from, to]: of servers that were lost, or whose push failed. At most
+ * `limit`, the oldest first, each as a flush with one part and all that _put would have filled; chunk is the part's.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_flushes_left(struct hearth_store *store,
+                                                  struct hearth_str tenant,
+                                                  int64_t from_ms,
+                                                  int64_t to_ms,
+                                                  size_t limit,
+                                                  struct hearth_cancel *cancel,
+                                                  struct hearth_arena *arena,
+                                                  struct hearth_task_flush **ret,
+                                                  size_t *ret_n,
+                                                  struct hearth_err *err);
+
 struct hearth_task_schedule {
     int64_t schedule_no;
     int32_t service_id;
