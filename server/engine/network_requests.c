@@ -469,3 +469,16 @@ enum hearth_status hearth_network_request(const struct hearth_query *query,
                                      query->arena, ret_events, ret_n, &n_dropped, err));
     return note_all(query->arena, *ret_events, *ret_n, n_dropped, ret_notes, ret_n_notes, err);
 }
+
+enum hearth_status hearth_network_attached(const struct hearth_query *query,
+                                           const struct hearth_str *trace_ids,
+                                           size_t n_ids,
+                                           struct hearth_captured_event **ret,
+                                           size_t *ret_n,
+                                           struct hearth_err *err)
+{
+    *ret_n = 0;
+    return n_ids == 0 ? HEARTH_OK
+                      : hearth_store_attached(query->engine->store, query->tenant, trace_ids, n_ids,
+                                              query->cancel, query->arena, ret, ret_n, err);
+}

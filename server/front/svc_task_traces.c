@@ -1,4 +1,5 @@
 /* svc_task_traces.c -- hearth.v1.TaskService: the requests that trace tasks found, and where their time went. */
+#include "hearth/engine/network.h"
 #include "hearth/engine/traces.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
@@ -154,6 +155,71 @@ static void fill_request(struct hearth_rpc *rpc,
     }
 }
 
+/* ---- events that agents of the network attached ---- */
+
+static void fill_event(struct hearth_rpc *rpc,
+                       const struct hearth_captured_event *event,
+                       Hearth__V1__SpanAttachedEventInfo *out)
+{
+    out->event = hearth_rpc_text(rpc, event->event);
+    out->start_ns = event->start_ns;
+    out->end_ns = event->end_ns;
+    MAKE_ALL(rpc, event->n_tags, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &out->tags)
+    for (size_t i = 0; i < event->n_tags && !rpc->arena.refused; i++) {
+        out->tags[i]->key = hearth_rpc_text(rpc, event->tags[i].name);
+        out->tags[i]->value = hearth_rpc_text(rpc, event->tags[i].value);
+    }
+    out->n_tags = event->n_tags;
+}
+
+/* Those that name the span, the earliest first. */
+static void attach_to_span(struct hearth_rpc *rpc,
+                           const struct hearth_captured_event *events,
+                           size_t n,
+                           const char *trace_id,
+                           Hearth__V1__SegmentSpan *span)
+{
+    struct hearth_str span_id =
+        hearth_str_c(hearth_arena_printf(&rpc->arena, "%d", (int)span->span_id));
+    const struct hearth_captured_event **own = hearth_arena_array(&rpc->arena, n, sizeof *own);
+    size_t n_own = 0;
+    for (size_t i = 0; i < n && own != NULL; i++) {
+        if (hearth_str_eq_c(events[i].trace_id, trace_id) &&
+            hearth_str_eq_c(events[i].segment_id, span->segment_id) &&
+            hearth_str_eq(events[i].span_id, span_id)) {
+            own[n_own++] = &events[i];
+        }
+    }
+    MAKE_ALL(rpc, n_own, Hearth__V1__SpanAttachedEventInfo,
+             hearth__v1__span_attached_event_info__init, &span->attached_events)
+    for (size_t i = 0; i < n_own && !rpc->arena.refused; i++) {
+        fill_event(rpc, own[i], span->attached_events[i]);
+    }
+    span->n_attached_events = n_own;
+}
+
+static enum hearth_status attach_events(struct hearth_rpc *rpc,
+                                        const struct hearth_query *query,
+                                        Hearth__V1__ListSegmentsResponse *out)
+{
+    struct hearth_str *ids = hearth_arena_array(&rpc->arena, out->n_segments, sizeof *ids);
+    struct hearth_captured_event *events;
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_segments && ids != NULL; i++) {
+        ids[i] = hearth_str_c(out->segments[i]->trace_id);
+    }
+    if (rpc->arena.refused) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    HEARTH_TRY(hearth_network_attached(query, ids, out->n_segments, &events, &n, &rpc->err));
+    for (size_t i = 0; i < out->n_segments && n > 0; i++) {
+        for (size_t k = 0; k < out->segments[i]->n_spans && !rpc->arena.refused; k++) {
+            attach_to_span(rpc, events, n, out->segments[i]->trace_id, out->segments[i]->spans[k]);
+        }
+    }
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
 static enum hearth_status list_segments(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListSegmentsRequest *in =
@@ -174,7 +240,10 @@ static enum hearth_status list_segments(struct hearth_rpc *rpc)
     out->n_segments = found.n;
     out->tip = hearth_rpc_text(rpc, found.tip);
     rpc->answer = &out->base;
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+    if (rpc->arena.refused) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    return attach_events(rpc, &query, out);
 }
 
 void hearth_svc_task_segments(struct hearth_rpc *rpc)

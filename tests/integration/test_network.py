@@ -8,7 +8,7 @@ import unittest
 import agents
 import server
 import tasks
-from agents import Network, Process, Rover
+from agents import Instance, Network, Process, Rover
 from server import RpcError, eventually, now_ms
 from test_cli import NO_DATA, USAGE, has_zstd, hearth
 
@@ -301,6 +301,29 @@ class NetworkTasks(unittest.TestCase):
         self.assertEqual(network.send_events(), [])
         self.refused("say a service or a trace_id", lambda: self.ask("ListSampledRequests", "bad-logs"))
         self.refused("hex digits", lambda: self.ask("GetSampledRequest", "bad-logs", requestId="x"))
+
+    def test_spans_of_trace_tasks_have_their_events_without_bodies(self):
+        headers = {"X-Scope-OrgID": "spans"}
+        instance = Instance(self.a, "shop", "i-1", "spans")
+        instance.report()
+        network, _ = self.start("spans")
+        request = {"kind": "TASK_KIND_TRACE", "service": "shop", "endpoint": "/pay", "durationMs": MINUTE, "dumpPeriodMs": 10, "maxSamples": 5}
+        task_id = self.b.connect(tasks.TASKS + "CreateTask", request, headers)["task"]["taskId"]
+        instance.query_tasks(Instance.TRACE)
+        at = now_ms()
+        instance.send_segments(instance.segment("trace-1", "seg-1", [
+            agents.span(0, "/pay", at, at + 100), agents.span(1, "call", at, at + 50, parent=0, kind=agents.EXIT)]))
+        instance.send_snapshots(*[agents.snapshot(task_id, "seg-1", i, at + 10 * i, ["A", "B"]) for i in range(3)])
+        network.send_events(
+            network.event("trace-1", "HTTP Request Sampling", {"data_content": "body", "data_size": "4B"}, 7, 9, "seg-1", "1"),
+            network.event("trace-1", "Syscall write", {}, 1, 2, "seg-1", "7"),
+        )
+        (found,) = eventually(lambda: self.b.connect(tasks.TASKS + "ListSegments", {"taskId": task_id}, headers).get("segments"))
+        events = [s.get("attachedEvents", []) for s in found["spans"]]
+        self.assertEqual([len(e) for e in events], [0, 1])
+        (event,) = events[1]
+        self.assertEqual((event["event"], event["startNs"], event["endNs"]), ("HTTP Request Sampling", "7", "9"))
+        self.assertEqual([t["key"] for t in event["tags"]], ["data_size", "service_name", "service_instance_name", "process_name"])
 
     # ---- the client ----
 

@@ -135,6 +135,15 @@ enum hearth_status hearth_network_request(const struct hearth_query *query,
                                           size_t *ret_n_notes,
                                           struct hearth_err *err);
 
+/* Events of traces, by trace and time, without bodies. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_network_attached(const struct hearth_query *query,
+                                           const struct hearth_str *trace_ids,
+                                           size_t n_ids,
+                                           struct hearth_captured_event **ret,
+                                           size_t *ret_n,
+                                           struct hearth_err *err);
+
 /* ---- addresses ---- */
 
 struct hearth_network_address {
