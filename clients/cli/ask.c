@@ -158,6 +158,13 @@ enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds)
     return HEARTH_OK;
 }
 
+enum cli_exit cli_check_output(const struct cli *cli)
+{
+    return cli->output == CLI_TABLE || cli->output == CLI_JSON
+               ? CLI_OK
+               : cli_usage("this command prints table or json");
+}
+
 enum cli_exit
 cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text)
 {
@@ -165,8 +172,8 @@ cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_
         return cli_print(text);
     }
     hearth_buf_release(text);
-    if (cli->output != CLI_JSON) {
-        return cli_usage("this command prints table or json");
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
     }
     struct hearth_buf json;
     hearth_buf_init(&json, 0);

@@ -80,6 +80,7 @@ struct cli {
     const char *aggregation, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
     struct cli_agent agent;
+    const char *agent_option; /* the last one of them; NULL: none */
     /* the rest */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -111,6 +112,16 @@ struct cli_command {
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
+/* How many arguments follow the word, which is args[0]: CLI_OK, or say what is missing or too much. */
+enum cli_exit cli_check_words(const char *group,
+                              const char *word,
+                              const char *arguments,
+                              size_t min_args,
+                              size_t max_args,
+                              const struct cli *cli);
+enum cli_exit cli_no_such(const char *group, const char *word);
+/* "note: ..." on standard error, without control bytes. */
+void cli_say(const char *what, const char *text);
 enum cli_exit cli_no_data(struct cli *cli);
 
 /* ---- options.c, help.c ---- */
@@ -118,6 +129,9 @@ enum cli_exit cli_no_data(struct cli *cli);
 /* Options and arguments into `cli`. */
 HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv);
 void cli_print_help(const struct cli_command *commands, size_t n);
+void cli_print_network_help(void);
+void cli_print_task_help(void);
+void cli_print_policy_help(void);
 /* The options of agent_options.def whose help begins with the command's name, or with none. */
 void cli_print_agent_options(const char *command);
 /* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
@@ -149,6 +163,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli,
 HEARTH_MUST_CHECK enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds);
 /* --by as the repeated field of a request, cli->n_by texts; in cmd_query.c. */
 char **cli_by_names(struct cli *cli);
+/* CLI_OK, or say that the output cannot be had: before anything is changed. */
+enum cli_exit cli_check_output(const struct cli *cli);
 /* The answer as JSON, or the table that `text` holds. Releases text. */
 enum cli_exit
 cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text);
@@ -174,7 +190,7 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 void cli_value(double value, struct hearth_str unit, char out[48]);
 /* 11-20 10:36:00 local time. */
 void cli_time(int64_t ms, char out[32]);
-/* 2026-11-20 10:36:00 local time. */
+/* 2026-11-20T10:36:00Z, as --from takes it, and as servers write it into sentences. */
 void cli_date(int64_t ms, char out[32]);
 /* 7d, 1h30m; 0: for ever. `out` holds 48 bytes. */
 void cli_duration(int64_t ms, char out[48]);

@@ -128,6 +128,12 @@ finish(struct cli *cli, const ProtobufCMessage *answer, const struct table *tabl
     if (table->n_rows > 0 && cli->output == CLI_TABLE) {
         print_table(table, &out);
     }
+    if (table->n_rows == 0) {
+        bool is_range = cli->since != NULL || cli->from != NULL || cli->to != NULL;
+        cli_say("hearth", cli->all   ? "none was ever reported"
+                          : is_range ? "none was seen in this range; --all: of long ago"
+                                     : "none was seen in the last 10 minutes; --all: of long ago");
+    }
     enum cli_exit code = cli_print_answer(cli, answer, &out);
     return code == CLI_OK && table->n_rows == 0 ? CLI_NO_DATA : code;
 }

@@ -25,7 +25,7 @@ static const struct {
      0, CLI_MAX_ARGS - 1},
 };
 
-static void print_help(void)
+void cli_print_network_help(void)
 {
     (void)printf("hearth network -- what network tasks saw of one instance\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
@@ -46,19 +46,20 @@ enum cli_exit cli_network(struct cli *cli)
         if (strcmp(cli->args[0], g_commands[i].word) != 0) {
             continue;
         }
-        size_t n = cli->n_args - 1;
-        if (n < g_commands[i].min_args || n > g_commands[i].max_args) {
-            char message[128];
-            (void)snprintf(message, sizeof message, "network %s %s", g_commands[i].word,
-                           g_commands[i].arguments);
-            return cli_usage(message);
+        if (cli_check_words("network", g_commands[i].word, g_commands[i].arguments,
+                            g_commands[i].min_args, g_commands[i].max_args, cli) != CLI_OK ||
+            cli_check_output(cli) != CLI_OK) {
+            return CLI_USAGE;
         }
-        cli->n_args = n;
-        memmove(cli->args, cli->args + 1, n * sizeof cli->args[0]);
+        cli->n_args--;
+        memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
         return g_commands[i].run(cli);
     }
-    print_help();
-    return cli->n_args == 0 ? CLI_USAGE : cli_usage("there is no such network command");
+    if (cli->n_args > 0) {
+        return cli_no_such("network", cli->args[0]);
+    }
+    cli_print_network_help();
+    return CLI_USAGE;
 }
 
 /* ---- shared ---- */

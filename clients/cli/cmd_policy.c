@@ -32,7 +32,7 @@ static const struct {
     {"delete", "SERVICE", "nothing starts by itself any more", delete_one, 1},
 };
 
-static void print_help(void)
+void cli_print_policy_help(void)
 {
     (void)printf("hearth policy -- when agents start profiling by themselves\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
@@ -52,18 +52,20 @@ enum cli_exit cli_policy(struct cli *cli)
         if (strcmp(cli->args[0], g_commands[i].word) != 0) {
             continue;
         }
-        if (cli->n_args - 1 != g_commands[i].n_args) {
-            char message[96];
-            (void)snprintf(message, sizeof message, "policy %s %s", g_commands[i].word,
-                           g_commands[i].arguments);
-            return cli_usage(message);
+        if (cli_check_words("policy", g_commands[i].word, g_commands[i].arguments,
+                            g_commands[i].n_args, g_commands[i].n_args, cli) != CLI_OK ||
+            cli_check_output(cli) != CLI_OK) {
+            return CLI_USAGE;
         }
         cli->n_args--;
         memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
         return g_commands[i].run(cli);
     }
-    print_help();
-    return cli->n_args == 0 ? CLI_USAGE : cli_usage("there is no such policy command");
+    if (cli->n_args > 0) {
+        return cli_no_such("policy", cli->args[0]);
+    }
+    cli_print_policy_help();
+    return CLI_USAGE;
 }
 
 /* ---- files ---- */
@@ -277,6 +279,20 @@ static enum cli_exit get(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
+/* A list; of an empty one `none` is said. */
+static enum cli_exit finish(struct cli *cli,
+                            const ProtobufCMessage *answer,
+                            struct hearth_buf *out,
+                            size_t n,
+                            const char *none)
+{
+    if (n == 0) {
+        cli_say("hearth", none);
+    }
+    enum cli_exit code = cli_print_answer(cli, answer, out);
+    return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+}
+
 static enum cli_exit list(struct cli *cli)
 {
     Hearth__V1__ListPoliciesRequest request;
@@ -292,7 +308,7 @@ static enum cli_exit list(struct cli *cli)
     for (size_t i = 0; i < answer->n_policies; i++) {
         print_state(answer->policies[i], &out);
     }
-    return cli_print_answer(cli, &answer->base, &out);
+    return finish(cli, &answer->base, &out, answer->n_policies, "no service has a policy");
 }
 
 static enum cli_exit history(struct cli *cli)
@@ -311,7 +327,7 @@ static enum cli_exit history(struct cli *cli)
     for (size_t i = 0; i < answer->n_versions; i++) {
         print_policy(answer->versions[i], &out);
     }
-    return cli_print_answer(cli, &answer->base, &out);
+    return finish(cli, &answer->base, &out, answer->n_versions, "the service never had a policy");
 }
 
 /* ---- changing ---- */
@@ -328,7 +344,7 @@ static enum cli_exit send(struct cli *cli, Hearth__V1__SetPolicyRequest *request
     hearth_buf_init(&out, 0);
     print_policy(answer->policy, &out);
     for (size_t i = 0; i < answer->n_warnings; i++) {
-        (void)fprintf(stderr, "hearth: warning: %s\n", answer->warnings[i]);
+        cli_say("warning", answer->warnings[i]);
     }
     return cli_print_answer(cli, &answer->base, &out);
 }

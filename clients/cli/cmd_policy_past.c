@@ -16,7 +16,7 @@ static void add_text(struct hearth_buf *out, const char *text)
 static void say_notes(char **notes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        (void)fprintf(stderr, "hearth: note: %s\n", notes[i]);
+        cli_say("note", notes[i]);
     }
 }
 

@@ -20,9 +20,9 @@ static const struct cli_task_command g_commands[] = {
     {"cancel", "ID", "tell no more agents", cancel, 1, 1},
     {"segments", "ID", "requests that a trace task has snapshots of, with their spans",
      cli_task_segments, 1, 1},
-    {"threads", "SEGMENT..",
-     "where their time went; SEGMENT@FROM-TO: a part of it, in milliseconds", cli_task_threads, 1,
-     CLI_MAX_ARGS},
+    {"threads", "ID|SEGMENT..",
+     "where their time went: of a task, or of segments; SEGMENT@FROM-TO: a part, in milliseconds",
+     cli_task_threads, 1, CLI_MAX_ARGS},
     {"keep", "ID", "a network task goes on for 10 minutes", keep, 1, 1},
     {"schedules", "ID", "runs of an on-CPU or off-CPU task", cli_task_schedules, 1, 1},
     {"stacks", "ID|RUN..", "stack traces of a task, or of runs; --from, --to, --weight, -o",
@@ -34,7 +34,7 @@ static const struct cli_task_command g_commands[] = {
     {"import", "FILE", "read that back, as another task", cli_task_import, 1, 1},
 };
 
-static void print_help(void)
+void cli_print_task_help(void)
 {
     (void)printf("hearth task -- direct profilers\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
@@ -46,7 +46,7 @@ static void print_help(void)
     (void)printf(
         "\n    hearth task create oncpu --service shop --duration 1m --watch\n"
         "    hearth task create trace --service shop --endpoint /pay --min-duration 200ms\n"
-        "    hearth task get 1763546400000-shop-oncpu-5f0c\n");
+        "    hearth task get oncpu-1763546400000-5f0c2b81d4e99a17\n");
 }
 
 enum cli_exit cli_task(struct cli *cli)
@@ -56,19 +56,21 @@ enum cli_exit cli_task(struct cli *cli)
         if (strcmp(cli->args[0], command->word) != 0) {
             continue;
         }
-        size_t n = cli->n_args - 1;
-        if (n < command->min_args || n > command->max_args) {
-            char message[128];
-            (void)snprintf(message, sizeof message, "task %s %s", command->word,
-                           command->arguments);
-            return cli_usage(message);
+        bool has_lines = command->run == cli_task_stacks && cli->output == CLI_COLLAPSED;
+        if (cli_check_words("task", command->word, command->arguments, command->min_args,
+                            command->max_args, cli) != CLI_OK ||
+            (!has_lines && cli_check_output(cli) != CLI_OK)) {
+            return CLI_USAGE;
         }
-        cli->n_args = n;
-        memmove(cli->args, cli->args + 1, n * sizeof cli->args[0]);
+        cli->n_args--;
+        memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
         return command->run(cli);
     }
-    print_help();
-    return cli->n_args == 0 ? CLI_USAGE : cli_usage("there is no such task command");
+    if (cli->n_args > 0) {
+        return cli_no_such("task", cli->args[0]);
+    }
+    cli_print_task_help();
+    return CLI_USAGE;
 }
 
 /* ---- words ---- */
@@ -294,14 +296,52 @@ ask_task(struct cli *cli, const char *task_id, Hearth__V1__GetTaskResponse **ret
 
 static void print_target(const Hearth__V1__TaskTarget *target, struct hearth_buf *out)
 {
-    const char *name = target->process[0] != '\0'      ? target->process
-                       : target->process_id[0] != '\0' ? target->process_id
-                                                       : target->instance;
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(name), 24, true, out);
+    const char *process = target->process[0] != '\0' ? target->process : target->process_id;
+    struct hearth_buf name;
+    hearth_buf_init(&name, 0);
+    cli_fit(hearth_str_c(target->instance), INT_MAX, false, &name);
+    hearth_buf_cstr(&name, target->instance[0] != '\0' && process[0] != '\0' ? "/" : "");
+    cli_fit(hearth_str_c(process), INT_MAX, false, &name);
+    hearth_buf_printf(out, "  %-24.*s", (int)name.n, name.n > 0 ? name.p : "");
+    hearth_buf_release(&name);
     hearth_buf_printf(out, "  %s: ", cli_task_state(target->state));
     cli_fit(hearth_str_c(target->reason), INT_MAX, false, out);
     hearth_buf_byte(out, '\n');
+}
+
+/* Where the results of a kind are read. */
+static const char *results_of(Hearth__V1__TaskKind kind)
+{
+    switch (kind) {
+    case HEARTH__V1__TASK_KIND__TASK_KIND_TRACE:
+        return "hearth task segments";
+    case HEARTH__V1__TASK_KIND__TASK_KIND_ASYNC_PROFILER:
+    case HEARTH__V1__TASK_KIND__TASK_KIND_PPROF:
+        return "hearth task uploads";
+    case HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK:
+        return "hearth network";
+    default:
+        return "hearth task stacks";
+    }
+}
+
+enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char *what)
+{
+    Hearth__V1__GetTaskResponse *answer = NULL;
+    enum hearth_status status = ask_task(cli, task_id, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    struct hearth_buf line;
+    hearth_buf_init(&line, 0);
+    hearth_buf_printf(&line, "no %s of this %s task (%s has its results): %s", what,
+                      cli_task_kind(answer->task->kind), results_of(answer->task->kind),
+                      cli_task_state(answer->task->state));
+    hearth_buf_printf(&line, ": %s", answer->task->state_reason);
+    hearth_buf_byte(&line, '\0');
+    cli_say("hearth", hearth_buf_failed(&line) ? what : line.p);
+    hearth_buf_release(&line);
+    return CLI_NO_DATA;
 }
 
 static enum cli_exit get(struct cli *cli)
@@ -330,6 +370,9 @@ static enum cli_exit print_log(struct cli *cli)
     enum hearth_status status = ask_task(cli, cli->args[0], &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
+    }
+    if (answer->n_log == 0 && cli->output != CLI_JSON) {
+        return cli_task_nothing(cli, cli->args[0], "log");
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -412,7 +455,7 @@ static enum cli_exit print_change(struct cli *cli, const Hearth__V1__GetTaskResp
     char at[32];
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    cli_time(hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at);
+    cli_date(hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at);
     hearth_buf_printf(&out, "%s  %s: ", at, cli_task_state(answer->task->state));
     cli_fit(hearth_str_c(answer->task->state_reason), INT_MAX, false, &out);
     hearth_buf_byte(&out, '\n');

@@ -35,6 +35,8 @@ cli_task_texts(struct cli *cli, const char *text, size_t *ret_n, char ***ret);
 
 /* Ask until the task has ended and print each change; CLI_OK only if it ended with data. */
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);
+/* Say on standard error that a task has none of them, and its state; CLI_NO_DATA, or that there is no such task. */
+enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char *what);
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out);
 
 #endif

@@ -184,13 +184,43 @@ static enum hearth_status read_request(struct cli *cli, Hearth__V1__CreateTaskRe
     return read_rules(cli, request);
 }
 
+/* What each kind needs, before the server is asked; in the words of the command line. */
+static enum cli_exit check_needed(const struct cli *cli, Hearth__V1__TaskKind kind)
+{
+    const struct cli_agent *agent = &cli->agent;
+    bool is_trace = kind == HEARTH__V1__TASK_KIND__TASK_KIND_TRACE;
+    bool is_network = kind == HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK;
+    bool has_file = kind == HEARTH__V1__TASK_KIND__TASK_KIND_ASYNC_PROFILER ||
+                    kind == HEARTH__V1__TASK_KIND__TASK_KIND_PPROF;
+    const struct {
+        bool is_needed;
+        const char *value, *flag;
+    } needed[] = {{true, agent->service, "--service NAME"},
+                  {is_trace, agent->endpoint, "--endpoint NAME"},
+                  {is_network, agent->instance, "--instance NAME"},
+                  {has_file, agent->instances, "--instances A,B"},
+                  {has_file, agent->events, "--events A,B"}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(needed); i++) {
+        if (needed[i].is_needed && (needed[i].value == NULL || needed[i].value[0] == '\0')) {
+            char message[96];
+            (void)snprintf(message, sizeof message, "task create %s needs %s", cli->args[0],
+                           needed[i].flag);
+            return cli_usage(message);
+        }
+    }
+    return CLI_OK;
+}
+
 enum cli_exit cli_task_create(struct cli *cli)
 {
     Hearth__V1__CreateTaskRequest request;
     Hearth__V1__CreateTaskResponse *answer = NULL;
     hearth__v1__create_task_request__init(&request);
     if (!cli_task_kind_of(cli->args[0], &request.kind)) {
-        return cli_usage("task create oncpu, offcpu, network, trace, async or pprof");
+        return cli_usage("task create KIND: it is oncpu, offcpu, network, trace, async or pprof");
+    }
+    if (check_needed(cli, request.kind) != CLI_OK) {
+        return CLI_USAGE;
     }
     enum hearth_status status = read_request(cli, &request);
     if (status == HEARTH_OK) {

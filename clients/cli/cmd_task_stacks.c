@@ -30,7 +30,7 @@ enum cli_exit cli_task_schedules(struct cli *cli)
         return cli_fail(cli, status);
     }
     if (answer->n_schedules == 0) {
-        return cli_no_data(cli);
+        return cli_task_nothing(cli, cli->args[0], "runs");
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -214,7 +214,7 @@ static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStac
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
     }
     if (answer->tip[0] != '\0') {
-        (void)fprintf(stderr, "tip: %s\n", answer->tip);
+        cli_say("note", answer->tip);
     }
     return is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
 }
@@ -227,7 +227,7 @@ enum cli_exit cli_task_stacks(struct cli *cli)
     hearth__v1__analyze_stacks_request__init(&request);
     enum hearth_status status = fill_request(cli, &range, ranges, &request);
     if (status == HEARTH_OK && request.n_schedule_ids == 0) {
-        return cli_no_data(cli);
+        return cli_task_nothing(cli, cli->args[0], "stack traces");
     }
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_TASKS "AnalyzeStacks", &request,
@@ -254,7 +254,7 @@ enum cli_exit cli_task_uploads(struct cli *cli)
         return cli_fail(cli, status);
     }
     if (answer->n_uploads == 0) {
-        return cli_no_data(cli);
+        return cli_task_nothing(cli, cli->args[0], "files");
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

@@ -17,7 +17,7 @@ static void indent(size_t depth, struct hearth_buf *out)
 static void print_tip(const char *tip)
 {
     if (tip[0] != '\0') {
-        (void)fprintf(stderr, "hearth: %s\n", tip);
+        cli_say("note", tip);
     }
 }
 
@@ -87,16 +87,25 @@ static void print_request(const Hearth__V1__ProfiledSegment *request, struct hea
     }
 }
 
-enum cli_exit cli_task_segments(struct cli *cli)
+static enum hearth_status
+ask_segments(struct cli *cli, const char *task_id, Hearth__V1__ListSegmentsResponse **ret)
 {
     Hearth__V1__ListSegmentsRequest request;
-    Hearth__V1__ListSegmentsResponse *answer = NULL;
     hearth__v1__list_segments_request__init(&request);
-    request.task_id = cli_field(cli, cli->args[0]);
-    enum hearth_status status = cli_call(cli, CLI_TASKS "ListSegments", &request,
-                                         &hearth__v1__list_segments_response__descriptor, &answer);
+    request.task_id = cli_field(cli, task_id);
+    return cli_call(cli, CLI_TASKS "ListSegments", &request,
+                    &hearth__v1__list_segments_response__descriptor, ret);
+}
+
+enum cli_exit cli_task_segments(struct cli *cli)
+{
+    Hearth__V1__ListSegmentsResponse *answer = NULL;
+    enum hearth_status status = ask_segments(cli, cli->args[0], &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
+    }
+    if (answer->n_segments == 0 && answer->tip[0] == '\0' && cli->output != CLI_JSON) {
+        return cli_task_nothing(cli, cli->args[0], "requests");
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -175,29 +184,104 @@ static void print_below(const Hearth__V1__SnapshotTree *tree,
     }
 }
 
-static enum hearth_status ask_threads(struct cli *cli, Hearth__V1__AnalyzeSegmentsResponse **ret)
+/* Room for n queries in the request. */
+static enum hearth_status make_queries(struct cli *cli,
+                                       size_t n,
+                                       Hearth__V1__AnalyzeSegmentsRequest *request,
+                                       Hearth__V1__SegmentQuery **ret)
 {
-    Hearth__V1__AnalyzeSegmentsRequest request;
-    hearth__v1__analyze_segments_request__init(&request);
-    Hearth__V1__SegmentQuery *queries =
-        hearth_arena_array(&cli->arena, cli->n_args, sizeof *queries);
-    request.queries = hearth_arena_array(&cli->arena, cli->n_args, sizeof *request.queries);
-    if (queries == NULL || request.queries == NULL) {
+    *ret = hearth_arena_array(&cli->arena, n, sizeof **ret);
+    request->queries = hearth_arena_array(&cli->arena, n, sizeof *request->queries);
+    if (*ret == NULL || request->queries == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
+    for (size_t i = 0; i < n; i++) {
+        request->queries[i] = &(*ret)[i];
+    }
+    return HEARTH_OK;
+}
+
+/* The segments with snapshots of all requests: spans of a segment stand together. */
+static enum hearth_status add_segments(struct cli *cli,
+                                       const Hearth__V1__ListSegmentsResponse *found,
+                                       Hearth__V1__AnalyzeSegmentsRequest *request)
+{
+    size_t n_spans = 0;
+    for (size_t i = 0; i < found->n_segments; i++) {
+        n_spans += found->segments[i]->n_spans;
+    }
+    Hearth__V1__SegmentQuery *queries;
+    HEARTH_TRY(make_queries(cli, n_spans, request, &queries));
+    for (size_t i = 0; i < found->n_segments; i++) {
+        const Hearth__V1__ProfiledSegment *one = found->segments[i];
+        const char *last = "";
+        for (size_t k = 0; k < one->n_spans; k++) {
+            char *segment_id = one->spans[k]->segment_id;
+            if (one->spans[k]->is_profiled && strcmp(segment_id, last) != 0) {
+                hearth__v1__segment_query__init(&queries[request->n_queries]);
+                queries[request->n_queries++].segment_id = segment_id;
+                last = segment_id;
+            }
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* One argument may be a task, which is all of its segments. *ret_is_task says whether it is one. */
+static enum hearth_status
+find_queries(struct cli *cli, Hearth__V1__AnalyzeSegmentsRequest *request, bool *ret_is_task)
+{
+    *ret_is_task = false;
+    if (cli->n_args == 1 && strchr(cli->args[0], '@') == NULL) {
+        Hearth__V1__ListSegmentsResponse *found = NULL;
+        enum hearth_status status = ask_segments(cli, cli->args[0], &found);
+        if (status == HEARTH_OK) {
+            *ret_is_task = true;
+            print_tip(found->tip);
+            return add_segments(cli, found, request);
+        }
+        if (status != HEARTH_NOT_FOUND) {
+            return status;
+        }
+    }
+    Hearth__V1__SegmentQuery *queries;
+    HEARTH_TRY(make_queries(cli, cli->n_args, request, &queries));
     for (size_t i = 0; i < cli->n_args; i++) {
         HEARTH_TRY(read_query(cli, cli->args[i], &queries[i]));
-        request.queries[i] = &queries[i];
     }
-    request.n_queries = cli->n_args;
-    return cli_call(cli, CLI_TASKS "AnalyzeSegments", &request,
-                    &hearth__v1__analyze_segments_response__descriptor, ret);
+    request->n_queries = cli->n_args;
+    return HEARTH_OK;
+}
+
+static void say_no_snapshots(const struct cli *cli, bool is_task)
+{
+    char text[256];
+    const char *id = cli->args[0];
+    if (is_task) {
+        (void)snprintf(text, sizeof text, "no snapshots of task %.100s", id);
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "no snapshots of segment %.100s%s; hearth task segments TASK says which "
+                       "segments have some",
+                       id, cli->n_args > 1 ? " or any other of these" : "");
+    }
+    cli_say("hearth", text);
 }
 
 enum cli_exit cli_task_threads(struct cli *cli)
 {
+    Hearth__V1__AnalyzeSegmentsRequest request;
     Hearth__V1__AnalyzeSegmentsResponse *answer = NULL;
-    enum hearth_status status = ask_threads(cli, &answer);
+    bool is_task;
+    hearth__v1__analyze_segments_request__init(&request);
+    enum hearth_status status = find_queries(cli, &request, &is_task);
+    if (status == HEARTH_OK && request.n_queries == 0) {
+        return cli_task_nothing(cli, cli->args[0], "snapshots");
+    }
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, CLI_TASKS "AnalyzeSegments", &request,
+                          &hearth__v1__analyze_segments_response__descriptor, &answer);
+    }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -209,7 +293,11 @@ enum cli_exit cli_task_threads(struct cli *cli)
     for (size_t i = 0; i < answer->n_trees; i++) {
         print_below(answer->trees[i], 0, 0, &out);
     }
-    print_tip(answer->tip);
+    if (answer->n_trees == 0) {
+        say_no_snapshots(cli, is_task);
+    } else {
+        print_tip(answer->tip);
+    }
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
     return code == CLI_OK && answer->n_trees == 0 ? CLI_NO_DATA : code;
 }

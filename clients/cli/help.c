@@ -37,7 +37,7 @@ static const char g_options_help[] =
     "  --materialize SEL  sql: what to copy, in whole steps of --step [10m]\n"
     "  --database-url URL sql: run psql on it [print its script]\n"
     "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
-    "  those of task, network and policy: hearth task, hearth network, hearth policy\n"
+    "  those of task, network and policy: hearth task --help, hearth network --help, ..\n"
     "  --all, --dry-run, --yes, --reason TEXT, and the inputs of sizing: hearth admin --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"

@@ -83,6 +83,42 @@ enum cli_exit cli_usage(const char *message)
     return CLI_USAGE;
 }
 
+enum cli_exit cli_check_words(const char *group,
+                              const char *word,
+                              const char *arguments,
+                              size_t min_args,
+                              size_t max_args,
+                              const struct cli *cli)
+{
+    size_t n = cli->n_args - 1; /* the word is still there */
+    if (n >= min_args && n <= max_args) {
+        return CLI_OK;
+    }
+    struct hearth_buf line;
+    hearth_buf_init(&line, 0);
+    hearth_buf_printf(&line, "hearth: %s %s: ", group, word);
+    if (n < min_args) {
+        hearth_buf_printf(&line, "%s is missing", arguments);
+    } else {
+        hearth_buf_byte(&line, '"');
+        cli_fit(hearth_str_c(cli->args[max_args + 1]), 100, false, &line);
+        hearth_buf_cstr(&line, "\" is one argument too many");
+    }
+    (void)fprintf(stderr, "%.*s; usage: hearth %s %s%s%s [OPTIONS]; try hearth %s --help\n",
+                  (int)line.n, line.n > 0 ? line.p : "", group, word,
+                  arguments[0] == '\0' ? "" : " ", arguments, group);
+    hearth_buf_release(&line);
+    return CLI_USAGE;
+}
+
+enum cli_exit cli_no_such(const char *group, const char *word)
+{
+    char message[160];
+    (void)snprintf(message, sizeof message, "there is no such %s command: %.60s", group, word);
+    (void)fprintf(stderr, "hearth: %s; try hearth %s --help\n", message, group);
+    return CLI_USAGE;
+}
+
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 {
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
@@ -96,6 +132,9 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
     case HEARTH_PERMISSION_DENIED:
         return CLI_AUTH;
     case HEARTH_NO_MEMORY:
+    case HEARTH_ALREADY_EXISTS:
+    case HEARTH_FAILED_PRECONDITION:
+    case HEARTH_ABORTED:
         return CLI_FAILED;
     default:
         return CLI_SERVER;
@@ -135,6 +174,28 @@ static const struct cli_command *find_command(struct cli *cli)
     return NULL;
 }
 
+/* Of "agents" or "agents x": what may follow the first word. */
+static enum cli_exit unknown_command(const struct cli *cli)
+{
+    char message[256];
+    size_t n = 0;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
+        if (g_commands[i].sub != NULL && strcmp(cli->args[0], g_commands[i].name) == 0) {
+            int wrote = snprintf(message + n, sizeof message - n, "%s%s%s",
+                                 n == 0 ? g_commands[i].name : "",
+                                 n == 0 ? " is followed by " : ", ", g_commands[i].sub);
+            n += wrote > 0 ? (size_t)wrote : 0;
+        }
+        if (n >= sizeof message) {
+            break;
+        }
+    }
+    if (n == 0) {
+        (void)snprintf(message, sizeof message, "there is no such command: %.60s", cli->args[0]);
+    }
+    return cli_usage(message);
+}
+
 static void look_at_terminal(struct cli *cli)
 {
     struct winsize size;
@@ -147,6 +208,15 @@ static void look_at_terminal(struct cli *cli)
     }
 }
 
+void cli_say(const char *what, const char *text)
+{
+    struct hearth_buf line;
+    hearth_buf_init(&line, 0);
+    cli_fit(hearth_str_c(text), INT_MAX, false, &line);
+    (void)fprintf(stderr, "%s: %.*s\n", what, (int)line.n, line.n > 0 ? line.p : "");
+    hearth_buf_release(&line);
+}
+
 static void print_note(void *context, struct hearth_str text)
 {
     struct hearth_buf line;
@@ -157,8 +227,11 @@ static void print_note(void *context, struct hearth_str text)
     hearth_buf_release(&line);
 }
 
+#define MESSAGE 128
+
 /* An option that would be passed over in silence, so that the answer is to another question; else NULL. */
-static const char *find_misplaced(const struct cli *cli, const struct cli_command *command)
+static const char *
+find_misplaced(const struct cli *cli, const struct cli_command *command, char message[MESSAGE])
 {
     bool is_top = command->run == cli_top;
     if (cli->explain && command->explain == NULL) {
@@ -166,6 +239,16 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     }
     if (cli->by_kind != NULL && !is_top && command->run != cli_heatmap) {
         return "--by-kind is for top and heatmap";
+    }
+    const char *const groups[] = {"agents", "network", "policy", "task"};
+    bool directs_agents = false;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(groups); i++) {
+        directs_agents = directs_agents || strcmp(command->name, groups[i]) == 0;
+    }
+    if (cli->agent_option != NULL && !directs_agents) {
+        (void)snprintf(message, MESSAGE, "%s is for task, policy, network or agents",
+                       cli->agent_option);
+        return message;
     }
     if ((cli->search != NULL || cli->sort != NULL || cli->offset > 0) && !is_top) {
         return "--search, --sort and --offset are for top";
@@ -208,6 +291,12 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             if (argc > 2 && strcmp(argv[1], "admin") == 0) {
                 cli_print_admin_help(argv[2]);
+            } else if (strcmp(argv[1], "task") == 0) {
+                cli_print_task_help();
+            } else if (strcmp(argv[1], "network") == 0) {
+                cli_print_network_help();
+            } else if (strcmp(argv[1], "policy") == 0) {
+                cli_print_policy_help();
             } else {
                 cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
             }
@@ -227,7 +316,8 @@ int main(int argc, char **argv)
     enum cli_exit code = cli_parse(cli, argc, argv);
     if (code == CLI_OK) {
         const struct cli_command *command = find_command(cli);
-        const char *misplaced = command == NULL ? NULL : find_misplaced(cli, command);
+        char message[MESSAGE];
+        const char *misplaced = command == NULL ? NULL : find_misplaced(cli, command, message);
         if (command != NULL && cli->n_args > command->max_args) {
             code = cli_usage("too many arguments; a selector is one argument: put it in quotes");
         } else if (misplaced != NULL) {
@@ -241,7 +331,7 @@ int main(int argc, char **argv)
             cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
             code = CLI_USAGE;
         } else {
-            code = cli_usage("there is no such command");
+            code = unknown_command(cli);
         }
     }
     hearth_arena_release(&cli->arena);

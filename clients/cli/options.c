@@ -187,6 +187,19 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
     return false;
 }
 
+/* So that one that a command has no use for is not passed over in silence. */
+static void remember_agent_option(struct cli *cli, const char *flag)
+{
+    static const char *const flags[] = {
+#define X(kind, name, flag, value, help) flag,
+#include "agent_options.def"
+#undef X
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(flags); i++) {
+        cli->agent_option = strcmp(flag, flags[i]) == 0 ? flags[i] : cli->agent_option;
+    }
+}
+
 static enum cli_exit
 parse_option(struct cli *cli, const char *arg, const char *next, bool *ret_used)
 {
@@ -214,6 +227,7 @@ parse_option(struct cli *cli, const char *arg, const char *next, bool *ret_used)
         (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
         return cli_usage(message);
     }
+    remember_agent_option(cli, flag);
     return CLI_OK;
 }
 

@@ -51,7 +51,7 @@ void cli_date(int64_t ms, char out[32])
 {
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
-    if (localtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0) {
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0) {
         (void)snprintf(out, 32, "%lld", (long long)ms);
     }
 }

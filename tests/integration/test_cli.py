@@ -140,9 +140,12 @@ class Cli(unittest.TestCase):
     def test_usage_errors_say_what_is_wrong(self):
         try_help = "; try hearth --help"
         for message, arguments in (
-            ("there is no such command", ["fly"]),
-            ("there is no such command", ["query"]),
-            ("there is no such command", ["query", "everything"]),
+            ("there is no such command: fly", ["fly"]),
+            ("query is followed by types, labels, values, series, timeline, profile, top, flamegraph", ["query"]),
+            ("query is followed by types, labels, values, series, timeline, profile, top, flamegraph", ["query", "everything"]),
+            ("agents is followed by services, instances, processes", ["agents"]),
+            ("--duration is for task, policy, network or agents", ["flame", "{}", "--duration", "1m"]),
+            ("this command prints table or json", ["policy", "list", "-o", "collapsed"]),
             ("unknown option --frobnicate", ["query", "types", "--frobnicate"]),
             ("unknown option --frobnicate=1", ["query", "types", "--frobnicate=1"]),
             ("unknown option -x", ["-x"]),
@@ -173,6 +176,9 @@ class Cli(unittest.TestCase):
         ):
             with self.subTest(arguments):
                 self.refused(USAGE, message + try_help, *arguments)
+        missing = "policy get: SERVICE is missing; usage: hearth policy get SERVICE [OPTIONS]; try hearth policy --help"
+        self.refused(USAGE, missing, "policy", "get")
+        self.refused(USAGE, "there is no such network command: fly; try hearth network --help", "network", "fly")
 
     def test_bad_times_are_usage_errors(self):
         for arguments in (["--since", "1parsec"], ["--from", "yesterday-ish"], ["--to", "now-"]):

@@ -49,9 +49,9 @@ class CliTasks(unittest.TestCase):
         rover.query_tasks()
         found = self.run_hearth("get", task_id)
         self.assertIn("notified", found.splitlines()[0])
-        self.assertRegex(found.splitlines()[2], r"^  p +notified: told at ")
+        self.assertRegex(found.splitlines()[2], r"^  i/p +notified: told at ")
         self.assertEqual(json.loads(self.run_hearth("get", task_id, "-o", "json"))["task"]["taskId"], task_id)
-        self.assertRegex(self.run_hearth("log", task_id), r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  notified   i  [0-9a-f]{64}\n$")
+        self.assertRegex(self.run_hearth("log", task_id), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  notified   i  [0-9a-f]{64}\n$")
         self.assertIn("1 were told before and cannot be called back", self.run_hearth("cancel", task_id))
         self.assertIn("cancelled", self.run_hearth("list", "whole"))
         self.run_hearth("list", "whole", "--kind", "trace", code=NO_DATA)
@@ -83,13 +83,37 @@ class CliTasks(unittest.TestCase):
         for part, *arguments in (
             ("oncpu, offcpu", "create", "cpu"),
             ("greater than or equals 60s", "create", "oncpu", "--service", "s", "--duration", "59s"),
-            ("is not uri=REGEX", "create", "network", "--service", "s", "--sample", "nonsense"),
+            ("is not uri=REGEX", "create", "network", "--service", "s", "--instance", "i", "--sample", "nonsense"),
             ("--kind is", "list", "--kind", "x"),
-            ("task get ID", "get"),
-            ("there is no such task command", "nonsense"),
+            ("hearth: task get: ID is missing; usage: hearth task get ID [OPTIONS]; try hearth task --help\n", "get"),
+            ('"shop" is one argument too many; usage: hearth task create KIND [OPTIONS]', "create", "trace", "shop"),
+            ("there is no such task command: nonsense", "nonsense"),
+            ("task create oncpu needs --service NAME", "create", "oncpu"),
+            ("task create trace needs --endpoint NAME", "create", "trace", "--service", "s"),
+            ("task create network needs --instance NAME", "create", "network", "--service", "s"),
+            ("task create pprof needs --events A,B", "create", "pprof", "--service", "s", "--instances", "i"),
+            ("this command prints table or json", "create", "oncpu", "--service", "s", "-o", "collapsed"),
         ):
             self.assertIn(part, self.run_hearth(*arguments, code=USAGE))
-        self.assertIn('no task "nothing"', hearth("task", "get", "nothing", env=self.env).err)
+        for command in ("get", "stacks", "schedules", "uploads", "segments"):
+            self.assertEqual(hearth("task", command, "nothing", env=self.env).err, 'hearth: no task "nothing"\n')
+        self.assertEqual(self.run_hearth("list", "s", code=NO_DATA), "")  # what was refused is not there
+
+    def test_help_is_of_the_command(self):
+        for group in ("task", "policy", "network"):
+            done = hearth(group, "--help", env=self.env)
+            self.assertEqual(done.code, OK)
+            self.assertTrue(done.out.startswith("hearth %s -- " % group), done.out)
+        self.assertIn("--max-samples 5", hearth("task", "create", "trace", "--help", env=self.env).out)
+
+    def test_why_there_is_nothing_to_read(self):
+        self.rover("empty", "p")
+        task_id = self.run_hearth("create", "oncpu", "--service", "empty").split()[0]
+        for command, what in (("stacks", "stack traces"), ("schedules", "runs"), ("uploads", "files"), ("log", "log")):
+            said = hearth("task", command, task_id, env=self.env)
+            self.assertEqual(said.code, NO_DATA)
+            self.assertIn("hearth: no %s of this on-CPU task (hearth task stacks has its results): waiting" % what, said.err)
+        self.assertIn("overlaps", self.run_hearth("create", "oncpu", "--service", "empty", code=FAILED))
 
     def test_watching_a_task_with_data_ends_well(self):
         rover = self.rover("busy", "p")

@@ -199,7 +199,21 @@ class OneServer(unittest.TestCase):
         self.assertEqual(json.loads(ran.out)["trees"][0]["elements"][0]["durationMs"], "10")
         self.assertEqual(hearth("--url", url, "task", "threads", "cli-%s@1" % task).code, USAGE)
         ran = hearth("--url", url, "task", "threads", "nobody")
-        self.assertEqual((ran.code, "Data not found" in ran.err), (NO_DATA, True))
+        self.assertEqual((ran.code, "no snapshots of segment nobody; hearth task segments" in ran.err), (NO_DATA, True))
+
+    def test_the_command_line_takes_a_task_for_all_of_its_segments(self):
+        url = "http://127.0.0.1:%d" % self.server.port
+        task, start = new_task(self.server, self.service), now_ms()
+        ran = hearth("--url", url, "task", "threads", task)
+        self.assertEqual((ran.code, "no snapshots of this trace task" in ran.err), (NO_DATA, True), ran.err)
+        for name in ("one-", "two-"):
+            self.agent.send_snapshots(*dumps(task, name + task, start))
+            self.agent.send_segments(self.agent.segment("t-" + name + task, name + task, [
+                span(0, ENDPOINT, start, start + 200), span(1, "SELECT", start, start + 20, 0, EXIT)]))
+        ran = hearth("--url", url, "task", "threads", task)
+        self.assertEqual(ran.code, OK, ran.err)
+        self.assertEqual(ran.out, hearth("--url", url, "task", "threads", "one-" + task, "two-" + task).out)
+        self.assertEqual(ran.out.splitlines()[1].split(), ["60", "ms", "40", "ms", "8", "A"])
 
     def test_streams_of_nothing_and_of_unknown_tasks(self):
         self.assertEqual(self.agent.send_segments(), [])
