@@ -12,6 +12,7 @@
 
 #include "query_internal.h"
 #include "task_uploads_internal.h"
+#include "tasks_internal.h"
 
 #include <sys/random.h>
 
@@ -230,13 +231,17 @@ static enum hearth_status check_task(const struct hearth_archive_task *t, struct
 {
     const int64_t *n = t->numbers;
     for (size_t i = 0; i < HEARTH_ARCHIVE_SAMPLING; i++) {
-        if (t->texts[i].n > MAX_TEXT_BYTES) {
+        size_t max = i == HEARTH_ARCHIVE_EXEC_ARGS ? HEARTH_TASK_EXEC_ARGS_BYTES : MAX_TEXT_BYTES;
+        if (t->texts[i].n > max) {
             return refuse(err, "a text of the task is too long");
         }
     }
     if (t->texts[HEARTH_ARCHIVE_SERVICE].n == 0 || n[HEARTH_ARCHIVE_KIND] < HEARTH_TASK_ON_CPU ||
         n[HEARTH_ARCHIVE_KIND] > HEARTH_TASK_PPROF) {
         return refuse(err, "its task has no service, or is of an unknown kind");
+    }
+    if (n[HEARTH_ARCHIVE_KIND] == HEARTH_TASK_NETWORK && t->texts[HEARTH_ARCHIVE_INSTANCE].n == 0) {
+        return refuse(err, "its network task has no instance");
     }
     if (n[HEARTH_ARCHIVE_KIND] == HEARTH_TASK_TRACE && t->texts[HEARTH_ARCHIVE_ENDPOINT].n == 0) {
         return refuse(err, "its trace task has no endpoint");

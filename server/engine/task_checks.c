@@ -13,7 +13,6 @@
 
 #define MAX_LIST         1000
 #define MAX_LABEL_JSON   1000
-#define MAX_EXEC_ARGS    4096
 #define MAX_RULES        64
 #define MAX_AHEAD_MS     (INT64_C(366) * 86400000)
 #define MAX_DURATION_MS  (INT64_C(1000) * INT32_MAX)
@@ -98,7 +97,7 @@ static enum hearth_status check_texts(const struct check *check)
     HEARTH_TRY(check_length(check, "service", request->service, HEARTH_AGENT_NAME_BYTES));
     HEARTH_TRY(check_length(check, "instance", request->instance, HEARTH_AGENT_NAME_BYTES));
     HEARTH_TRY(check_length(check, "endpoint", request->endpoint, HEARTH_AGENT_NAME_BYTES));
-    HEARTH_TRY(check_length(check, "exec_args", request->exec_args, MAX_EXEC_ARGS));
+    HEARTH_TRY(check_length(check, "exec_args", request->exec_args, HEARTH_TASK_EXEC_ARGS_BYTES));
     HEARTH_TRY(hearth_task_texts(request->labels, request->n_labels, check->arena, &task->labels,
                                  &task->n_labels, check->err));
     HEARTH_TRY(hearth_task_texts(request->instances, request->n_instances, check->arena,

@@ -38,6 +38,7 @@ struct group {
     struct hearth_task_metadata metadata; /* texts in the intake's arena */
     enum hearth_stack_kind kind;
     struct hearth_task_builder *builder;
+    int64_t n_ns; /* of all of it; of on-CPU: dumps, where their period is not known */
 };
 
 struct hearth_task_intake {
@@ -237,6 +238,22 @@ static bool is_due(const struct hearth_task_intake *intake)
            hearth_clock_mono_ns() - intake->first_mono_ns >= MAX_WAIT_NS;
 }
 
+/* Equal stacks are summed in the profile: their sum must fit before any of it is stored. */
+static enum hearth_status count_ns(const struct hearth_task_intake *intake,
+                                   const struct hearth_task_datum *datum,
+                                   struct group *group,
+                                   struct hearth_err *err)
+{
+    int64_t period_ns = intake->limits.agent_oncpu_period_ns, n_ns = datum->duration_ns;
+    bool is_on = group->kind == HEARTH_STACKS_ON_CPU;
+    if ((is_on && __builtin_mul_overflow(datum->count, period_ns > 0 ? period_ns : 1, &n_ns)) ||
+        __builtin_add_overflow(group->n_ns, n_ns, &group->n_ns)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the stack traces of a flush last longer than 64 bits of nanoseconds");
+    }
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                                           enum hearth_stack_kind kind,
                                           const struct hearth_task_datum *datum,
@@ -248,9 +265,11 @@ enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                            "stack traces came before the metadata of their task");
     }
     HEARTH_TRY(find_group(intake, kind, err));
-    struct hearth_task_builder *builder = intake->groups[intake->last].builder;
+    struct group *group = &intake->groups[intake->last];
+    struct hearth_task_builder *builder = group->builder;
     size_t before = hearth_task_builder_bytes(builder);
     HEARTH_TRY(hearth_task_builder_add(builder, datum, &intake->notes, err));
+    HEARTH_TRY(count_ns(intake, datum, group, err));
     intake->n_bytes += hearth_task_builder_bytes(builder) - before;
     return is_due(intake) ? hearth_task_intake_write(intake, cancel, err) : HEARTH_OK;
 }

@@ -6,7 +6,8 @@
 
 #include "query_internal.h"
 
-#define HEARTH_MS_PER_MINUTE INT64_C(60000)
+#define HEARTH_MS_PER_MINUTE        INT64_C(60000)
+#define HEARTH_TASK_EXEC_ARGS_BYTES 4096
 
 /* ---- task_checks.c ---- */
 

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -53,6 +54,25 @@ class Export(unittest.TestCase):
             self.server.sql("SELECT count(*) FROM hearth_data." + table)
             for table in ("task", "task_schedule", "task_stack_chunk", "task_upload", "task_log")
         ]
+
+    def test_what_could_be_created_can_be_imported_and_nothing_else(self):
+        """Long arguments of a profiler; a network task of no instance, which no server has exported."""
+        profiler = {"kind": "TASK_KIND_ASYNC_PROFILER", "instances": ["pod-1"], "events": ["cpu"], "execArgs": "x" * 4096}
+        network = {"kind": "TASK_KIND_NETWORK", "instance": "pod-1"}
+        archives = []
+        for request in ({**profiler, "durationMs": 60_000}, network):
+            task = self.ask("CreateTask", service="shop", **request)["task"]["taskId"]
+            archives.append(base64.b64decode(self.ask("ExportTask", taskId=task)["archive"]))
+        imported = self.ask("ImportTask", archive=base64.b64encode(archives[0]).decode())["taskId"]
+        self.assertEqual(self.ask("GetTask", taskId=imported)["task"]["execArgs"], profiler["execArgs"])
+        if shutil.which("zstd") is None:
+            return
+        plain = subprocess.run(["zstd", "-dc"], input=archives[1], capture_output=True, check=True).stdout
+        self.assertEqual(plain.count(b"\x05pod-1"), 1)
+        packed = subprocess.run(["zstd", "-c"], input=plain.replace(b"\x05pod-1", b"\0"), capture_output=True, check=True)
+        with self.assertRaises(server.RpcError) as caught:
+            self.ask("ImportTask", archive=base64.b64encode(packed.stdout).decode())
+        self.assertEqual((caught.exception.code, "no instance" in caught.exception.message), ("invalid_argument", True))
 
     def test_an_import_is_the_same_task(self):
         archive = self.export()

@@ -81,6 +81,14 @@ class Case(unittest.TestCase):
 
 
 class Taking(Case):
+    def test_what_does_not_fit_64_bits_is_stored_nowhere(self):
+        meta = self.meta(self.now)
+        off = [agent.off_cpu((1, i), 1, 2**62, user="main-wait", task=meta if i == 0 else None) for i in range(2)]
+        on = [agent.on_cpu((1, i), 2**31 - 1, user="main-run", task=meta if i == 0 else None) for i in range(500)]
+        for messages in (off, on):
+            self.assert_error(messages, INVALID, "64 bits")
+        self.assertEqual(self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task}), {})
+
     def test_on_cpu_comes_back_from_both_sides(self):
         first, second = self.now - 5000, self.now
         agent.collect(
