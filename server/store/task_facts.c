@@ -132,7 +132,7 @@ static const char targets_sql[] =
     " " HEARTH_TASK_TABLES " JOIN hearth_data.network_sample k ON k.service_id = t.service_id AND"
     " k.instance = t.instance AND k.at >= t.start_at AND k.at <= t.start_at + t.duration +"
     " " FLUSHED_AFTER " WHERE t.kind = 3 AND t.task_id = ANY ($2) GROUP BY 1, 2) r JOIN "
-                      "hearth_data.task t ON t.task_id = r.task_id LEFT JOIN "
+    "hearth_data.task t ON t.task_id = r.task_id LEFT JOIN "
     "hearth_data.process "
     "p"
     " ON t.kind <= 3 AND p.service_id = t.service_id AND p.process_id = r.target"

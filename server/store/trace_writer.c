@@ -40,8 +40,8 @@ struct hearth_trace_writer {
 
 static size_t bytes_of(const struct hearth_trace_item *item)
 {
-    size_t n =
-        sizeof *item + item->n_groups * sizeof *item->groups + item->n_snapshots * sizeof *item->snapshots;
+    size_t n = sizeof *item + item->n_groups * sizeof *item->groups +
+               item->n_snapshots * sizeof *item->snapshots;
     for (size_t i = 0; i < item->n_groups; i++) {
         n += item->groups[i].spans.n;
     }

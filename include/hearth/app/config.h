@@ -26,7 +26,8 @@ struct hearth_config {
     const char *data_dir, *database_url, *postgres_bin, *postgres_user;
     struct hearth_store_options store;
     int64_t committers, readers, max_batch_rows, max_queue_rows;
-    int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes, statement_timeout_ns;
+    int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes,
+        statement_timeout_ns;
     int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;

@@ -52,11 +52,11 @@ struct hearth_store_options {
     int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
     int64_t rule_window_ns; /* profiles that come later than this do not count in rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
-    int64_t retain_agents_ns;    /* instances and processes that nobody reports; 0: for ever; 7 d */
-    int64_t retain_tasks_ns;     /* what tasks brought, after their end; 0: for ever; 7 d */
-    int64_t retain_spans_ns;     /* spans of traces; 0: for ever; 3 d */
-    int64_t retain_network_ns;   /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
-    int64_t retain_captured_ns;  /* bodies and system calls of sampled requests; 0: for ever; 24 h */
+    int64_t retain_agents_ns;  /* instances and processes that nobody reports; 0: for ever; 7 d */
+    int64_t retain_tasks_ns;   /* what tasks brought, after their end; 0: for ever; 7 d */
+    int64_t retain_spans_ns;   /* spans of traces; 0: for ever; 3 d */
+    int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
+    int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     size_t max_span_queue_bytes; /* refuse spans and snapshots above; 32 MiB */
     int64_t retain_monitors_ns;  /* metrics that policies are about; 7 d */
     int64_t max_disk_bytes;      /* of all our tables: refuse profiles above; 0: no limit */
