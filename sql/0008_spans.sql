@@ -24,6 +24,30 @@ ALTER TABLE hearth_data.span_group ALTER spans SET STORAGE EXTERNAL;
 CREATE INDEX span_group_trace ON hearth_data.span_group (trace_key);
 CREATE INDEX span_group_segment ON hearth_data.span_group (segment_key);
 
+-- Segments of trace tasks that were imported: as in span_group, but they are no requests of the service that they name,
+-- they begin at whatever time, and they go with the snapshots of their task.
+CREATE TABLE hearth_data.task_segment (
+    service_id int4 NOT NULL, -- of the task
+    task_id text NOT NULL,
+    segment_key int8 NOT NULL,
+    start_at int8 NOT NULL,
+    duration int8 NOT NULL CHECK (duration >= 0),
+    n_spans int4 NOT NULL CHECK (n_spans > 0),
+    kind int2 NOT NULL CHECK (kind BETWEEN 0 AND 4),
+    flags int2 NOT NULL CHECK (flags BETWEEN 0 AND 7),
+    trace_id bytea NOT NULL,
+    segment_id bytea NOT NULL,
+    service text NOT NULL, -- that the segment names
+    instance text NOT NULL,
+    endpoint text NOT NULL,
+    received_at int8 NOT NULL, -- milliseconds
+    spans bytea NOT NULL,
+    PRIMARY KEY (service_id, task_id, segment_key, start_at)
+);
+ALTER TABLE hearth_data.task_segment ALTER spans SET STORAGE EXTERNAL;
+CREATE INDEX task_segment_task ON hearth_data.task_segment (task_id);
+CREATE INDEX task_segment_received ON hearth_data.task_segment (received_at);
+
 -- Thread snapshots of one segment for a task that were stored together. Rows may overlap: an agent that sent some again
 -- brought them in other company; who reads takes each number once. Times are milliseconds. Removed after `retain-tasks`.
 CREATE TABLE hearth_data.task_snapshot (

@@ -11,6 +11,7 @@
 #include "hearth/store/tasks.h"
 
 #include "query_internal.h"
+#include "task_archive_traces.h"
 #include "task_uploads_internal.h"
 #include "tasks_internal.h"
 
@@ -18,6 +19,7 @@
 
 #define ZSTD_LEVEL     9
 #define MAX_TEXT_BYTES 1024
+#define MAX_JSON_BYTES (1 << 20)
 #define MAX_TIME_MS    (INT64_MAX / HEARTH_NS_PER_MS / 2)
 #define BATCH          200 /* chunks that one transaction takes */
 
@@ -196,6 +198,9 @@ enum hearth_status hearth_task_export(const struct hearth_query *query,
     if (status == HEARTH_OK) {
         status = put_uploads(query, task_id, &plain, err);
     }
+    if (status == HEARTH_OK) {
+        status = hearth_archive_export_traces(query, &task, &plain, err);
+    }
     hearth_archive_end(&plain);
     if (status == HEARTH_OK && hearth_buf_failed(&plain)) {
         status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -225,6 +230,50 @@ static bool is_time(int64_t ms)
 static bool is_count(int64_t n)
 {
     return n >= 0 && n <= INT32_MAX;
+}
+
+/* A number of four hexadecimal digits that a text in the database can have: no NUL, no half of a pair. */
+static bool is_escape(const char *p, const char *end)
+{
+    uint64_t code = 0;
+    return end - p >= 4 && hearth_str_hex_to_u64(hearth_str_n(p, 4), &code) && code != 0 &&
+           (code < 0xd800 || code > 0xdfff);
+}
+
+/* Empty, or brackets that end with the text. What is between them others say. */
+static bool is_one_array(struct hearth_str json)
+{
+    bool in_text = false;
+    int64_t depth = 0;
+    const char *end = json.p + json.n;
+    for (const char *p = json.p; p < end; p++) {
+        if (in_text && *p == '\\') {
+            if (++p < end && *p == 'u' && !is_escape(p + 1, end)) {
+                return false;
+            }
+        } else if (*p == '"') {
+            in_text = !in_text;
+        } else if (!in_text && (*p == '[' || *p == '{')) {
+            depth++;
+        } else if (!in_text && (*p == ']' || *p == '}') && --depth == 0 && p + 1 < end) {
+            return false;
+        }
+    }
+    return json.n == 0 || (json.n <= MAX_JSON_BYTES && json.p[0] == '[' && end[-1] == ']' &&
+                           depth == 0 && !in_text);
+}
+
+static enum hearth_status check_json(const struct hearth_archive_task *t,
+                                     const struct hearth_task_json_check *check,
+                                     struct hearth_err *err)
+{
+    struct hearth_str sampling = t->texts[HEARTH_ARCHIVE_SAMPLING];
+    struct hearth_str causes = t->texts[HEARTH_ARCHIVE_CAUSES];
+    if (!is_one_array(sampling) || !is_one_array(causes) ||
+        !check->is_shown(check->context, sampling, causes)) {
+        return refuse(err, "sampling rules or causes of its task are not what they should be");
+    }
+    return HEARTH_OK;
 }
 
 static enum hearth_status check_task(const struct hearth_archive_task *t, struct hearth_err *err)
@@ -436,13 +485,14 @@ static void fill_task(const struct hearth_archive_task *t, int64_t now_ms, struc
         .min_duration_ms = (int32_t)n[HEARTH_ARCHIVE_MIN_DURATION_MS],
         .dump_period_ms = (int32_t)n[HEARTH_ARCHIVE_DUMP_PERIOD_MS],
         .max_samples = (int32_t)n[HEARTH_ARCHIVE_MAX_SAMPLES],
-        .sampling = HEARTH_STR(""),
-        .causes = HEARTH_STR(""),
+        .sampling = t->texts[HEARTH_ARCHIVE_SAMPLING],
+        .causes = t->texts[HEARTH_ARCHIVE_CAUSES],
     };
 }
 
 static enum hearth_status store_archive(const struct hearth_query *query,
                                         const struct hearth_task_archive *a,
+                                        const struct hearth_task_json_check *check,
                                         struct hearth_str *ret_task_id,
                                         int64_t *ret_n_records,
                                         struct hearth_err *err)
@@ -455,8 +505,12 @@ static enum hearth_status store_archive(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, query->arena);
     }
     HEARTH_TRY(check_task(&a->task, err));
+    HEARTH_TRY(check_json(&a->task, check, err));
     HEARTH_TRY(check_parts(query, a, err));
-    *ret_n_records = (int64_t)(a->n_logs + a->n_runs + a->n_uploads);
+    struct hearth_archive_traces traces;
+    HEARTH_TRY(hearth_archive_read_traces(query, a, &traces, err));
+    *ret_n_records =
+        (int64_t)(a->n_logs + a->n_runs + a->n_uploads + a->n_segments) + traces.n_snapshots;
     for (size_t i = 0; i < a->n_chunks; i++) {
         HEARTH_TRY(check_chunk(&a->chunks[i], query->arena, &chunks[i], err));
         *ret_n_records += chunks[i].n_records;
@@ -470,12 +524,14 @@ static enum hearth_status store_archive(const struct hearth_query *query,
         HEARTH_TRY(store_chunks(query, a, chunks, from, to, &task, err));
     }
     HEARTH_TRY(store_uploads(query, a, &task, err));
+    HEARTH_TRY(hearth_archive_store_traces(query, &traces, &task, err));
     *ret_task_id = task.task_id;
     return store_task(query, a, &task, err);
 }
 
 enum hearth_status hearth_task_import(const struct hearth_query *query,
                                       struct hearth_str archive,
+                                      const struct hearth_task_json_check *check,
                                       struct hearth_str *ret_task_id,
                                       int64_t *ret_n_records,
                                       struct hearth_err *err)
@@ -505,7 +561,7 @@ enum hearth_status hearth_task_import(const struct hearth_query *query,
         status = hearth_archive_decode(hearth_buf_view(&plain), query->arena, &decoded, err);
     }
     if (status == HEARTH_OK) {
-        status = store_archive(query, &decoded, ret_task_id, ret_n_records, err);
+        status = store_archive(query, &decoded, check, ret_task_id, ret_n_records, err);
     }
     hearth_buf_release(&plain);
     return status;

@@ -25,6 +25,7 @@
 struct found {
     const struct hearth_query *query;
     struct hearth_inflater *inflater;
+    bool is_imported;
     struct hearth_str *profiled; /* ids of segments that have snapshots */
     size_t n_profiled;
     struct hearth_idmap profiled_ids; /* of these ids: their index */
@@ -100,6 +101,35 @@ unpack(struct found *found, struct hearth_kept_segment *segment, struct hearth_e
     return status;
 }
 
+static enum hearth_status
+take_segment(struct found *found, const struct hearth_span_group *group, struct hearth_err *err)
+{
+    struct hearth_kept_segment *segment = &found->segments[found->n_segments++];
+    segment->group = *group;
+    segment->is_profiled =
+        hearth_idmap_find(&found->profiled_ids, text_key(group->segment_id)) != HEARTH_IDMAP_NONE;
+    return unpack(found, segment, err);
+}
+
+/* Those of its archive. */
+static enum hearth_status
+find_imported(struct found *found, struct hearth_str task_id, struct hearth_err *err)
+{
+    const struct hearth_query *query = found->query;
+    struct hearth_span_group *groups;
+    size_t n;
+    HEARTH_TRY(hearth_store_imported_groups(query->engine->store, query->tenant, task_id,
+                                            query->cancel, query->arena, &groups, &n, err));
+    found->segments = hearth_arena_calloc(query->arena, n, sizeof *found->segments);
+    if (found->segments == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(take_segment(found, &groups[i], err));
+    }
+    return HEARTH_OK;
+}
+
 /* The segments that have snapshots, then all of their traces in the same instances. */
 static enum hearth_status find_segments(struct found *found, struct hearth_err *err)
 {
@@ -141,15 +171,9 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
         status = found->segments == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
     }
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
-        if (hearth_idmap_find(&places, place_key(&groups[i])) == HEARTH_IDMAP_NONE) {
-            continue;
+        if (hearth_idmap_find(&places, place_key(&groups[i])) != HEARTH_IDMAP_NONE) {
+            status = take_segment(found, &groups[i], err);
         }
-        struct hearth_kept_segment *segment = &found->segments[found->n_segments++];
-        segment->group = groups[i];
-        segment->is_profiled =
-            hearth_idmap_find(&found->profiled_ids, text_key(groups[i].segment_id)) !=
-            HEARTH_IDMAP_NONE;
-        status = unpack(found, segment, err);
     }
     hearth_idmap_release(&places);
     hearth_idmap_release(&seen);
@@ -282,7 +306,7 @@ static enum hearth_status find_requests(struct found *found,
                                         struct hearth_err *err)
 {
     HEARTH_TRY(find_profiled(found, task_id, err));
-    HEARTH_TRY(find_segments(found, err));
+    HEARTH_TRY(found->is_imported ? find_imported(found, task_id, err) : find_segments(found, err));
     HEARTH_TRY(make_requests(found, ret, err));
     return say_missing(found, &ret->tip, err);
 }
@@ -301,7 +325,9 @@ enum hearth_status hearth_traces_of_task(const struct hearth_query *query,
                            "task \"" HEARTH_STR_FMT "\" is no trace task: it has no segments",
                            HEARTH_STR_ARG(task_id));
     }
-    struct found found = {.query = query, .inflater = hearth_inflater_new()};
+    struct found found = {.query = query,
+                          .inflater = hearth_inflater_new(),
+                          .is_imported = task.origin == HEARTH_TASK_IMPORTED};
     hearth_idmap_init(&found.profiled_ids);
     enum hearth_status status;
     if (found.inflater == NULL) {

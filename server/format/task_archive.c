@@ -11,7 +11,9 @@ enum tag {
     TAG_RUN,
     TAG_CHUNK,
     TAG_UPLOAD,
-    TAG_END
+    TAG_END,
+    TAG_SEGMENT,
+    TAG_SNAPSHOTS,
 };
 
 /* ---- writing ---- */
@@ -86,6 +88,30 @@ void hearth_archive_put_upload(const struct hearth_archive_upload *upload, struc
     put_text(out, upload->content);
 }
 
+void hearth_archive_put_segment(const struct hearth_archive_segment *segment,
+                                struct hearth_buf *out)
+{
+    hearth_buf_varint(out, TAG_SEGMENT);
+    put_text(out, segment->service);
+    put_text(out, segment->instance);
+    put_text(out, segment->endpoint);
+    put_text(out, segment->trace_id);
+    put_text(out, segment->segment_id);
+    put_number(out, segment->start_ns);
+    put_number(out, segment->end_ns);
+    put_number(out, segment->kind);
+    put_number(out, segment->flags);
+    put_text(out, segment->spans);
+}
+
+void hearth_archive_put_snapshots(const struct hearth_archive_snapshots *snapshots,
+                                  struct hearth_buf *out)
+{
+    hearth_buf_varint(out, TAG_SNAPSHOTS);
+    put_text(out, snapshots->segment_id);
+    put_text(out, snapshots->bytes);
+}
+
 void hearth_archive_end(struct hearth_buf *out)
 {
     hearth_buf_varint(out, TAG_END);
@@ -97,7 +123,7 @@ struct reader {
     const uint8_t *begin, *at, *end;
     struct hearth_arena *arena;
     struct hearth_err *err;
-    size_t caps[4]; /* of the arrays */
+    size_t caps[TAG_SNAPSHOTS + 1]; /* of the arrays, by tag */
 };
 
 static enum hearth_status damaged(const struct reader *r, const char *what)
@@ -209,10 +235,30 @@ static enum hearth_status take_upload(struct reader *r, struct hearth_archive_up
     return take_bytes(r, &upload->content);
 }
 
+static enum hearth_status take_segment(struct reader *r, struct hearth_archive_segment *segment)
+{
+    HEARTH_TRY(take_text(r, &segment->service));
+    HEARTH_TRY(take_text(r, &segment->instance));
+    HEARTH_TRY(take_text(r, &segment->endpoint));
+    HEARTH_TRY(take_bytes(r, &segment->trace_id));
+    HEARTH_TRY(take_bytes(r, &segment->segment_id));
+    HEARTH_TRY(take_number(r, &segment->start_ns));
+    HEARTH_TRY(take_number(r, &segment->end_ns));
+    HEARTH_TRY(take_number(r, &segment->kind));
+    HEARTH_TRY(take_number(r, &segment->flags));
+    return take_bytes(r, &segment->spans);
+}
+
+static enum hearth_status take_snapshots(struct reader *r, struct hearth_archive_snapshots *ret)
+{
+    HEARTH_TRY(take_text(r, &ret->segment_id));
+    return take_bytes(r, &ret->bytes);
+}
+
 /* Room for one more element; NULL without memory. */
 static void *next_element(struct reader *r, enum tag tag, void *p, size_t n, size_t size)
 {
-    size_t *cap = &r->caps[tag - TAG_LOG];
+    size_t *cap = &r->caps[tag];
     if (n < *cap) {
         return p;
     }
@@ -252,6 +298,16 @@ static enum hearth_status take_record(struct reader *r, uint64_t tag, struct hea
         a->uploads = p;
         return p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(r->err, r->arena)
                          : take_upload(r, &a->uploads[a->n_uploads++]);
+    case TAG_SEGMENT:
+        p = next_element(r, TAG_SEGMENT, a->segments, a->n_segments, sizeof *a->segments);
+        a->segments = p;
+        return p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(r->err, r->arena)
+                         : take_segment(r, &a->segments[a->n_segments++]);
+    case TAG_SNAPSHOTS:
+        p = next_element(r, TAG_SNAPSHOTS, a->snapshots, a->n_snapshots, sizeof *a->snapshots);
+        a->snapshots = p;
+        return p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(r->err, r->arena)
+                         : take_snapshots(r, &a->snapshots[a->n_snapshots++]);
     default:
         return damaged(r, "a record of an unknown kind");
     }

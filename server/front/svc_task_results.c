@@ -6,6 +6,7 @@
 
 #include "front_internal.h"
 #include "svc_querier.h"
+#include "svc_tasks.h"
 
 /* Texts of answers are never NULL: what is not known is empty. */
 static char *text_of(struct hearth_rpc *rpc, struct hearth_str text)
@@ -304,9 +305,10 @@ static enum hearth_status import_task(struct hearth_rpc *rpc)
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     hearth__v1__import_task_response__init(out);
+    const struct hearth_task_json_check check = {rpc, hearth_task_json_is_shown};
     HEARTH_TRY(hearth_task_import(&query,
                                   hearth_str_n((const char *)in->archive.data, in->archive.len),
-                                  &task_id, &n_records, &rpc->err));
+                                  &check, &task_id, &n_records, &rpc->err));
     out->task_id = text_of(rpc, task_id);
     out->record_count = n_records;
     rpc->answer = &out->base;

@@ -1,4 +1,6 @@
 /* svc_tasks.c -- hearth.v1.TaskService: preparing, creating, looking, cancelling, keeping alive. */
+#include "svc_tasks.h"
+
 #include "hearth/codec/pb.h"
 #include "hearth/engine/tasks.h"
 #include "hearth/pb/hearth/v1/stored.pb-c.h"
@@ -108,6 +110,15 @@ add_causes(struct hearth_rpc *rpc, struct hearth_str json, Hearth__V1__Task *out
     out->causes = stored->causes;
     out->n_causes = stored->n_causes;
     return HEARTH_OK;
+}
+
+bool hearth_task_json_is_shown(void *context, struct hearth_str sampling, struct hearth_str causes)
+{
+    struct hearth_rpc *rpc = context;
+    Hearth__V1__Task shown;
+    hearth__v1__task__init(&shown);
+    return (sampling.n == 0 || add_rules(rpc, sampling, &shown) == HEARTH_OK) &&
+           (causes.n == 0 || add_causes(rpc, causes, &shown) == HEARTH_OK);
 }
 
 /* ---- tasks as messages ---- */

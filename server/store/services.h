@@ -22,6 +22,7 @@
     " EXISTS (SELECT FROM hearth_data.task_schedule x WHERE x.service_id = e.service_id) OR"   \
     " EXISTS (SELECT FROM hearth_data.task_upload x WHERE x.service_id = e.service_id) OR"     \
     " EXISTS (SELECT FROM hearth_data.span_group x WHERE x.service_id = e.service_id) OR"      \
+    " EXISTS (SELECT FROM hearth_data.task_segment x WHERE x.service_id = e.service_id) OR"    \
     " EXISTS (SELECT FROM hearth_data.task_snapshot x WHERE x.service_id = e.service_id) OR"   \
     " EXISTS (SELECT FROM hearth_data.network_sample x WHERE x.service_id = e.service_id) OR"  \
     " EXISTS (SELECT FROM hearth_data.network_request x WHERE x.service_id = e.service_id) OR" \

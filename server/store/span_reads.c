@@ -3,10 +3,6 @@
 
 #include "catalog.h"
 
-#define RAW    1
-#define ERRORS 2
-#define CUT    4
-
 /* What all questions here share. */
 struct question {
     struct hearth_str tenant;
@@ -79,7 +75,7 @@ static void take_group(struct question *question, const PGresult *rows, int row)
 {
     const struct hearth_span_query *query = question->query;
     int32_t flags = hearth_pg_i32(rows, row, 9);
-    bool is_raw = (flags & RAW) != 0;
+    bool is_raw = (flags & HEARTH_GROUP_RAW) != 0;
     if (!is_asked_for(query->trace_ids, query->n_trace_ids, query->is_raw,
                       hearth_pg_str(rows, row, 3), is_raw) ||
         (query->n_trace_ids == 0 &&
@@ -100,8 +96,8 @@ static void take_group(struct question *question, const PGresult *rows, int row)
         .end_ns = start_ns + hearth_pg_i64(rows, row, 6),
         .n_spans = hearth_pg_i32(rows, row, 7),
         .kind = (enum hearth_span_kind)kind,
-        .has_error = (flags & ERRORS) != 0,
-        .is_cut = (flags & CUT) != 0,
+        .has_error = (flags & HEARTH_GROUP_ERRORS) != 0,
+        .is_cut = (flags & HEARTH_GROUP_CUT) != 0,
         .endpoint = take(question, rows, row, 10),
         .spans = take(question, rows, row, 11),
     };
@@ -325,7 +321,10 @@ static enum hearth_status read_segments(void *context,
         pg,
         "SELECT r.task_id, r.segment_id, coalesce((SELECT g.instance FROM hearth_data.span_group g"
         " WHERE g.segment_key = r.segment_key AND g.service_id = r.service_id AND g.segment_id ="
-        " convert_to(r.segment_id, 'UTF8') LIMIT 1), ''), r.n, r.first_at, r.last_at FROM (SELECT"
+        " convert_to(r.segment_id, 'UTF8') LIMIT 1), (SELECT g.instance FROM "
+        "hearth_data.task_segment"
+        " g WHERE g.service_id = r.service_id AND g.task_id = r.task_id AND g.segment_key ="
+        " r.segment_key LIMIT 1), ''), r.n, r.first_at, r.last_at FROM (SELECT"
         " o.task_id, o.segment_id, o.segment_key, o.service_id, sum(o.n_snapshots)::int8 AS n,"
         " min(o.first_at) AS first_at, max(o.last_at) AS last_at FROM hearth_data.task_snapshot o"
         " JOIN hearth_data.service s USING (service_id) JOIN hearth_data.tenant t ON t.tenant_id ="

@@ -126,7 +126,9 @@ static const char targets_sql[] =
     " max(k.last_at), sum(k.n_snapshots)::int8, '' FROM " HEARTH_TASK_TABLES
     " JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id = t.service_id"
     " LEFT JOIN LATERAL (SELECT instance FROM hearth_data.span_group WHERE segment_key ="
-    " k.segment_key AND service_id = k.service_id LIMIT 1) g ON true WHERE t.task_id = ANY ($2)"
+    " k.segment_key AND service_id = k.service_id UNION ALL SELECT instance FROM"
+    " hearth_data.task_segment WHERE service_id = k.service_id AND task_id = k.task_id AND"
+    " segment_key = k.segment_key LIMIT 1) g ON true WHERE t.task_id = ANY ($2)"
     " GROUP BY k.task_id, g.instance UNION ALL SELECT t.task_id, CASE k.side WHEN 1 THEN"
     " k.source_id ELSE k.destination_id END, 10, min(k.at), max(k.at), count(*), '' FROM"
     " " HEARTH_TASK_TABLES " JOIN hearth_data.network_sample k ON k.service_id = t.service_id AND"

@@ -20,9 +20,6 @@
 
 #define MAX_KNOWN  100000u /* services or instances in memory */
 #define LEAF_TRIES 3
-#define RAW        1
-#define ERRORS     2
-#define CUT        4
 #define ONLY       8 /* of the statement: if the service has a trace task */
 
 /* Snapshots and segments of a request come when it has ended, which a task's end does not wait for. */
@@ -163,8 +160,9 @@ static void put_group(struct batch *batch,
     batch->service_ids[at] = service_id;
     batch->n_spans[at] = group->n_spans;
     batch->kinds[at] = (int32_t)group->kind;
-    batch->flags[at] = (group->is_raw ? RAW : 0) | (group->has_error ? ERRORS : 0) |
-                       (group->is_cut ? CUT : 0) | (item->only_profiled ? ONLY : 0);
+    batch->flags[at] = (group->is_raw ? HEARTH_GROUP_RAW : 0) |
+                       (group->has_error ? HEARTH_GROUP_ERRORS : 0) |
+                       (group->is_cut ? HEARTH_GROUP_CUT : 0) | (item->only_profiled ? ONLY : 0);
     batch->starts[at] = group->start_ns;
     batch->durations[at] = group->end_ns - group->start_ns;
     batch->segment_keys[at] = hearth_trace_key(group->segment_id, group->is_raw);

@@ -31,6 +31,12 @@ static void encode(const struct hearth_task_archive *a, struct hearth_buf *out)
     for (size_t i = 0; i < a->n_uploads; i++) {
         hearth_archive_put_upload(&a->uploads[i], out);
     }
+    for (size_t i = 0; i < a->n_segments; i++) {
+        hearth_archive_put_segment(&a->segments[i], out);
+    }
+    for (size_t i = 0; i < a->n_snapshots; i++) {
+        hearth_archive_put_snapshots(&a->snapshots[i], out);
+    }
     hearth_archive_end(out);
 }
 

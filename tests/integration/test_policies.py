@@ -436,6 +436,47 @@ class Policies(unittest.TestCase):
         self.assertEqual(len(rover.triggers), 1)
         self.assertGreater(len(self.series(end_ms=str((start + 90) * 1000))["MONITOR_KIND_PROCESS_CPU", "pod-1", "app", ""]), 14)
 
+    def test_what_a_policy_started_brings_its_stacks(self):
+        self.set({**CPU, "threshold": "10"})
+        app, idle = (agents.Process(self.service, "pod-1", name) for name in ("app", "idle"))
+        agent = agents.Rover(self.server)
+        agent.report(app, idle)
+        rover = PolicyRover(self.other, [Watched(self.service, "pod-1", "app"), Watched(self.service, "pod-1", "idle")])
+        rover.poll()
+        start = (server.now_ms() // 1000 - 60) // 5 * 5
+        self.live(rover, start, 31, lambda second: {("app", "PROCESS_CPU", ""): 42.0, ("idle", "PROCESS_CPU", ""): 1.0})
+        ((_, _, process, _, task_id),) = rover.triggers
+        self.assertEqual(process, "app")
+        # It collects under the id that it was told, to whichever server.
+        begin = server.now_ms() - 20_000
+        for k, to in enumerate((self.server, self.other, self.server)):
+            flush = task_data.metadata(task_id, app.process_id, begin, begin + 5000 * (k + 1))
+            task_data.collect(to, [
+                task_data.on_cpu((1, 2), 3 + k, "sys_read", "main-serve", flush),
+                task_data.on_cpu((0, 3), 2, user="main-parse"),
+            ])
+        ask = lambda method, to=self.other, **message: to.connect("hearth.v1.TaskService/" + method, message)
+        # Over since a while, as far as anyone can tell.
+        tasks.age(self.server, 2 * 600_000, task_id)
+        seen = ask("GetTask", taskId=task_id)
+        self.assertEqual((seen["task"]["origin"], seen["task"]["state"]),
+                         ("TASK_ORIGIN_POLICY", "TASK_STATE_FINISHED_WITH_DATA"), seen)
+        ((schedule,),) = [ask("ListSchedules", taskId=task_id)["schedules"]]
+        self.assertEqual((schedule["process"], schedule["instance"]), ("app", "pod-1"))
+        tree = task_data.trees(ask("AnalyzeStacks", scheduleIds=[schedule["scheduleId"]]))
+        self.assertEqual(tree, self.expected_tree)
+        # The same in the store, under the service.
+        found = self.server.merge_pprof(
+            "process_cpu:samples:count:cpu:nanoseconds", '{service_name="%s", instance="pod-1", process_name="app"}' % self.service,
+            begin, server.now_ms() + 1000,
+        )
+        self.assertEqual(found, self.expected_stacks)
+        instances = self.ask("MonitoredInstances", {"service": self.service, "kind": "TASK_KIND_ON_CPU"})["instances"]
+        self.assertEqual([(i["instance"], i["triggeredCount"]) for i in instances], [("pod-1", 1)])
+        counts = {p["process"]["name"]: p.get("triggeredCount", 0) for p in instances[0]["processes"]}
+        self.assertEqual(counts, {"app": 1, "idle": 0})
+        self.assertEqual(self.ask("GetPolicy", {"service": self.service})["status"][0]["triggeredCount"], 1)
+
     # ---- the client ----
 
     def hearth(self, *arguments, stdin="", code=0):

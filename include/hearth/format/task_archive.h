@@ -78,13 +78,28 @@ struct hearth_archive_upload {
     struct hearth_str content;
 };
 
+/* One thread's part of a request. */
+struct hearth_archive_segment {
+    struct hearth_str service, instance, endpoint;
+    struct hearth_str trace_id, segment_id; /* bytes, or texts: as `flags` says */
+    int64_t start_ns, end_ns, kind, flags;  /* kind, flags: as in hearth_data.span_group */
+    struct hearth_str spans;                /* model/spans.h, from start_ns; not looked at here */
+};
+
+struct hearth_archive_snapshots {
+    struct hearth_str segment_id;
+    struct hearth_str bytes; /* model/snapshot_trees.h; not looked at here */
+};
+
 struct hearth_task_archive {
     struct hearth_archive_task task;
     struct hearth_archive_log *logs;
     struct hearth_archive_run *runs;
     struct hearth_archive_chunk *chunks;
     struct hearth_archive_upload *uploads;
-    size_t n_logs, n_runs, n_chunks, n_uploads;
+    struct hearth_archive_segment *segments;
+    struct hearth_archive_snapshots *snapshots;
+    size_t n_logs, n_runs, n_chunks, n_uploads, n_segments, n_snapshots;
 };
 
 /* Append: the task first, runs before their chunks, _end last. Failures are the buffer's. */
@@ -93,6 +108,10 @@ void hearth_archive_put_log(const struct hearth_archive_log *log, struct hearth_
 void hearth_archive_put_run(const struct hearth_archive_run *run, struct hearth_buf *out);
 void hearth_archive_put_chunk(const struct hearth_archive_chunk *chunk, struct hearth_buf *out);
 void hearth_archive_put_upload(const struct hearth_archive_upload *upload, struct hearth_buf *out);
+void hearth_archive_put_segment(const struct hearth_archive_segment *segment,
+                                struct hearth_buf *out);
+void hearth_archive_put_snapshots(const struct hearth_archive_snapshots *snapshots,
+                                  struct hearth_buf *out);
 void hearth_archive_end(struct hearth_buf *out);
 
 /* Inflated bytes. INVALID_ARGUMENT says what is wrong with them; NO_MEMORY. */

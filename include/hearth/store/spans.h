@@ -32,6 +32,13 @@ struct hearth_span_group {
     int32_t service_id; /* answers only */
 };
 
+/* What the database says of a group in one number. */
+enum hearth_span_group_flags {
+    HEARTH_GROUP_RAW = 1,
+    HEARTH_GROUP_ERRORS = 2,
+    HEARTH_GROUP_CUT = 4,
+};
+
 struct hearth_task_snapshot {
     struct hearth_str task_id, segment_id;
     struct hearth_snapshot snapshot; /* its number at least 0 */
@@ -149,5 +156,33 @@ enum hearth_status hearth_store_segment_snapshots(struct hearth_store *store,
                                                   struct hearth_segment_snapshots **ret,
                                                   size_t *ret_n,
                                                   struct hearth_err *err);
+
+/* ---- imported tasks ---- */
+
+/*
+ * Groups and snapshots of an imported trace task, which need not have a row yet: kept with it, and not as requests of a
+ * service. One transaction, repeatable.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_imported_put(struct hearth_store *store,
+                                             struct hearth_str task_id,
+                                             int32_t service_id, /* of the task */
+                                             const struct hearth_span_group *groups,
+                                             size_t n_groups,
+                                             const struct hearth_snapshot_run *runs,
+                                             size_t n_runs,
+                                             struct hearth_cancel *cancel,
+                                             struct hearth_arena *arena,
+                                             struct hearth_err *err);
+/* The groups of such a task, the latest first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_imported_groups(struct hearth_store *store,
+                                                struct hearth_str tenant,
+                                                struct hearth_str task_id,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena,
+                                                struct hearth_span_group **ret,
+                                                size_t *ret_n,
+                                                struct hearth_err *err);
 
 #endif
