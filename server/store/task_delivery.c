@@ -73,13 +73,14 @@ static void agent_params(const struct hearth_task_poll *poll, struct hearth_pg_p
     " OR d.task_updated_at < t.updated_at)"
 
 static const char agent_note[] =
-    "INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, instance, since, at)"
+    "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, "
+    "instance, since, at)"
     " SELECT n.tenant_id, 0, 1, $2, CASE WHEN l.at >= $4 - " GAP " THEN l.since ELSE $4 END, $4"
     " FROM hearth_data.tenant n LEFT JOIN LATERAL (SELECT since, at FROM hearth_data.agent_poll"
     " WHERE tenant_id = n.tenant_id AND service_id = 0 AND kind = 1 AND instance = $2"
     " ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1 AND (l.at IS NULL OR l.at <= $4 "
     "- " NOTED ") ON CONFLICT (tenant_id, service_id, kind, instance, since) DO UPDATE SET"
-    " at = greatest(a.at, excluded.at)";
+    " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant WHERE name = $1";
 
 static const char agent_gate[] =
     "SELECT 1 FROM hearth_data.process p JOIN hearth_data.task t ON t.service_id = p.service_id"
@@ -126,14 +127,16 @@ static void instance_params(const struct hearth_task_poll *poll, struct hearth_p
     " AND l.instance = $3 AND l.process_id = '' AND l.event > 1)"
 
 static const char instance_note[] =
-    "INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, instance, since, at)"
+    "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, "
+    "instance, since, at)"
     " SELECT n.tenant_id, s.service_id, $4, $3, CASE WHEN l.at >= $6 - " GAP " THEN l.since ELSE"
     " $6 END, $6 FROM hearth_data.tenant n JOIN hearth_data.service s ON s.tenant_id = n.tenant_id"
     " AND s.fingerprint = $2 LEFT JOIN LATERAL (SELECT since, at FROM hearth_data.agent_poll"
     " WHERE tenant_id = n.tenant_id AND service_id = s.service_id AND kind = $4 AND instance = $3"
     " ORDER BY since DESC LIMIT 1) l ON true WHERE n.name = $1 AND (l.at IS NULL OR l.at <= $6 "
     "- " NOTED ") ON CONFLICT (tenant_id, service_id, kind, instance, since) DO UPDATE SET"
-    " at = greatest(a.at, excluded.at)";
+    " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant n JOIN"
+    " hearth_data.service s ON s.tenant_id = n.tenant_id AND s.fingerprint = $2 WHERE n.name = $1";
 
 static const char instance_gate[] =
     "SELECT 1 FROM " HEARTH_TASK_TABLES " WHERE s.fingerprint = $2 AND t.origin = 1"
@@ -329,7 +332,9 @@ tell(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struc
     question->n = 0;
     if (!is_noted(question->memo, question->key, now_ms)) {
         HEARTH_TRY(run_one(question, pg, question->note, &any, ret_fault, err));
-        remember(question->memo, question->key, now_ms);
+        if (any) { /* else nobody knows its tenant or service yet */
+            remember(question->memo, question->key, now_ms);
+        }
     }
     HEARTH_TRY(run_one(question, pg, question->gate, &any, ret_fault, err));
     if (!any) {

@@ -91,6 +91,15 @@ class Edges(unittest.TestCase):
             self.assertEqual((caught.exception.code(), caught.exception.details()[:18]), (INVALID, "profilingStartTime"))
         self.assertEqual(self.server.sql("SELECT count(*) FROM hearth_data.task_schedule WHERE task_id = 't-far'"), [["0"]])
 
+    def test_who_asked_before_the_server_knew_it_counts_as_soon_as_it_is_known(self):
+        program = agents.Instance(self.server, "fresh", "pod-1")
+        self.assertEqual(program.query_tasks(agents.Instance.PPROF), [])  # no such service yet
+        program.report()
+        self.assertEqual(program.query_tasks(agents.Instance.PPROF), [])
+        task = tasks.create(self.server, "PPROF", service="fresh", instances=["pod-2"], events=["cpu"])
+        state, reason = tasks.state(self.server, task)
+        self.assertEqual((state, "instances that ask: pod-1" in reason), ("NO_PROCESS_MATCHES", True), reason)
+
     def test_the_id_of_a_traced_request_may_be_long(self):
         p = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=server.now_ms() * 1_000_000, duration_ns=10**9)
         noise = "".join(random.choice("0123456789abcdefghijklmnopqrstuvwxyz") for _ in range(20_000))
