@@ -11,8 +11,10 @@ import grpc
 import agents
 import policy_agents
 import server
+import task_data
 import wire
 from policy_agents import PolicyRover, Watched, meter, query_policies, report_task, send_meters
+from pprof import Decoded
 
 POLICIES = "hearth.v1.PolicyService/"
 CPU = {"monitor": "MONITOR_KIND_PROCESS_CPU", "threshold": "80", "period_seconds": 10, "count": 3}
@@ -456,21 +458,30 @@ class Policies(unittest.TestCase):
                 task_data.on_cpu((0, 3), 2, user="main-parse"),
             ])
         ask = lambda method, to=self.other, **message: to.connect("hearth.v1.TaskService/" + method, message)
-        # Over since a while, as far as anyone can tell.
-        tasks.age(self.server, 2 * 600_000, task_id)
+        self.assertEqual(ask("GetTask", taskId=task_id)["task"]["state"], "TASK_STATE_RUNNING")
+        # As if it had begun half an hour before: it is over.
+        server.sql(self.cluster.url(),
+                   "UPDATE hearth_data.task SET start_at = start_at - 1800000, created_at = created_at - 1800000,"
+                   " updated_at = updated_at - 1800000 WHERE task_id = '%s'" % task_id)
         seen = ask("GetTask", taskId=task_id)
-        self.assertEqual((seen["task"]["origin"], seen["task"]["state"]),
-                         ("TASK_ORIGIN_POLICY", "TASK_STATE_FINISHED_WITH_DATA"), seen)
-        ((schedule,),) = [ask("ListSchedules", taskId=task_id)["schedules"]]
+        self.assertEqual((seen["task"]["origin"], seen["task"]["state"]), ("TASK_ORIGIN_POLICY", "TASK_STATE_FINISHED"), seen)
+        (schedule,) = ask("ListSchedules", taskId=task_id)["schedules"]
         self.assertEqual((schedule["process"], schedule["instance"]), ("app", "pod-1"))
         tree = task_data.trees(ask("AnalyzeStacks", scheduleIds=[schedule["scheduleId"]]))
-        self.assertEqual(tree, self.expected_tree)
+        expected = {("main", "serve", "sys_read"): 12, ("main", "parse"): 6}
+        self.assertEqual(task_data.names(tree), expected)
         # The same in the store, under the service.
-        found = self.server.merge_pprof(
-            "process_cpu:samples:count:cpu:nanoseconds", '{service_name="%s", instance="pod-1", process_name="app"}' % self.service,
-            begin, server.now_ms() + 1000,
-        )
-        self.assertEqual(found, self.expected_stacks)
+        selector = '{service_name="%s", instance="pod-1", process_name="app"}' % self.service
+        kind = "process_cpu:samples:count:cpu:nanoseconds"
+        for to in (self.server, self.other):
+            found = Decoded(to.merge_pprof(kind, selector, begin, begin + 20_000)).by_stack(0)
+            stacks = {tuple(line[0] for line in reversed(lines)): value for lines, value in found.items()}
+            self.assertEqual(stacks, expected)
+        graph = self.server.connect("querier.v1.QuerierService/SelectMergeStacktraces", {
+            "profileTypeID": kind, "labelSelector": '{service_name="%s"}' % self.service,
+            "start": str(begin), "end": str(begin + 20_000)})["flamegraph"]
+        self.assertEqual(graph["total"], "18")
+        self.assertTrue({"serve", "parse", "sys_read"} <= set(graph["names"]), graph["names"])
         instances = self.ask("MonitoredInstances", {"service": self.service, "kind": "TASK_KIND_ON_CPU"})["instances"]
         self.assertEqual([(i["instance"], i["triggeredCount"]) for i in instances], [("pod-1", 1)])
         counts = {p["process"]["name"]: p.get("triggeredCount", 0) for p in instances[0]["processes"]}
