@@ -91,6 +91,18 @@ static void put_list(struct hearth_buf *out, char *const *texts, size_t n)
     }
 }
 
+/* `any`: there is something; else why nothing may have come is said. */
+static enum cli_exit
+finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out, bool any)
+{
+    if (!any) {
+        cli_say("hearth", "nothing was seen in the range; hearth task list --kind network has the "
+                          "tasks, and why");
+    }
+    enum cli_exit code = cli_print_answer(cli, answer, out);
+    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+}
+
 /* ---- topology ---- */
 
 static const Hearth__V1__NetworkNode *find_node(const Hearth__V1__TopologyResponse *answer,
@@ -210,9 +222,7 @@ static enum cli_exit topology(struct cli *cli)
     } else {
         put_calls(answer, &out);
     }
-    bool any = answer->n_calls > 0;
-    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
-    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+    return finish(cli, &answer->base, &out, answer->n_calls > 0);
 }
 
 /* ---- series ---- */
@@ -232,8 +242,8 @@ static void put_line(const Hearth__V1__NetworkLine *line, struct cli *cli, struc
     put(out, line->unit, 6);
     for (size_t i = 0; i < line->n_points; i++) {
         char at[32];
-        cli_time(line->points[i]->at_ms, at);
-        hearth_buf_printf(out, "  %.11s %.6g", at, line->points[i]->value);
+        cli_date(line->points[i]->at_ms, at);
+        hearth_buf_printf(out, "  %s %.6g", at, line->points[i]->value);
     }
     hearth_buf_byte(out, '\n');
 }
@@ -277,9 +287,7 @@ static enum cli_exit series(struct cli *cli)
         }
         put_line(answer->lines[i], cli, &out);
     }
-    bool any = answer->n_lines > 0;
-    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
-    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+    return finish(cli, &answer->base, &out, answer->n_lines > 0);
 }
 
 /* ---- sampled requests ---- */
@@ -330,9 +338,7 @@ static enum cli_exit requests(struct cli *cli)
     for (size_t i = 0; i < answer->n_requests; i++) {
         put_request(answer->requests[i], &out);
     }
-    bool any = answer->n_requests > 0;
-    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
-    return code == CLI_OK && !any ? CLI_NO_DATA : code;
+    return finish(cli, &answer->base, &out, answer->n_requests > 0);
 }
 
 /* A value of several lines stands below its name, as it is but for control characters. */

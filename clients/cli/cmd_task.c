@@ -309,6 +309,17 @@ static void print_target(const Hearth__V1__TaskTarget *target, struct hearth_buf
     hearth_buf_byte(out, '\n');
 }
 
+void cli_task_say_left_out(struct cli *cli, const char *task_id)
+{
+    Hearth__V1__GetTaskResponse *answer = NULL;
+    if (ask_task(cli, task_id, &answer) != HEARTH_OK) {
+        return;
+    }
+    if (answer->task->kind == HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK) {
+        cli_say("note", "what the network task saw is not in it");
+    }
+}
+
 /* Where the results of a kind are read. */
 static const char *results_of(Hearth__V1__TaskKind kind)
 {

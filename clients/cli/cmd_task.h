@@ -37,6 +37,8 @@ cli_task_texts(struct cli *cli, const char *text, size_t *ret_n, char ***ret);
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);
 /* Say on standard error that a task has none of them, and its state; CLI_NO_DATA, or that there is no such task. */
 enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char *what);
+/* Of a task that was exported: say what archives do not have. */
+void cli_task_say_left_out(struct cli *cli, const char *task_id);
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out);
 
 #endif

@@ -320,7 +320,12 @@ enum cli_exit cli_task_export(struct cli *cli)
     request.task_id = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, CLI_TASKS "ExportTask", &request,
                                          &hearth__v1__export_task_response__descriptor, &answer);
-    return finish(cli, status, status == HEARTH_OK ? answer->archive : (ProtobufCBinaryData){0});
+    enum cli_exit code =
+        finish(cli, status, status == HEARTH_OK ? answer->archive : (ProtobufCBinaryData){0});
+    if (code == CLI_OK) {
+        cli_task_say_left_out(cli, cli->args[0]);
+    }
+    return code;
 }
 
 /* All of a file; out's limit is the largest. */

@@ -161,6 +161,16 @@ static size_t first_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_i
     return from;
 }
 
+/* Zero is none of the clock's milliseconds, not of nanoseconds. */
+static void put_ms(int64_t ms, char out[48])
+{
+    if (ms == 0) {
+        (void)snprintf(out, 48, "0 ms");
+    } else {
+        cli_value((double)ms * 1e6, HEARTH_STR("nanoseconds"), out);
+    }
+}
+
 /* What is below an element follows it. A tree is not deeper than max-snapshot-frames. */
 static void print_below(const Hearth__V1__SnapshotTree *tree,
                         int32_t parent_id,
@@ -171,9 +181,8 @@ static void print_below(const Hearth__V1__SnapshotTree *tree,
          i < tree->n_elements && tree->elements[i]->parent_id == parent_id; i++) {
         const Hearth__V1__SnapshotElement *element = tree->elements[i];
         char ms[48], self[48];
-        cli_value((double)element->duration_ms * 1e6, HEARTH_STR("nanoseconds"), ms);
-        cli_value((double)element->duration_child_excluded_ms * 1e6, HEARTH_STR("nanoseconds"),
-                  self);
+        put_ms(element->duration_ms, ms);
+        put_ms(element->duration_child_excluded_ms, self);
         hearth_buf_printf(out, "%10s  %10s  %6" PRId64 "  ", ms, self, element->count);
         indent(depth, out);
         cli_fit(hearth_str_c(element->code_signature), INT_MAX, false, out);

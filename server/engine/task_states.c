@@ -377,6 +377,10 @@ void hearth_task_judge(const struct hearth_task *task,
                        struct hearth_judgement *ret,
                        struct hearth_judgement *ret_targets)
 {
+    bool is_imported = task->origin == HEARTH_TASK_IMPORTED;
+    if (is_imported) {
+        now_ms = INT64_MAX; /* nothing of it runs here, whatever its times are */
+    }
     const struct judge value = {task, fact, now_ms, task->start_ms + task->duration_ms, arena};
     const struct judge *judge = &value;
     struct hearth_judgement firsts[HEARTH_TASK_NEVER_DELIVERED + 1];
@@ -395,9 +399,12 @@ void hearth_task_judge(const struct hearth_task *task,
     }
     if (task->cancelled_ms > 0) {
         *ret = cancelled(judge, n_with_data);
+    } else if (is_imported && n_with_data == 0 && task->kind == HEARTH_TASK_NETWORK) {
+        *ret = say(judge, HEARTH_TASK_NOTHING_SAMPLED,
+                   "imported: what network tasks see is not in exported tasks");
     } else if (fact->n_targets > 0) {
         *ret = told(judge, n, first);
-    } else if (task->origin == HEARTH_TASK_IMPORTED) {
+    } else if (is_imported) {
         *ret = say(judge, HEARTH_TASK_NOTHING_SAMPLED, "imported without results");
     } else if (now_ms < task->start_ms) {
         *ret = say(judge, HEARTH_TASK_NOT_STARTED, "it starts at %s", TIME(task->start_ms));

@@ -3,6 +3,7 @@ is redacted before it is stored, cut, and gone after its time."""
 
 import json
 import subprocess
+import tempfile
 import unittest
 
 import agents
@@ -347,7 +348,7 @@ class NetworkTasks(unittest.TestCase):
         self.assertIn('[label="UNKNOWN_REMOTE", style=dashed];', dot)
         self.assertIn('[label="http"];', dot)
         self.assertEqual(len(json.loads(run("topology", *of, "-o", "json"))["calls"]), 1)
-        self.assertRegex(run("series", *of, "--metric", "client_write_cpm"), r"client_write_cpm +CLIENT +1/min +\S+ \S+ 5\n")
+        self.assertRegex(run("series", *of, "--metric", "client_write_cpm"), r"client_write_cpm +CLIENT +1/min +\S+Z 5\n")
         rows = run("requests", *of).splitlines()
         self.assertEqual([r.split("trace ")[1].split()[0] for r in rows], ["cli-slow", "cli-5", "cli-4"])
         self.assertEqual(len(run("requests", "--trace-id", "cli-5").splitlines()), 1)
@@ -383,6 +384,10 @@ class NetworkTasks(unittest.TestCase):
         self.assertEqual(target["processId"], process.process_id)
         found = self.ask("Topology", "whole", service="shop", instance="i-1", startMs=at, endMs=at)
         self.assertEqual([n["name"] for n in found["nodes"]], ["service", "UNKNOWN_REMOTE"])
+        with tempfile.NamedTemporaryFile() as archive:
+            env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.b.port, "HEARTH_TENANT": "whole"}
+            exported = hearth("task", "export", task_id, archive.name, env=env)
+            self.assertIn("note: what the network task saw is not in it", exported.err)
 
 
 class Captured(unittest.TestCase):

@@ -139,10 +139,10 @@ class Export(unittest.TestCase):
         self.hearth("stacks", self.task, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T00:00:01Z", code=3)
         self.hearth("stacks", self.task, "--weight", "mass", code=2)
         uploads = [line.split() for line in self.hearth("uploads", self.task).splitlines()]
-        self.assertEqual(sorted(u[3] for u in uploads), ["jfr", "pprof"])
+        self.assertEqual(sorted(u[2] for u in uploads), ["jfr", "pprof"])
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "file")
-            self.hearth("download", next(u[0] for u in uploads if u[3] == "pprof"), path)
+            self.hearth("download", next(u[0] for u in uploads if u[2] == "pprof"), path)
             with open(path, "rb") as file:
                 self.assertEqual(file.read(), self.profile)
             self.hearth("export", self.task, path)

@@ -1,6 +1,7 @@
 """Trace tasks: from their creation through commands, snapshots and segments to requests and trees with durations."""
 
 import json
+import tempfile
 import threading
 import unittest
 import uuid
@@ -214,6 +215,10 @@ class OneServer(unittest.TestCase):
         self.assertEqual(ran.code, OK, ran.err)
         self.assertEqual(ran.out, hearth("--url", url, "task", "threads", "one-" + task, "two-" + task).out)
         self.assertEqual(ran.out.splitlines()[1].split(), ["60", "ms", "40", "ms", "8", "A"])
+        with tempfile.NamedTemporaryFile() as archive:
+            self.assertEqual(hearth("--url", url, "task", "export", task, archive.name).code, OK)
+            imported = hearth("--url", url, "task", "import", archive.name).out.split()[0]
+        self.assertEqual(hearth("--url", url, "task", "threads", imported).out, ran.out)
 
     def test_streams_of_nothing_and_of_unknown_tasks(self):
         self.assertEqual(self.agent.send_segments(), [])

@@ -186,6 +186,19 @@ static void cancelling_knows_when_the_last_one_ends(void **state)
     assert_int_equal(hearth_task_last_end(&g_task, &g_fact), START + MINUTE);
 }
 
+static void nothing_of_an_imported_task_runs(void **state)
+{
+    (void)state;
+    begin(HEARTH_TASK_ON_CPU);
+    g_task.origin = HEARTH_TASK_IMPORTED;
+    expect_at(START + 1, HEARTH_TASK_NOTHING_SAMPLED, "imported without results");
+    told("p")->n_records = 3;
+    expect_at(START + 1, HEARTH_TASK_DONE, "came, the last at");
+    begin(HEARTH_TASK_NETWORK);
+    g_task.origin = HEARTH_TASK_IMPORTED;
+    expect_at(START + 1, HEARTH_TASK_NOTHING_SAMPLED, "is not in exported tasks");
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -209,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
+        cmocka_unit_test(nothing_of_an_imported_task_runs),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
