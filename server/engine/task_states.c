@@ -36,7 +36,11 @@ static bool is_upload(const struct hearth_task *task)
 const char *hearth_task_time(int64_t ms, struct hearth_arena *arena)
 {
     char text[32];
-    hearth_clock_format(ms * HEARTH_NS_PER_MS, text);
+    int64_t ns; /* what agents and imports say may lie far off */
+    if (__builtin_mul_overflow(ms, HEARTH_NS_PER_MS, &ns)) {
+        ns = ms < 0 ? 0 : INT64_MAX;
+    }
+    hearth_clock_format(ns, text);
     const char *copy = hearth_arena_strndup(arena, text, strlen(text));
     return copy == NULL ? "" : copy;
 }

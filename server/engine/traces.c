@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define MAX_ID_BYTES 512
+#define MAX_TIME_MS  (INT64_MAX / HEARTH_NS_PER_MS)
 
 bool hearth_segments_keep_parse(struct hearth_str text, enum hearth_segments_keep *ret)
 {
@@ -397,10 +398,11 @@ static enum hearth_status check_snapshot(struct hearth_str task_id,
                            "a thread snapshot's segment id has %zu bytes: 1 to %d are allowed",
                            segment_id.n, MAX_ID_BYTES);
     }
-    if (snapshot->sequence < 0 || snapshot->at_ms <= 0) {
+    if (snapshot->sequence < 0 || snapshot->at_ms <= 0 || snapshot->at_ms > MAX_TIME_MS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "a thread snapshot of segment \"" HEARTH_STR_FMT "\" has number %" PRId32
-                           " and time %" PRId64 ": numbers begin at 0, times lie after 1970",
+                           " and time %" PRId64
+                           ": numbers begin at 0, times lie between 1970 and 2262",
                            HEARTH_STR_ARG(segment_id), snapshot->sequence, snapshot->at_ms);
     }
     return HEARTH_OK;

@@ -100,6 +100,16 @@ class Edges(unittest.TestCase):
         state, reason = tasks.state(self.server, task)
         self.assertEqual((state, "instances that ask: pod-1" in reason), ("NO_PROCESS_MATCHES", True), reason)
 
+    def test_a_thread_snapshot_of_no_real_time_is_refused(self):
+        task = tasks.create(self.server, "TRACE", service="timeless")
+        program = agents.Instance(self.server, "timeless", "pod-1")
+        program.report()
+        for at in (0, 2**63 - 1):
+            snapshot = [(1, task), (2, "segment"), (3, at), (4, 0), (5, [(1, "main")])]
+            with self.assertRaises(server.RpcError) as caught:
+                program.collect(agents.Instance.SNAPSHOTS, [snapshot])
+            self.assertEqual(caught.exception.code, "invalid_argument")
+
     def test_the_id_of_a_traced_request_may_be_long(self):
         p = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=server.now_ms() * 1_000_000, duration_ns=10**9)
         noise = "".join(random.choice("0123456789abcdefghijklmnopqrstuvwxyz") for _ in range(20_000))

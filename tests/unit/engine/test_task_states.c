@@ -213,6 +213,16 @@ static int stop(void **state)
     return 0;
 }
 
+static void times_that_lie_far_off_are_told_as_the_last_there_are(void **state)
+{
+    (void)state;
+    hearth_arena_reset(&g_arena);
+    const char *last = hearth_task_time(INT64_MAX / HEARTH_NS_PER_MS, &g_arena);
+    assert_string_equal(hearth_task_time(INT64_MAX, &g_arena), last);
+    assert_memory_equal(last, "2262", 4);
+    assert_memory_equal(hearth_task_time(INT64_MIN, &g_arena), "1970", 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +230,7 @@ int main(void)
             a_task_that_nobody_was_told_of_says_what_is_missing_and_the_same_after_its_end),
         cmocka_unit_test(a_process_that_was_told_is_judged_by_what_came_until_after_its_end),
         cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
+        cmocka_unit_test(times_that_lie_far_off_are_told_as_the_last_there_are),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),
