@@ -14,6 +14,8 @@
 /* How far is looked for what belongs to a name, and how many backslashes: so that no text takes more than linear time. */
 #define MAX_GAP_BYTES 4096u
 #define MAX_SLASHES   64u
+/* Between a name that is a value and the value that it names. */
+#define MAX_PAIR_BYTES 256u
 
 struct hearth_redactor {
     char (*names)[MAX_NAME_BYTES + 1]; /* as fold() makes them */
@@ -26,7 +28,13 @@ struct hearth_redactor {
 
 static char fold(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c == '_' ? '-' : c;
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+/* Does not count: accessToken, access_token, Access-Token and --access-token are one name. */
+static bool is_separator(char c)
+{
+    return c == '_' || c == '-';
 }
 
 static bool is_word(char c)
@@ -38,19 +46,22 @@ static bool is_word(char c)
 static enum hearth_status
 add_name(struct hearth_redactor *redactor, struct hearth_str rule, struct hearth_err *err)
 {
-    bool ok = rule.n > 0 && rule.n <= MAX_NAME_BYTES;
+    bool ok = rule.n <= MAX_NAME_BYTES;
+    size_t n = 0;
     for (size_t i = 0; i < rule.n && ok; i++) {
         ok = is_word(rule.p[i]);
-        redactor->names[redactor->n_names][i] = fold(rule.p[i]);
+        if (!is_separator(rule.p[i])) {
+            redactor->names[redactor->n_names][n++] = fold(rule.p[i]);
+        }
     }
-    if (!ok) {
+    if (!ok || n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "redact: \"" HEARTH_STR_FMT
                            "\" is neither a name (letters, digits, - and _, %u at most) nor an"
                            " /expression/",
                            HEARTH_STR_ARG(rule), MAX_NAME_BYTES);
     }
-    redactor->name_bytes[redactor->n_names++] = rule.n;
+    redactor->name_bytes[redactor->n_names++] = n;
     return HEARTH_OK;
 }
 
@@ -118,15 +129,47 @@ static int hex_of(char c)
                                   : -1;
 }
 
+/* %XX, also where it was encoded more than once (%25XX), at p; 0: it is none. */
+static size_t percent_bytes(const char *p, size_t left)
+{
+    size_t n = 3;
+    if (left < n || hex_of(p[1]) < 0 || hex_of(p[2]) < 0) {
+        return 0;
+    }
+    while (n < MAX_SLASHES && left >= n + 2 && memcmp(p + n - 2, "25", 2) == 0 &&
+           hex_of(p[n]) >= 0 && hex_of(p[n + 1]) >= 0) {
+        n += 2;
+    }
+    return n;
+}
+
+/* A quote as HTML says it; *ret_n stays when there is none. */
+static char entity_char(const char *p, size_t left, size_t *ret_n)
+{
+    static const char *const names[] = {"&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        size_t n = strlen(names[i]);
+        if (left >= n && memcmp(p, names[i], n) == 0) {
+            *ret_n = n;
+            return i < 3 ? '"' : '\'';
+        }
+    }
+    return '&';
+}
+
 /* The character at `at`, which is in the text, and how many bytes say it. What is not ASCII becomes 0x7f. */
 static char read_char(struct hearth_str text, size_t at, size_t *ret_n)
 {
     const char *p = text.p + at;
     size_t left = text.n - at;
     *ret_n = 1;
-    if (*p == '%' && left >= 3 && hex_of(p[1]) >= 0 && hex_of(p[2]) >= 0) {
-        *ret_n = 3;
-        int c = hex_of(p[1]) * 16 + hex_of(p[2]);
+    if (*p == '&') {
+        return entity_char(p, left, ret_n);
+    }
+    size_t n_percent = *p == '%' ? percent_bytes(p, left) : 0;
+    if (n_percent > 0) {
+        *ret_n = n_percent;
+        int c = hex_of(p[n_percent - 2]) * 16 + hex_of(p[n_percent - 1]);
         return c < 0x80 ? (char)c : 0x7f;
     }
     if (*p == '\\') { /* any number of backslashes, where JSON stands in JSON */
@@ -245,18 +288,9 @@ static bool begins_line(struct hearth_str text, size_t at)
     return at == 0 || text.p[at - 1] == '\n';
 }
 
-/* What comes after "name:" or "name=". */
-static struct value after_delimiter(struct hearth_str text, size_t at, bool is_line, bool is_equals)
+/* In quotes or brackets, plain or encoded; else it ends where such values do. */
+static struct value enclosed_or_bare(struct hearth_str text, size_t at, bool is_equals)
 {
-    size_t line_at = at;
-    while (line_at < text.n && (text.p[line_at] == ' ' || text.p[line_at] == '\t')) {
-        line_at++;
-    }
-    if (is_line && !(line_at < text.n && (is_quote(text.p[line_at]) || text.p[line_at] == '{' ||
-                                          text.p[line_at] == '['))) {
-        return (struct value){line_at, end_of_lines(text, line_at)};
-    }
-    at = is_equals ? line_at : skip_blank(text, at);
     size_t slashes = 0, n = 0;
     while (at + slashes < text.n && text.p[at + slashes] == '\\') {
         slashes++;
@@ -268,17 +302,37 @@ static struct value after_delimiter(struct hearth_str text, size_t at, bool is_l
     if (at < text.n && (text.p[at] == '{' || text.p[at] == '[')) {
         return (struct value){at, end_of_nested(text, at)};
     }
-    if (at < text.n && text.p[at] == '%' && is_quote(read_char(text, at, &n))) {
+    if (at < text.n && is_quote(read_char(text, at, &n)) && n > 1) {
         size_t to = at + n;
         while (to < text.n && (text.n - to < n || memcmp(text.p + to, text.p + at, n) != 0)) {
             to++;
         }
         return (struct value){at + n, to};
     }
-    if (is_line) {
-        return (struct value){line_at, end_of_lines(text, line_at)};
-    }
     return (struct value){at, end_at(text, at, is_equals ? "&; \t\r\n\"'<>#" : ",}]\"'<>\r\n")};
+}
+
+/* What comes after "name:" or "name=". A header is its line, whatever its value begins with. */
+static struct value after_delimiter(struct hearth_str text, size_t at, bool is_line, bool is_equals)
+{
+    size_t line_at = at;
+    while (line_at < text.n && (text.p[line_at] == ' ' || text.p[line_at] == '\t')) {
+        line_at++;
+    }
+    bool is_enclosed = line_at < text.n && (is_quote(text.p[line_at]) || text.p[line_at] == '{' ||
+                                            text.p[line_at] == '[');
+    size_t line_end = is_line ? end_of_lines(text, line_at) : 0;
+    if (is_line && !is_enclosed) {
+        return (struct value){line_at, line_end};
+    }
+    struct value value =
+        enclosed_or_bare(text, is_equals || is_line ? line_at : skip_blank(text, at), is_equals);
+    size_t after = value.to < text.n && is_quote(text.p[value.to]) ? value.to + 1 : value.to;
+    if (is_line && end_at(text, after, "\n") != skip_blank(hearth_str_n(text.p, line_end), after) &&
+        after < line_end) {
+        return (struct value){line_at, line_end};
+    }
+    return value;
 }
 
 /* <name>value<, <name a="b">value<; at: behind the name. */
@@ -326,9 +380,56 @@ static bool is_of_form(struct hearth_str text, size_t at)
     return memmem(text.p + from, at - from, "form-data", 9) != NULL;
 }
 
+/* A word "name" or "key" stands before `at`, with what makes it a field. */
+static bool is_named_by_field(struct hearth_str text, size_t at)
+{
+    size_t from = at, least = at > MAX_SLASHES ? at - MAX_SLASHES : 0;
+    while (from > least && strchr("\"'\\ \t:=", text.p[from - 1]) != NULL) {
+        from--;
+    }
+    struct hearth_str before = hearth_str_n(text.p, from);
+    return from < at && ((from >= 4 && hearth_str_eq_nocase(hearth_str_n(before.p + from - 4, 4),
+                                                            HEARTH_STR("name"))) ||
+                         (from >= 3 && hearth_str_eq_nocase(hearth_str_n(before.p + from - 3, 3),
+                                                            HEARTH_STR("key"))));
+}
+
+static size_t
+read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BYTES], size_t *ret_n);
+
+/* {"name":"password","value":"x"}, <input name="password" value="x">: at: behind the name. */
+static struct value of_pair(struct hearth_str text, size_t at)
+{
+    size_t end = text.n - at > MAX_PAIR_BYTES ? at + MAX_PAIR_BYTES : text.n;
+    struct hearth_str near = hearth_str_n(text.p, end_at(hearth_str_n(text.p, end), at, "<>{}"));
+    char word[MAX_NAME_BYTES];
+    size_t n, step;
+    for (size_t i = at; i < near.n;) {
+        (void)read_char(near, i, &step);
+        size_t from = i;
+        i = read_word(near, i, word, &n);
+        if (i == from) {
+            i += step;
+        } else if (n == 5 && memcmp(word, "value", 5) == 0) {
+            for (; i < near.n; i += step) {
+                char c = read_char(near, i, &step);
+                if (c == ':' || c == '=') {
+                    return after_delimiter(text, i + step, begins_line(text, from) && c == ':',
+                                           c == '=');
+                }
+                if (!is_quote(c) && c != '\\' && !is_blank(c)) {
+                    break;
+                }
+            }
+        }
+    }
+    return (struct value){at, at};
+}
+
 /* The value of the name in [from, at). */
 static struct value value_of(struct hearth_str text, size_t from, size_t at)
 {
+    size_t behind = at;
     if (follows(text, from, "<")) {
         return of_element(text, at);
     }
@@ -354,7 +455,7 @@ static struct value value_of(struct hearth_str text, size_t from, size_t at)
     }
     char c = read_char(text, at, &n);
     if (c != ':' && c != '=') {
-        return (struct value){at, at};
+        return is_named_by_field(text, from) ? of_pair(text, behind) : (struct value){at, at};
     }
     at += n;
     if (c == '=' && at < text.n && text.p[at] == '>') {
@@ -378,10 +479,16 @@ static bool is_name(const struct hearth_redactor *redactor, const char *word, si
 bool hearth_redact_is_name(const struct hearth_redactor *redactor, struct hearth_str name)
 {
     char word[MAX_NAME_BYTES];
-    for (size_t i = 0; i < name.n && i < sizeof word; i++) {
-        word[i] = fold(name.p[i]);
+    size_t end = name.n, n;
+    while (end > 0 && !is_word(name.p[end - 1])) {
+        end--;
     }
-    return name.n <= sizeof word && is_name(redactor, word, name.n);
+    size_t from = end;
+    while (from > 0 && is_word(name.p[from - 1])) {
+        from--;
+    }
+    return end > from && read_word(hearth_str_n(name.p, end), from, word, &n) == end && n > 0 &&
+           is_name(redactor, word, n);
 }
 
 /* A word from `at`: its end, and itself when it is not longer than names are (else *ret_n is 0). */
@@ -393,10 +500,12 @@ static size_t read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BY
         if (!is_word(c)) {
             break;
         }
-        if (length < MAX_NAME_BYTES) {
-            word[length] = fold(c);
+        if (!is_separator(c)) {
+            if (length < MAX_NAME_BYTES) {
+                word[length] = fold(c);
+            }
+            length++;
         }
-        length++;
         at += n;
     }
     *ret_n = length <= MAX_NAME_BYTES ? length : 0;
@@ -423,6 +532,13 @@ static void wait_for(struct pending *pending, struct value value)
     } else {
         next->from = value.from < next->from ? value.from : next->from;
         next->to = value.to > next->to ? value.to : next->to;
+    }
+}
+
+static void found(struct pending *pending, struct value value)
+{
+    if (value.to > value.from) {
+        wait_for(pending, value);
     }
 }
 
@@ -457,12 +573,16 @@ by_name(const struct hearth_redactor *redactor, struct hearth_str text, struct h
         (void)read_char(text, at, &step);
         at = read_word(text, at, word, &n);
         if (at == from) {
+            /* Or is it a percent sign, and a name after it? */
+            for (size_t k = 1; k < step && text.p[at] == '%'; k += 2) {
+                size_t end = read_word(text, at + k, word, &n);
+                if (n > 0 && is_name(redactor, word, n)) {
+                    found(&pending, value_of(text, at + k, end));
+                }
+            }
             at += step;
         } else if (n > 0 && is_name(redactor, word, n)) {
-            struct value value = value_of(text, from, at);
-            if (value.to > value.from) {
-                wait_for(&pending, value);
-            }
+            found(&pending, value_of(text, from, at));
         }
     }
     while (pending.next.to > pending.next.from) {

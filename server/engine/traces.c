@@ -15,6 +15,8 @@
 
 #define MAX_ID_BYTES 512
 #define MAX_TIME_MS  (INT64_MAX / HEARTH_NS_PER_MS)
+/* Most segments are small, and many of them wait. */
+#define FIRST_CHUNK_BYTES 512u
 
 bool hearth_segments_keep_parse(struct hearth_str text, enum hearth_segments_keep *ret)
 {
@@ -62,6 +64,7 @@ static struct taken *make_taken(const struct hearth_query *query,
         return NULL;
     }
     hearth_arena_init(&taken->arena, 0);
+    taken->arena.next_chunk_bytes = FIRST_CHUNK_BYTES;
     taken->done = done;
     taken->context = context;
     taken->item.tenant = hearth_arena_str(&taken->arena, query->tenant);

@@ -14,6 +14,8 @@
 
 #define VERSION   1
 #define MAX_WHOLE ((double)(UINT64_C(1) << 52))
+/* What is sent: so that no sum of flushes is beyond what a double holds. */
+#define MAX_AMOUNT 1e100
 
 #define SUM       HEARTH_NETWORK_SUM
 #define MEAN      HEARTH_NETWORK_MEAN
@@ -171,7 +173,7 @@ enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums,
                                             struct hearth_err *err)
 {
     struct hearth_network_cell *cell = &sums->cells[meter];
-    if (!is_quantity(value)) {
+    if (!is_quantity(value) || value > MAX_AMOUNT) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%g is no amount", value);
     }
     if (hearth_network_meters[meter].kind == CODES) {
@@ -315,8 +317,8 @@ static enum hearth_status merge_items(struct hearth_network_sums *sums,
             status =
                 add_bucket(sums, cell, (struct hearth_network_bucket){number, (int64_t)count}, err);
         }
-        if (status != HEARTH_OK) {
-            return status == HEARTH_OUT_OF_RANGE ? cut(err) : status;
+        if (status != HEARTH_OK && status != HEARTH_OUT_OF_RANGE) {
+            return status;
         }
     }
     return HEARTH_OK;

@@ -165,7 +165,8 @@ static const char SQL_REQUESTS[] =
     " r.service_id, (SELECT count(*)::int4 FROM" EVENTS_OF_REQUEST ") FROM"
     " hearth_data.network_request r JOIN hearth_data.service s USING (service_id) WHERE"
     " s.tenant_id = (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"
-    " AND ($3 = '' OR r.request_id::text = $3) AND ($4 = '' OR s.name = $4) AND ($5 = '' OR"
+    " AND ($3 = '' OR r.request_id = nullif($3, '')::uuid) AND ($4 = '' OR s.name = $4) AND ($5 = "
+    "'' OR"
     " r.instance = $5) AND ($6 = '' OR (r.trace_id = $6 AND r.trace_key = $7)) AND ($8 = '' OR"
     " r.source_id = $8) AND ($9 = '' OR r.destination_id = $9) AND ($10 = 0 OR r.reason = $10)"
     " AND r.at >= $11 AND r.at <= $12 ORDER BY r.latency_us DESC, r.at DESC, r.request_id LIMIT"
@@ -205,15 +206,15 @@ static void take_request(struct question *question, const PGresult *rows, int ro
     };
 }
 
-/* As PostgreSQL writes a uuid; what is no id stays as it is, and is not found. */
-static void uuid_text(struct hearth_str id, char out[64])
+/* As PostgreSQL reads a uuid; empty stays empty. False: it is no id, and not found. */
+static bool uuid_text(struct hearth_str id, char out[64])
 {
-    if (id.n == HEARTH_SAMPLED_ID_TEXT) {
-        (void)snprintf(out, 64, "%.8s-%.4s-%.4s-%.4s-%.12s", id.p, id.p + 8, id.p + 12, id.p + 16,
-                       id.p + 20);
-    } else {
-        (void)snprintf(out, 64, "%s", id.n == 0 ? "" : "none");
-    }
+    uint64_t half;
+    bool is_id = id.n == HEARTH_SAMPLED_ID_TEXT &&
+                 hearth_str_hex_to_u64(hearth_str_n(id.p, 16), &half) &&
+                 hearth_str_hex_to_u64(hearth_str_n(id.p + 16, 16), &half);
+    (void)snprintf(out, 64, "%.*s", is_id ? HEARTH_SAMPLED_ID_TEXT : 0, is_id ? id.p : "");
+    return is_id || id.n == 0;
 }
 
 static enum hearth_status read_requests(void *context,
@@ -224,7 +225,10 @@ static enum hearth_status read_requests(void *context,
     struct question *question = context;
     const struct hearth_sampled_filter *filter = question->filter;
     char id[64];
-    uuid_text(filter->request_id, id);
+    if (!uuid_text(filter->request_id, id)) {
+        question->n = 0;
+        return HEARTH_OK;
+    }
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
@@ -312,19 +316,23 @@ static struct hearth_hash128 event_key(const struct hearth_captured_event *event
     return hash;
 }
 
-/* $1 tenant, $2 fingerprint, $3 day, $4 bytes, $5 limit. The day's row takes the bytes if they fit. */
+/* $1 tenant, $2 fingerprint, $3 day, $4 bytes, $5 limit. The day's row takes the bytes if they fit; not of what is there. */
 static const char SQL_PUT_EVENT[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id, e.tenant_id FROM hearth_data.service e WHERE"
     " e.tenant_id = (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1) AND e.fingerprint"
-    " = $2 FOR KEY SHARE), d AS (INSERT INTO hearth_data.captured_day AS d (tenant_id, day,"
-    " n_bytes, n_dropped) SELECT tenant_id, $3, $4, 0 FROM s WHERE $5 = 0 OR $4 <= $5 ON CONFLICT"
+    " = $2 FOR KEY SHARE), x AS MATERIALIZED (SELECT FROM hearth_data.captured_event c, s WHERE"
+    " c.service_id = s.service_id AND c.trace_key = $6 AND c.event_key = $7), d AS (INSERT INTO "
+    "hearth_data.captured_day AS d (tenant_id, day,"
+    " n_bytes, n_dropped) SELECT tenant_id, $3, $4, 0 FROM s WHERE ($5 = 0 OR $4 <= $5) AND NOT "
+    "EXISTS"
+    " (SELECT FROM x) ON CONFLICT"
     " (tenant_id, day) DO UPDATE SET n_bytes = d.n_bytes + excluded.n_bytes WHERE $5 = 0 OR"
     " d.n_bytes + excluded.n_bytes <= $5 RETURNING 1), i AS (INSERT INTO"
     " hearth_data.captured_event (service_id, trace_key, event_key, received_at, instance,"
     " trace_provider, trace_id, segment_id, span_id, event, start_at, end_at, n_redacted, n_cut,"
     " tags) SELECT s.service_id, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19"
     " FROM s WHERE EXISTS (SELECT FROM d) ON CONFLICT DO NOTHING) SELECT (SELECT count(*) FROM s),"
-    " (SELECT count(*) FROM d)";
+    " (SELECT count(*) FROM d) + (SELECT count(*) FROM x)";
 
 static const char SQL_DROPPED[] =
     "INSERT INTO hearth_data.captured_day AS d (tenant_id, day, n_bytes, n_dropped) SELECT"
@@ -518,8 +526,8 @@ static enum hearth_status read_dropped(struct question *question,
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
-    hearth_pg_param_i32(&params,
-                        (int32_t)(question->request->at_ms * HEARTH_NS_PER_MS / HEARTH_NS_PER_DAY));
+    hearth_pg_param_i32(
+        &params, (int32_t)(question->request->at_ms / (HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS)));
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT n_dropped FROM hearth_data.captured_day JOIN"
@@ -543,7 +551,7 @@ static enum hearth_status read_events(void *context,
     hearth_pg_param_text(&params, question->tenant);
     hearth_pg_param_i64(&params, captured_since_ms(question->store));
     if (question->request != NULL) {
-        uuid_text(question->request->request_id, id);
+        (void)uuid_text(question->request->request_id, id);
         hearth_pg_param_i32(&params, question->request->service_id);
         hearth_pg_param_i64(&params, question->request->at_ms);
         hearth_pg_param_text(&params, hearth_str_c(id));

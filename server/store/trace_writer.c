@@ -20,6 +20,8 @@
 #define BACKOFF_FIRST_NS (20 * HEARTH_NS_PER_MS)
 #define BACKOFF_LAST_NS  (640 * HEARTH_NS_PER_MS)
 #define PATIENCE_NS      (10 * HEARTH_NS_PER_SEC)
+/* Of each item: what it is made of, pieces of memory that are not full, the writer's arrays. */
+#define ITEM_BYTES 2048u
 
 struct hearth_trace_writer {
     struct hearth_store *store;
@@ -40,13 +42,16 @@ struct hearth_trace_writer {
 
 static size_t bytes_of(const struct hearth_trace_item *item)
 {
-    size_t n = sizeof *item + item->n_groups * sizeof *item->groups +
+    size_t n = ITEM_BYTES + item->n_groups * sizeof *item->groups +
                item->n_snapshots * sizeof *item->snapshots;
     for (size_t i = 0; i < item->n_groups; i++) {
-        n += item->groups[i].spans.n;
+        const struct hearth_span_group *group = &item->groups[i];
+        n += group->spans.n + group->service.n + group->instance.n + group->trace_id.n +
+             group->segment_id.n + group->endpoint.n;
     }
     for (size_t i = 0; i < item->n_snapshots; i++) {
         const struct hearth_snapshot *snapshot = &item->snapshots[i].snapshot;
+        n += item->snapshots[i].task_id.n + item->snapshots[i].segment_id.n;
         for (uint32_t k = 0; k < snapshot->n_frames; k++) {
             n += sizeof snapshot->frames[k] + snapshot->frames[k].n;
         }
@@ -186,6 +191,7 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!is_settled) { /* one of them may be the cause */
             status = store_patiently(writer, &writer->batch[i], 1, &err);
+            is_settled = is_away(status); /* nobody waits that long again for each of the others */
         }
         if (status == HEARTH_CANCELLED) {
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");

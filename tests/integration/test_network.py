@@ -15,7 +15,7 @@ from test_cli import NO_DATA, USAGE, has_zstd, hearth
 
 NETWORK = "hearth.v1.NetworkService/"
 MINUTE = 60_000
-SECRETS = ["hunter2", "s3cr3t-token", "topsecretcookie", "4111-1111", "sesame"]
+SECRETS = ["hunter2", "s3cr3t-token", "topsecretcookie", "4111-1111", "sesame", "har-s3cret", "head-s3cret"]
 
 
 class NetworkTasks(unittest.TestCase):
@@ -190,6 +190,7 @@ class NetworkTasks(unittest.TestCase):
             ("client is neither", network.value(name, 1, without("client_process_id"))),
             ("hex digits", network.value(name, 1, {**labels, "client_process_id": "xyz"})),
             ("no amount", network.value(name, -1, labels)),
+            ("no amount", network.value(name, 1e308, labels)),
             ("label code", network.value("http1_response_status_counter", 1, labels)),
             ("counts", network.histogram("client_read_exe_time_histogram", {1: -1}, labels)),
             ("has buckets", network.histogram(name, {1: 1}, labels)),
@@ -215,7 +216,8 @@ class NetworkTasks(unittest.TestCase):
                    "Cookie: a=topsecretcookie\r\n\r\n{\"user\":\"ann\",\"Password\":\"hunter2\",\"card\":\"4111-1111\"}")
         network.send_events(
             network.event(trace + "-slow", "HTTP Request Sampling", {"data_content": request, "data_size": "1KiB", "token": "sesame"}, 2 * 10**18, 2 * 10**18 + 5),
-            network.event(trace + "-slow", "Syscall write", {"package_size": "10"}, 10**18, 10**18 + 1, named=False),
+            network.event(trace + "-slow", "Syscall write", {"package_size": "10", "http.request.header.authorization": "head-s3cret",
+                                                             "har": "[{\"name\":\"Cookie\",\"value\":\"har-s3cret\"}]"}, 10**18, 10**18 + 1, named=False),
             network.event(trace + "-5", "HTTP Response Sampling", {"data_content": "x" * 5000}, 1, 2),
         )
 
@@ -246,7 +248,7 @@ class NetworkTasks(unittest.TestCase):
             "{\"user\":\"ann\",\"Password\":\"[redacted]\",\"card\":\"[redacted]\"}",
         )
         self.assertEqual((tags["token"], tags["data_size"]), ("[redacted]", "1KiB"))
-        self.assertIn("6 values were redacted", answer["notes"][0])
+        self.assertIn("8 values were redacted", answer["notes"][0])
         cut = self.ask("GetSampledRequest", "sampled", requestId=found[1]["requestId"])
         body = {t["key"]: t["value"] for t in cut["events"][0]["tags"]}["data_content"]
         self.assertTrue(body.startswith("x" * 2048 + " [max-captured-bytes: cut, 2048 of 5000"), body[2040:])
@@ -278,9 +280,13 @@ class NetworkTasks(unittest.TestCase):
 
     def test_what_comes_again_is_stored_once(self):
         network, process = self.start("again")
+        days = []
         for at in (self.a, self.b):
             network.agent.server = at
             self.capture(network, process, "again")
+            days.append(self.a.sql("SELECT sum(n_bytes), sum(n_dropped) FROM hearth_data.captured_day JOIN hearth_data.tenant"
+                                   " USING (tenant_id) WHERE name = 'again'"))
+        self.assertEqual(days[0], days[1])  # nor does it count again
         found = self.of_instance("ListSampledRequests", "again")["requests"]
         self.assertEqual([r.get("eventCount", 0) for r in found], [2, 1, 0])
 
@@ -354,7 +360,7 @@ class NetworkTasks(unittest.TestCase):
         self.assertEqual(len(run("requests", "--trace-id", "cli-5").splitlines()), 1)
         one = run("request", rows[0].split()[0])
         self.assertIn("    Authorization: [redacted]\n", one)
-        self.assertIn("note: 6 values were redacted", one)
+        self.assertIn("note: 8 values were redacted", one)
         self.assertIn("1.2.3.4", run("addresses", "1.2.3.4:80=db"))
         self.assertRegex(run("addresses"), r"10\.9\.9\.9 +configured\.db +\(network-addresses\)")
         run("topology", "--service", "shop", "--instance", "nobody", code=NO_DATA)

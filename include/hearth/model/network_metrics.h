@@ -13,7 +13,7 @@
  * so far reach total * p / 100, rounded half up; 0 of none, and where a bucket has no lower bound.
  *
  * Limits:    HEARTH_NETWORK_MAX_CODES codes and HEARTH_NETWORK_MAX_BUCKETS bounds of a histogram; what is beyond is
- *            OUT_OF_RANGE in what is sent, CORRUPT in what is stored.
+ *            OUT_OF_RANGE in one flush; where flushes are merged it is left out.
  * Ownership: sums live in the arena given.
  * Threads:   pure.
  * Source:    docs/reference/network-metrics.md.

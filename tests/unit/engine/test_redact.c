@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-static const char *const g_rules[] = {"authorization", "Set-Cookie",      "password", "api_key",
-                                      "token",         "/\\d{4}-\\d{4}/", NULL};
+static const char *const g_rules[] = {"authorization", "Set-Cookie",   "password",        "api_key",
+                                      "token",         "access-token", "/\\d{4}-\\d{4}/", NULL};
 
 static struct hearth_redactor *make(const char *const *rules)
 {
@@ -93,6 +93,48 @@ static void xml_and_yaml_lose_their_values(void **state)
     check("a: 1\n  password: two words\nb: 2\n", 1, "a: 1\n  password: " GONE "\nb: 2\n");
 }
 
+static void a_header_goes_as_a_whole_whatever_it_begins_with(void **state)
+{
+    (void)state;
+    check("Set-Cookie: \"x\"; id=s3cret\r\nHost: a\r\n", 1, "Set-Cookie: " GONE "\r\nHost: a\r\n");
+    check("Authorization: [a] s3cret\r\nHost: a\r\n", 1, "Authorization: " GONE "\r\nHost: a\r\n");
+    check("password: \"x\"\nb: 1\n", 1, "password: \"" GONE "\"\nb: 1\n");
+    check("password: {a: 1,\n b: 2}\nc: 1\n", 1, "password: " GONE "\nc: 1\n");
+}
+
+static void words_are_joined_in_any_way(void **state)
+{
+    (void)state;
+    check("{\"apiKey\":\"x\",\"API_KEY\":\"y\"}", 2,
+          "{\"apiKey\":\"" GONE "\",\"API_KEY\":\"" GONE "\"}");
+    check("login --password=x -v", 1, "login --password=" GONE " -v");
+}
+
+static void values_named_by_the_field_before_go(void **state)
+{
+    (void)state;
+    check("[{\"name\":\"Authorization\",\"value\":\"a, b\"},{\"name\":\"x\",\"value\":\"y\"}]", 1,
+          "[{\"name\":\"Authorization\",\"value\":\"" GONE "\"},{\"name\":\"x\",\"value\":\"y\"}]");
+    check("{\\\"Key\\\":\\\"token\\\",\\\"Value\\\":\\\"a\\\"}", 1,
+          "{\\\"Key\\\":\\\"token\\\",\\\"Value\\\":\\\"" GONE "\\\"}");
+    check("<input name=\"token\" type=\"hidden\" value=\"abc\"/><b value=\"1\"/>", 1,
+          "<input name=\"token\" type=\"hidden\" value=\"" GONE "\"/><b value=\"1\"/>");
+    check("- name: PASSWORD\n  value: a b\n- name: X\n  value: c\n", 1,
+          "- name: PASSWORD\n  value: " GONE "\n- name: X\n  value: c\n");
+}
+
+static void encodings_do_not_hide_names_nor_ends(void **state)
+{
+    (void)state;
+    check("{&quot;password&quot;:&quot;a,b&quot;}", 1,
+          "{&quot;password&quot;:&quot;" GONE "&quot;}");
+    check("{\\u0022token\\u0022:\\u0022a,b\\u0022}", 1,
+          "{\\u0022token\\u0022:\\u0022" GONE "\\u0022}");
+    check("to=x%253Ftoken%253Dabc&b=1", 1, "to=x%253Ftoken%253D" GONE "&b=1");
+    check("100%api_key=abc", 1, "100%api_key=" GONE);
+    check("%25access-token=1&%accessToken=abc", 2, "%25access-token=" GONE "&%accessToken=" GONE);
+}
+
 static void expressions_match_anywhere(void **state)
 {
     (void)state;
@@ -123,6 +165,10 @@ static void names_of_tags_are_names(void **state)
     assert_true(hearth_redact_is_name(redactor, HEARTH_STR("API-KEY")));
     assert_true(hearth_redact_is_name(redactor, HEARTH_STR("set_cookie")));
     assert_false(hearth_redact_is_name(redactor, HEARTH_STR("data_content")));
+    assert_true(hearth_redact_is_name(redactor, HEARTH_STR("http.request.header.authorization")));
+    assert_true(hearth_redact_is_name(redactor, HEARTH_STR("headers[Set-Cookie]")));
+    assert_false(hearth_redact_is_name(redactor, HEARTH_STR("token.count")));
+    assert_false(hearth_redact_is_name(redactor, HEARTH_STR("..")));
     hearth_redactor_free(redactor);
 }
 
@@ -204,6 +250,10 @@ int main(void)
         cmocka_unit_test(what_does_not_end_goes_to_the_end),
         cmocka_unit_test(queries_and_forms_lose_their_values),
         cmocka_unit_test(xml_and_yaml_lose_their_values),
+        cmocka_unit_test(a_header_goes_as_a_whole_whatever_it_begins_with),
+        cmocka_unit_test(words_are_joined_in_any_way),
+        cmocka_unit_test(values_named_by_the_field_before_go),
+        cmocka_unit_test(encodings_do_not_hide_names_nor_ends),
         cmocka_unit_test(expressions_match_anywhere),
         cmocka_unit_test(the_rest_stays),
         cmocka_unit_test(names_of_tags_are_names),

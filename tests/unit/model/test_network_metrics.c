@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -188,6 +189,43 @@ static void what_is_no_amount_is_refused(void **state)
                      HEARTH_OUT_OF_RANGE);
 }
 
+static void no_flush_that_was_taken_spoils_the_sum(void **state)
+{
+    (void)state;
+    struct hearth_network_sums one, minute;
+    hearth_network_sums_init(&one, &g_arena);
+    hearth_network_sums_init(&minute, &g_arena);
+    unsigned writes = meter("client_write_counts_counter");
+    assert_int_equal(hearth_network_add_value(&one, writes, HEARTH_STR(""), 1e308, &g_err),
+                     HEARTH_INVALID_ARGUMENT);
+    add(&one, "client_write_counts_counter", "", 1e100);
+    add(&one, "client_write_counts_counter", "", 1e100);
+    flush(&one, &minute);
+    flush(&one, &minute);
+    assert_true(isfinite(minute.cells[writes].sum) && minute.cells[writes].sum > 1e100);
+}
+
+static void beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out(void **state)
+{
+    (void)state;
+    struct hearth_network_sums one, minute;
+    hearth_network_sums_init(&minute, &g_arena);
+    for (int first = 0; first <= HEARTH_NETWORK_MAX_BUCKETS; first += 200) {
+        hearth_network_sums_init(&one, &g_arena);
+        for (int i = first; i < first + 200; i++) {
+            char code[16];
+            (void)snprintf(code, sizeof code, "%04d", i);
+            add(&one, "http1_response_status_counter", code, 1);
+            add_bucket(&one, "client_write_rtt_histogram", i, 1);
+        }
+        flush(&one, &minute);
+    }
+    assert_int_equal(cell(&minute, "http1_response_status_counter")->n_items,
+                     HEARTH_NETWORK_MAX_CODES);
+    assert_int_equal(cell(&minute, "client_write_rtt_histogram")->n_items,
+                     HEARTH_NETWORK_MAX_BUCKETS);
+}
+
 static void damaged_bytes_are_corrupt(void **state)
 {
     (void)state;
@@ -223,6 +261,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(percentiles_of_nothing_and_of_no_lower_bound_are_zero,
                                         start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_amount_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(no_flush_that_was_taken_spoils_the_sum, start, stop),
+        cmocka_unit_test_setup_teardown(
+            beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out, start, stop),
         cmocka_unit_test_setup_teardown(damaged_bytes_are_corrupt, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
