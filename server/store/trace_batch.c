@@ -2,7 +2,7 @@
  * trace_batch.c -- spans and snapshots of several items as one transaction (trace_writer.h).
  *
  *   services     from memory, else from the database, made when they are new
- *   instances    refreshed once a minute; that may fail (there are too many): the spans are stored nevertheless
+ *   instances    refreshed once a minute; that may fail (there are too many, or it takes too long): the spans are stored nevertheless
  *   leaves       of the days
  *   transaction  the services are locked, so that they stay; an INSERT of all groups; one of the snapshots of each tenant, those of a segment in one row
  *
@@ -20,6 +20,8 @@
 
 #define MAX_KNOWN  100000u /* services or instances in memory */
 #define LEAF_TRIES 3
+/* Instances may wait for others of their tenant; spans of all tenants do not wait for these any longer. */
+#define REFRESH_NS (3 * HEARTH_NS_PER_SEC)
 #define ONLY       8 /* of the statement: if the service has a trace task */
 
 /* Snapshots and segments of a request come when it has ended, which a task's end does not wait for. */
@@ -59,6 +61,7 @@ struct batch {
     int64_t *starts, *durations, *segment_keys, *trace_keys;
     struct hearth_str *trace_ids, *segment_ids, *instances, *endpoints, *spans;
     int64_t now_ms;
+    struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
 };
 
 /* ---- services and instances ---- */
@@ -101,7 +104,8 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
     if (refreshed->n >= MAX_KNOWN) {
         hearth_idmap_reset(refreshed);
     }
-    for (size_t i = 0; i < item->n_groups; i++) {
+    for (size_t i = 0;
+         i < item->n_groups && hearth_clock_mono_ns() < batch->refreshing.deadline_mono_ns; i++) {
         const struct hearth_span_group *group = &item->groups[i];
         const struct hearth_str parts[] = {item->tenant, group->service, group->instance};
         bool is_new = false;
@@ -119,7 +123,7 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
     }
     struct hearth_err reason = HEARTH_ERR_INIT;
     if (hearth_store_report_agents(batch->store, item->tenant, due, n_due, NULL, 0,
-                                   item->max_instances, item->max_processes, batch->cancel,
+                                   item->max_instances, item->max_processes, &batch->refreshing,
                                    &reason) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "instances of segments were not refreshed", "reason",
                    reason.msg, NULL);
@@ -519,6 +523,7 @@ enum hearth_status hearth_trace_batch_store(struct hearth_store *store,
                           .cancel = cancel,
                           .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
     hearth_arena_init(&batch.arena, 0);
+    hearth_cancel_init(&batch.refreshing, hearth_clock_mono_ns() + REFRESH_NS);
     enum hearth_status status =
         make_columns(&batch) ? HEARTH_OK : HEARTH_FAIL_ARENA(err, &batch.arena);
     if (status == HEARTH_OK) {

@@ -10,7 +10,7 @@ import prometheus
 import wire
 from agents import EXIT, LOCAL, Instance, reference, snapshot, span
 from pprof import Profile
-from server import Cluster, RpcError, Server, eventually, now_ms
+from server import Cluster, RpcError, Server, Session, eventually, now_ms
 from task_data import GO
 from test_cli import NO_DATA, OK, USAGE, hearth
 
@@ -308,6 +308,23 @@ class OneServer(unittest.TestCase):
         self.agent.send_segments(self.agent.segment("t", "known-" + self.service, [span(0, ENDPOINT, now, now + 1)]))
         answer = self.server.connect("hearth.v1.ProcessService/ListInstances", {"service": self.service})
         self.assertEqual([i["instance"] for i in answer["instances"]], [self.agent.instance])
+
+    def test_spans_do_not_wait_for_what_else_their_tenant_does(self):
+        now = now_ms()
+        self.agent.send_segments(self.agent.segment("t", "before-" + self.service, [span(0, ENDPOINT, now, now + 1)]))
+        other = Instance(self.server, self.service, "new-one")
+        session = Session(self.server.postgres_url())
+        try:  # the lock of transactions that count what a tenant has
+            session.run("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(name, 4721170935208671310)) FROM hearth_data.tenant")
+            other.send_segments(other.segment("t", "while-" + self.service, [span(0, ENDPOINT, now, now + 1)]))
+            self.assertEqual(self.stored("span_group", "instance = 'new-one'"), 1)
+            self.assertEqual(self.stored("instance", "name = 'new-one'"), 0)
+        finally:
+            session.close()
+
+    def test_times_of_snapshots_are_bounded(self):
+        for at_ms in (0, -1, 2**63 - 1):
+            self.refused(lambda: self.agent.send_snapshots(snapshot("t", "s", 0, at_ms, ["a"])), "time")
 
 
 class TwoServers(unittest.TestCase):
