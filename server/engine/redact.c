@@ -321,16 +321,17 @@ static struct value after_delimiter(struct hearth_str text, size_t at, bool is_l
     }
     bool is_enclosed = line_at < text.n && (is_quote(text.p[line_at]) || text.p[line_at] == '{' ||
                                             text.p[line_at] == '[');
-    size_t line_end = is_line ? end_of_lines(text, line_at) : 0;
     if (is_line && !is_enclosed) {
-        return (struct value){line_at, line_end};
+        return (struct value){line_at, end_of_lines(text, line_at)};
     }
     struct value value =
         enclosed_or_bare(text, is_equals || is_line ? line_at : skip_blank(text, at), is_equals);
-    size_t after = value.to < text.n && is_quote(text.p[value.to]) ? value.to + 1 : value.to;
-    if (is_line && end_at(text, after, "\n") != skip_blank(hearth_str_n(text.p, line_end), after) &&
-        after < line_end) {
-        return (struct value){line_at, line_end};
+    size_t rest = value.to; /* a header may go on behind its quotes; YAML does not */
+    while (rest < text.n && strchr(" \t\r\\\"',;]})", text.p[rest]) != NULL) {
+        rest++;
+    }
+    if (is_line && rest < text.n && text.p[rest] != '\n') {
+        return (struct value){line_at, end_of_lines(text, rest)};
     }
     return value;
 }

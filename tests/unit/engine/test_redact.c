@@ -99,6 +99,9 @@ static void a_header_goes_as_a_whole_whatever_it_begins_with(void **state)
     check("Set-Cookie: \"x\"; id=s3cret\r\nHost: a\r\n", 1, "Set-Cookie: " GONE "\r\nHost: a\r\n");
     check("Authorization: [a] s3cret\r\nHost: a\r\n", 1, "Authorization: " GONE "\r\nHost: a\r\n");
     check("password: \"x\"\nb: 1\n", 1, "password: \"" GONE "\"\nb: 1\n");
+    check("- a: b\n  password: \"x\"\n  user: ann\n", 1,
+          "- a: b\n  password: \"" GONE "\"\n  user: ann\n");
+    check("  token: {a: \"b\"},\n  user: ann\n", 1, "  token: " GONE ",\n  user: ann\n");
     check("password: {a: 1,\n b: 2}\nc: 1\n", 1, "password: " GONE "\nc: 1\n");
 }
 
@@ -222,9 +225,18 @@ static void random_pieces_never_keep_the_secret(void **state)
 /* A megabyte of what makes one look far, again and again: quadratic work would take minutes. */
 static void hostile_texts_take_linear_time(void **state)
 {
-    static const char *const parts[] = {"\\",      "<token ",    "form-data; name=token ",
-                                        "token:{", "token ",     "token=\\\"",
-                                        " ",       "%22token%22"};
+    static const char *const parts[] = {"\\",
+                                        "<token ",
+                                        "form-data; name=token ",
+                                        "token:{",
+                                        "token ",
+                                        "token=\\\"",
+                                        " ",
+                                        "%22token%22",
+                                        "token: \"a\"\n ",
+                                        "name=\"token\",",
+                                        "%252525token=",
+                                        "&quot;token&quot;:&quot;"};
     struct hearth_redactor *redactor = make(g_rules);
     (void)state;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
