@@ -444,6 +444,43 @@ static enum hearth_status check_kind(const struct check *check)
     return refuse(check, "the profiling target could not be null");
 }
 
+#define OF(kind)     (1U << HEARTH_TASK_##kind)
+#define OF_PROCESSES (OF(ON_CPU) | OF(OFF_CPU))
+#define OF_PROFILERS (OF(ASYNC_PROFILER) | OF(PPROF))
+#define OF_INSTANCES (OF_PROFILERS | OF(TRACE))
+
+/* What a kind has no use for is refused: it would be another task than was asked for, of all instances for one. */
+static enum hearth_status check_foreign(const struct check *check)
+{
+    const struct hearth_task_request *request = check->request;
+    const struct {
+        bool is_given;
+        unsigned kinds;
+        const char *name;
+    } fields[] = {
+        {request->instance.n > 0, OF(NETWORK), "instance: only network tasks have one"},
+        {request->endpoint.n > 0, OF(TRACE), "endpoint: only trace tasks have one"},
+        {request->exec_args.n > 0, OF(ASYNC_PROFILER),
+         "exec_args: only async-profiler tasks have them"},
+        {request->n_labels > 0, OF_PROCESSES, "labels: only on-CPU and off-CPU tasks have them"},
+        {request->n_instances > 0, OF_INSTANCES,
+         "instances: only async-profiler, pprof and trace tasks have them"},
+        {request->n_events > 0, OF_PROFILERS,
+         "events: only async-profiler and pprof tasks have them"},
+        {request->min_duration_ms > 0, OF(TRACE), "min_duration_ms: only trace tasks have one"},
+        {request->dump_period_ms > 0, OF(TRACE) | OF(PPROF),
+         "dump_period_ms: only trace and pprof tasks have one"},
+        {request->max_samples > 0, OF(TRACE), "max_samples: only trace tasks have one"},
+        {request->n_rules > 0, OF(NETWORK), "sampling_rules: only network tasks have them"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(fields); i++) {
+        if (fields[i].is_given && (fields[i].kinds & (1U << request->kind)) == 0) {
+            return refuse(check, fields[i].name);
+        }
+    }
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_task_check(const struct hearth_task_request *request,
                                      const struct hearth_task_scope *scope,
                                      int64_t now_ms,
@@ -466,6 +503,7 @@ enum hearth_status hearth_task_check(const struct hearth_task_request *request,
         .request = request, .scope = scope, .arena = arena, .task = ret, .err = err};
     HEARTH_TRY(check_texts(&check));
     HEARTH_TRY(check_kind(&check));
+    HEARTH_TRY(check_foreign(&check));
     if (ret->start_ms > now_ms + MAX_AHEAD_MS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "start_ms %lld lies more than 366 days ahead", (long long)ret->start_ms);

@@ -91,6 +91,7 @@ class CliTasks(unittest.TestCase):
             ("task create oncpu needs --service NAME", "create", "oncpu"),
             ("task create trace needs --endpoint NAME", "create", "trace", "--service", "s"),
             ("task create network needs --instance NAME", "create", "network", "--service", "s"),
+            ("instance: only network tasks have one", "create", "oncpu", "--service", "s", "--instance", "i"),
             ("task create pprof needs --events A,B", "create", "pprof", "--service", "s", "--instances", "i"),
             ("this command prints table or json", "create", "oncpu", "--service", "s", "-o", "collapsed"),
         ):

@@ -43,6 +43,50 @@ static void begin(enum hearth_task_kind kind)
     g_request = (struct hearth_task_request){.kind = kind};
 }
 
+static void what_a_kind_has_no_use_for_is_refused(void **state)
+{
+    (void)state;
+    const struct hearth_str names[] = {HEARTH_STR("mesh")};
+    begin(HEARTH_TASK_ON_CPU);
+    g_request.service = HEARTH_STR("shop");
+    g_request.duration_ms = MINUTE;
+    g_request.labels = names;
+    g_request.n_labels = 1;
+    const struct hearth_task_request good = g_request;
+    assert_string_equal(check(), "");
+    g_request.instance = HEARTH_STR("pod-1");
+    assert_string_equal(check(), "instance: only network tasks have one");
+    g_request = good;
+    g_request.endpoint = HEARTH_STR("/pay");
+    assert_string_equal(check(), "endpoint: only trace tasks have one");
+    g_request = good;
+    g_request.exec_args = HEARTH_STR("live");
+    assert_string_equal(check(), "exec_args: only async-profiler tasks have them");
+    g_request = good;
+    g_request.instances = names;
+    g_request.n_instances = 1;
+    assert_string_equal(check(), "instances: only async-profiler, pprof and trace tasks have them");
+    g_request = good;
+    g_request.events = names;
+    g_request.n_events = 1;
+    assert_string_equal(check(), "events: only async-profiler and pprof tasks have them");
+    g_request = good;
+    g_request.min_duration_ms = 1;
+    assert_string_equal(check(), "min_duration_ms: only trace tasks have one");
+    g_request = good;
+    g_request.dump_period_ms = 10;
+    assert_string_equal(check(), "dump_period_ms: only trace and pprof tasks have one");
+    g_request = good;
+    g_request.max_samples = 5;
+    assert_string_equal(check(), "max_samples: only trace tasks have one");
+    g_request = good;
+    g_request.kind = HEARTH_TASK_TRACE;
+    g_request.endpoint = HEARTH_STR("/pay");
+    g_request.dump_period_ms = 10;
+    g_request.max_samples = 1;
+    assert_string_equal(check(), "labels: only on-CPU and off-CPU tasks have them");
+}
+
 static void tasks_of_processes_are_checked_in_order(void **state)
 {
     (void)state;
@@ -255,6 +299,7 @@ static int stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_kind_has_no_use_for_is_refused),
         cmocka_unit_test(tasks_of_processes_are_checked_in_order),
         cmocka_unit_test(long_lists_of_labels_are_refused),
         cmocka_unit_test(trace_tasks_are_checked_in_order),
