@@ -131,7 +131,10 @@ enum hearth_status hearth_policy_range(const struct hearth_query *query,
 {
     int64_t hour_ms = HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS;
     int64_t end_ms = query->end_ms == 0 ? hearth_clock_wall_ns() / HEARTH_NS_PER_MS : query->end_ms;
-    int64_t start_ms = query->start_ms == 0 ? end_ms - hour_ms : query->start_ms;
+    int64_t start_ms = query->start_ms;
+    if (start_ms == 0 && end_ms > hour_ms) {
+        start_ms = end_ms - hour_ms;
+    }
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
     int64_t longest_ms = limits.max_query_range_ns / HEARTH_NS_PER_MS;

@@ -64,6 +64,11 @@ class Edges(unittest.TestCase):
         self.assertEqual(len(lines), 1)
         open_ended.stop()
 
+    def test_a_range_that_ends_before_all_time_is_refused(self):
+        with self.assertRaises(server.RpcError) as caught:
+            self.server.connect(POLICIES + "MonitorSeries", {"service": "shop", "endMs": -(2**63)})
+        self.assertEqual(caught.exception.code, "invalid_argument")
+
     def test_an_imported_task_is_as_old_as_its_import(self):
         ids = [tasks.create(self.server, service="old-%d" % i) for i in range(2)]
         long_ago = server.now_ms() - 30 * DAY
