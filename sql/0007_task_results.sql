@@ -59,6 +59,7 @@ CREATE TABLE hearth_data.task_upload (
 );
 CREATE INDEX task_upload_task ON hearth_data.task_upload (task_id);
 CREATE INDEX task_upload_received ON hearth_data.task_upload (received_at);
+CREATE INDEX task_upload_left ON hearth_data.task_upload (received_at) WHERE NOT is_pushed;
 
 CREATE TABLE hearth_data.task_upload_piece (
     service_id int4 NOT NULL,

@@ -13,6 +13,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 #include "hearth/engine/rules.h"
+#include "hearth/engine/task_leftovers.h"
 
 #include "self_profile.h"
 
@@ -37,6 +38,7 @@ struct server {
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
     struct hearth_rules *rules;
+    struct hearth_task_leftovers *leftovers;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
@@ -103,6 +105,8 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
     HEARTH_TRY(hearth_query_set_network(server->query, &config->network, err));
     HEARTH_TRY(hearth_rules_start(server->query, &server->query_memory, &server->rules, err));
+    HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
+                                           &server->leftovers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     config->front.version = HEARTH_VERSION;
     config->front.write_config = hearth_config_write_part;
@@ -121,6 +125,7 @@ static void stop(struct server *server)
 {
     int64_t deadline = hearth_clock_mono_ns() + server->config.shutdown_timeout_ns;
     hearth_front_stop(server->front, deadline);
+    hearth_task_leftovers_stop(server->leftovers);
     /* Commits are quick once nobody asks any more: they get a moment even when requests used the
      * time up. */
     int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;

@@ -31,8 +31,6 @@ void hearth_network_free(struct hearth_network *network);
 
 struct hearth_query_engine {
     struct hearth_limits limits;
-    /* When stack traces that became no profiles are looked for next; tenants share one when their hashes collide. */
-    _Atomic int64_t leftovers_mono_ns[64];
     struct hearth_store *store;
     pthread_mutex_t rates_lock; /* guards segment_rates */
     struct hearth_segment_rate segment_rates[512];

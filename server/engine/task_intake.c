@@ -5,8 +5,7 @@
  * A write is three steps: chunks that are new, in one transaction; profiles of all chunks that are none yet; the
  * mark that they are. Whatever is lost in between, the agent was not answered, sends again, and the first step
  * finds what there is. A profile's idempotency key is its chunk's hash, so the second step may be done twice.
- * Agents that do not send again leave chunks without profiles behind: whoever writes next, or ends a stream with
- * nothing in it, does their second and third step within the hour in which such keys are known.
+ * Agents that do not send again leave chunks without profiles behind: task_leftovers.c does their second and third step.
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/log.h"
@@ -28,10 +27,7 @@
 #define GROUP_BYTES       4096 /* about what the tables of an empty group take */
 #define UNKNOWN_SERVICE   "unknown_service"
 #define MAX_SERIES_LABELS 5
-#define LOOK_EACH_NS      (10 * HEARTH_NS_PER_SEC) /* for what was left */
-#define LEFT_AFTER_MS     INT64_C(60000)           /* before, its server may still be at it */
-#define LEFT_UNTIL_MS     (50 * LEFT_AFTER_MS)
-#define MAX_LEFT          20
+#define MAX_LEFT          20 /* flushes that are read at once */
 
 /* What is gathered of one run and flush. */
 struct group {
@@ -508,28 +504,17 @@ static enum hearth_status write_groups(struct hearth_task_intake *intake,
 
 /* ---- what was left ---- */
 
-static bool is_time_to_look(struct hearth_task_intake *intake)
-{
-    uint64_t hash = hearth_hash64(intake->tenant.p, intake->tenant.n, hearth_hash_process_seed());
-    _Atomic int64_t *slot =
-        &intake->engine
-             ->leftovers_mono_ns[hash % HEARTH_ARRAY_LEN(intake->engine->leftovers_mono_ns)];
-    int64_t now_ns = hearth_clock_mono_ns(), next_ns = atomic_load(slot);
-    return now_ns >= next_ns &&
-           atomic_compare_exchange_strong(slot, &next_ns, now_ns + LOOK_EACH_NS);
-}
-
 /* One by one: what cannot be a profile must not hold up the others. */
 static enum hearth_status push_left(struct hearth_task_intake *intake,
+                                    int64_t from_ms,
+                                    int64_t to_ms,
                                     struct hearth_cancel *cancel,
                                     struct hearth_arena *arena,
                                     struct hearth_err *err)
 {
-    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     struct hearth_task_flush *flushes;
     size_t n;
-    HEARTH_TRY(hearth_store_task_flushes_left(intake->engine->store, intake->tenant,
-                                              now_ms - LEFT_UNTIL_MS, now_ms - LEFT_AFTER_MS,
+    HEARTH_TRY(hearth_store_task_flushes_left(intake->engine->store, intake->tenant, from_ms, to_ms,
                                               MAX_LEFT, cancel, arena, &flushes, &n, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {
@@ -539,27 +524,29 @@ static enum hearth_status push_left(struct hearth_task_intake *intake,
     return status;
 }
 
-/* It is not of the agent that happens to be here: whatever comes of it, this one is answered as if it were not there. */
-static void look_for_left(struct hearth_task_intake *intake, struct hearth_cancel *cancel)
+enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
+                                                struct hearth_query_engine *engine,
+                                                struct hearth_str tenant,
+                                                struct hearth_budget *budget,
+                                                int64_t from_ms,
+                                                int64_t to_ms,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_err *err)
 {
-    if (!is_time_to_look(intake)) {
-        return;
-    }
-    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_task_intake *intake;
+    HEARTH_TRY(hearth_task_intake_new(ingest, engine, tenant, budget, &intake, err));
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
-    if (push_left(intake, cancel, &arena, &err) != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "stack traces are still no profiles", "reason",
-                   err.msg, NULL);
-    }
+    enum hearth_status status = push_left(intake, from_ms, to_ms, cancel, &arena, err);
     hearth_arena_release(&arena);
+    hearth_task_intake_free(intake);
+    return status;
 }
 
 enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
                                             struct hearth_cancel *cancel,
                                             struct hearth_err *err)
 {
-    look_for_left(intake, cancel);
     if (intake->n_groups == 0) {
         return HEARTH_OK;
     }

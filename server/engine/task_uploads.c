@@ -268,6 +268,23 @@ static enum hearth_status push_upload(const struct hearth_query *query,
                                            query->cancel, err);
 }
 
+enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
+                                           struct hearth_ingest *ingest,
+                                           struct hearth_str upload_id,
+                                           struct hearth_err *err)
+{
+    struct hearth_task_upload upload;
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes;
+    HEARTH_TRY(hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
+                                            query->cancel, query->arena, &upload, err));
+    if (upload.is_pushed) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(hearth_upload_decode(query, upload.content, &profile, &notes, err));
+    return push_upload(query, ingest, &upload, &profile, err);
+}
+
 /* Read it, so that what is kept can be shown, and its profile taken. */
 static enum hearth_status check_pprof(const struct hearth_query *query,
                                       const struct hearth_limits *limits,

@@ -2,6 +2,7 @@
 #ifndef HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
 #define HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
 
+#include "hearth/engine/ingest.h"
 #include "hearth/engine/query.h"
 #include "hearth/format/pprof.h"
 #include "hearth/store/task_results.h"
@@ -21,5 +22,12 @@ enum hearth_status hearth_upload_segments(const struct hearth_query *query,
                                           struct hearth_go_segment **ret,
                                           size_t *ret_n,
                                           struct hearth_err *err);
+
+/* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
+                                           struct hearth_ingest *ingest,
+                                           struct hearth_str upload_id,
+                                           struct hearth_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * task_leftovers.c -- stack traces that were stored and never became profiles (contract: hearth/store/task_results.h).
+ * task_leftovers.c -- what tasks brought that was stored and never became profiles (contract: hearth/store/task_results.h).
  *
  * Their server was lost in between, or its push failed; and agents do not send again what was not acknowledged. A part
  * has the key of its profile in its own row, so whoever finds it makes the same push.
@@ -17,6 +17,7 @@ struct question {
     struct hearth_arena *arena;
     struct hearth_inflater *inflater;
     struct hearth_task_flush *flushes;
+    struct hearth_task_left *left;
     size_t n;
 };
 
@@ -121,6 +122,57 @@ enum hearth_status hearth_store_task_flushes_left(struct hearth_store *store,
     hearth_inflater_free(q.inflater);
     HEARTH_TRY(status);
     *ret = q.flushes;
+    *ret_n = q.n;
+    return HEARTH_OK;
+}
+
+/* ---- whose there is ---- */
+
+static enum hearth_status read_left(void *context,
+                                    struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
+{
+    struct question *q = context;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, q->arena);
+    hearth_pg_param_i64(&params, q->from_ms);
+    hearth_pg_param_i64(&params, q->to_ms);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "(SELECT DISTINCT t.name, '' FROM hearth_data.task_stack_chunk c JOIN"
+        " hearth_data.task_schedule d USING (schedule_no) JOIN hearth_data.tenant t USING"
+        " (tenant_id) WHERE NOT c.is_pushed AND c.at BETWEEN $1 AND $2) UNION ALL (SELECT t.name,"
+        " u.upload_id FROM hearth_data.task_upload u JOIN hearth_data.tenant t USING (tenant_id)"
+        " WHERE NOT u.is_pushed AND u.received_at BETWEEN $1 AND $2 ORDER BY u.received_at"
+        " LIMIT 20)",
+        &params, q->cancel, &rows, ret_fault, err));
+    q->n = (size_t)PQntuples(rows);
+    q->left = hearth_arena_array(q->arena, q->n, sizeof *q->left);
+    for (size_t i = 0; i < q->n && q->left != NULL; i++) {
+        q->left[i] = (struct hearth_task_left){
+            .tenant = hearth_arena_str(q->arena, hearth_pg_str(rows, (int)i, 0)),
+            .upload_id = hearth_arena_str(q->arena, hearth_pg_str(rows, (int)i, 1)),
+        };
+    }
+    PQclear(rows);
+    return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_store_task_left(struct hearth_store *store,
+                                          int64_t from_ms,
+                                          int64_t to_ms,
+                                          struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena,
+                                          struct hearth_task_left **ret,
+                                          size_t *ret_n,
+                                          struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct question q = {.from_ms = from_ms, .to_ms = to_ms, .cancel = cancel, .arena = arena};
+    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_left, &q, err));
+    *ret = q.left;
     *ret_n = q.n;
     return HEARTH_OK;
 }

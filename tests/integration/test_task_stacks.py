@@ -327,13 +327,8 @@ class Crashes(Case):
             thread.join()
         finally:
             session.close()
-        self.assertEqual(self.ordinary(SAMPLES), {})
-
-        def pushed():
-            agent.collect(self.server, [])  # as agents do each 5 s
-            return self.server.sql(left) == [["0"]]
-
-        server.eventually(pushed, pause=0.5, what="the profile of what was left")
+        pushed = lambda: self.server.sql(left) == [["0"]]
+        server.eventually(pushed, 90, 0.5, what="the profile of what was left")
         self.assertEqual(self.ordinary(SAMPLES), {("main", "left"): 3})
         self.assertEqual(agent.names(analyze(self.server, [self.schedule()])[0]), {("main", "left"): 3})
 

@@ -4,6 +4,7 @@ the same in AnalyzeUploads and in the ordinary queries."""
 import base64
 import gzip
 import itertools
+import threading
 import unittest
 
 import grpc
@@ -179,6 +180,35 @@ class Uploads(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             agent.collect(self.server, agent.go_report(self.task, b"no pprof"), agent.GO)
         self.assertEqual(caught.exception.code(), INVALID)
+
+    def test_what_a_lost_server_left_becomes_a_profile_though_nobody_sends_it_again(self):
+        content = self.profile().encode()  # the same bytes whenever it is sent
+        second = server.Server(database_url=self.server.postgres_url())
+        session = server.Session(self.server.postgres_url())
+        left = "SELECT count(*) FROM hearth_data.task_upload WHERE NOT is_pushed"
+        try:
+            session.run("BEGIN; LOCK TABLE hearth_data.push_id")  # files are written, no profiles are
+
+            def deliver():
+                with self.assertRaises(grpc.RpcError):
+                    agent.upload(second, agent.PPROF, self.service, "pod-1", self.task, content)
+
+            thread = threading.Thread(target=deliver)
+            thread.start()
+            server.eventually(lambda: self.server.sql(left) == [["1"]], what="a file")
+            second.kill9()
+            thread.join()
+            self.assertEqual((len(self.uploads()), self.ordinary()), (1, {}))
+            # Its server has had the time to do it.
+            self.server.sql("UPDATE hearth_data.task_upload SET received_at = received_at - 120000 WHERE NOT is_pushed")
+        finally:
+            session.close()
+        server.eventually(lambda: self.server.sql(left) == [["0"]], 90, 0.5, what="the profile of what was left")
+        expected = {("main", "handle", "query"): 30, ("main", "handle"): 10, ("main", "gc"): 20}
+        self.assertEqual(self.ordinary(), expected)
+        # Who sends it again after all adds nothing.
+        agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, content)
+        self.assertEqual(self.ordinary(), expected)
 
     def test_questions_that_make_no_sense(self):
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())

@@ -61,6 +61,20 @@ enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
                                             struct hearth_cancel *cancel,
                                             struct hearth_err *err);
 
+/*
+ * Push what is stored of flushes in [from, to] and is no profile yet, some of it at a time. The status of the last that
+ * failed; the others were pushed.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
+                                                struct hearth_query_engine *engine,
+                                                struct hearth_str tenant,
+                                                struct hearth_budget *budget, /* or NULL */
+                                                int64_t from_ms,
+                                                int64_t to_ms,
+                                                struct hearth_cancel *cancel,
+                                                struct hearth_err *err);
+
 /* ---- asking ---- */
 
 HEARTH_MUST_CHECK

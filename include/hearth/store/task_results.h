@@ -65,6 +65,22 @@ enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
                                                   struct hearth_cancel *cancel,
                                                   struct hearth_err *err);
 
+/* Something that a task brought and that is no profile yet. */
+struct hearth_task_left {
+    struct hearth_str tenant;
+    struct hearth_str upload_id; /* empty: stack traces of the tenant, flushed in the time */
+};
+
+/* Of all tenants, that were flushed or received in [from, to]: of servers that were lost, or whose push failed. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_left(struct hearth_store *store,
+                                          int64_t from_ms,
+                                          int64_t to_ms,
+                                          struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena,
+                                          struct hearth_task_left **ret,
+                                          size_t *ret_n,
+                                          struct hearth_err *err);
 /*
  * Parts that are no profiles yet, flushed in [from, to]: of servers that were lost, or whose push failed. At most
  * `limit`, the oldest first, each as a flush with one part and all that _put would have filled; chunk is the part's.
