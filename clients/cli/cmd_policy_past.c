@@ -121,12 +121,16 @@ static void print_started(const Hearth__V1__Task *task, struct hearth_buf *out)
 static enum cli_exit watch(struct cli *cli)
 {
     int64_t since_ms = cli->now_ns / HEARTH_NS_PER_MS, last_ms = since_ms - 1;
-    for (;;) {
+    struct hearth_arena whole = cli->arena; /* each answer has its own: a watch may last for days */
+    for (enum cli_exit printed = CLI_OK;;) {
         Hearth__V1__ListTasksResponse *answer = NULL;
         struct hearth_buf out;
         int64_t newest_ms = last_ms;
+        hearth_arena_init(&cli->arena, 0);
         enum hearth_status status = ask_started(cli, last_ms + 1, &answer);
         if (status != HEARTH_OK) {
+            hearth_arena_release(&cli->arena);
+            cli->arena = whole;
             return cli_fail(cli, status);
         }
         hearth_buf_init(&out, 0);
@@ -136,8 +140,14 @@ static enum cli_exit watch(struct cli *cli)
                 answer->tasks[i]->start_ms > newest_ms ? answer->tasks[i]->start_ms : newest_ms;
         }
         last_ms = newest_ms;
-        enum cli_exit printed = cli_print(&out);
+        if (answer->n_tasks > 0) {
+            printed = cli_print_answer(cli, &answer->base, &out);
+        } else {
+            hearth_buf_release(&out);
+        }
+        hearth_arena_release(&cli->arena);
         if (printed != CLI_OK) {
+            cli->arena = whole;
             return printed;
         }
         (void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);

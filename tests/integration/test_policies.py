@@ -546,24 +546,27 @@ class Policies(unittest.TestCase):
         self.assertIn("OFF_CPU  pod-1/app  PROCESS_CPU: current 50.00% >= threshold 50.00%", out)
         self.assertIn("no metrics of PROCESS_CPU before", err)
         agents.Rover(self.server).report(agents.Process(self.service, "pod-1", "app"))
-        watching = subprocess.Popen(
-            [server.HEARTH, "policy", "monitored", self.service, "--watch", "--url", "http://127.0.0.1:%d" % self.server.port],
-            stdout=subprocess.PIPE, env=server.server_environment(),
+        watch = [server.HEARTH, "policy", "monitored", self.service, "--watch", "--url", "http://127.0.0.1:%d" % self.server.port]
+        watching, as_json = (
+            subprocess.Popen(watch + more, stdout=subprocess.PIPE, env=server.server_environment()) for more in ([], ["-o", "json"])
         )
-        lines = queue.Queue()
-        threading.Thread(target=lambda: [lines.put(line) for line in watching.stdout], daemon=True).start()
+        lines, objects = queue.Queue(), queue.Queue()
+        for ran, to in ((watching, lines), (as_json, objects)):
+            threading.Thread(target=lambda ran=ran, to=to: [to.put(line) for line in ran.stdout], daemon=True).start()
         try:
             def started():
                 # A task of before the watch is not shown: start others until one is.
                 report_task(self.server, self.service, "pod-%d" % server.now_ms(), "app", [policy_agents.cause("PROCESS_CPU", 50, 60)])
-                return not lines.empty()
+                return not lines.empty() and not objects.empty()
 
             server.eventually(started, pause=0.5)
             self.assertIn(b"PROCESS_CPU: current 60.00% >= threshold 50.00%", lines.get())
+            self.assertEqual(json.loads(objects.get())["tasks"][0]["service"], self.service)
         finally:
-            watching.terminate()
-            watching.wait()
-            watching.stdout.close()
+            for ran in (watching, as_json):
+                ran.terminate()
+                ran.wait()
+                ran.stdout.close()
         report_task(self.server, self.service, "pod-1", "app", [policy_agents.cause("PROCESS_CPU", 50, 60)])
         out, _ = self.hearth("monitored", self.service)
         self.assertRegex(out, r"pod-1  triggered 1 times, last .*\n  app  triggered 1 times, last .*, silent until ")
