@@ -214,7 +214,7 @@ static enum hearth_status series(struct hearth_rpc *rpc)
     struct hearth_monitor_filter filter = {.service = hearth_str_c(in->service),
                                            .instance = hearth_str_c(in->instance),
                                            .process = hearth_str_c(in->process)};
-    if (in->monitor < 0 || (int)in->monitor >= HEARTH_MONITOR_END) {
+    if ((int)in->monitor < 0 || (int)in->monitor >= HEARTH_MONITOR_END) { /* it may be unsigned */
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "monitor %d is not known",
                            (int)in->monitor);
     }

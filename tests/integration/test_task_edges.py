@@ -64,6 +64,11 @@ class Edges(unittest.TestCase):
         self.assertEqual(len(lines), 1)
         open_ended.stop()
 
+    def test_a_monitor_below_all_is_refused(self):
+        with self.assertRaises(server.RpcError) as caught:
+            self.server.connect(POLICIES + "MonitorSeries", {"service": "shop", "monitor": -1})
+        self.assertEqual((caught.exception.code, caught.exception.message), ("invalid_argument", "monitor -1 is not known"))
+
     def test_a_range_that_ends_before_all_time_is_refused(self):
         with self.assertRaises(server.RpcError) as caught:
             self.server.connect(POLICIES + "MonitorSeries", {"service": "shop", "endMs": -(2**63)})
