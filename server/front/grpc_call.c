@@ -1,6 +1,10 @@
 /*
  * grpc_call.c -- calls as a state machine over tags. Runs on the queue's threads, except `finish`,
  * `read_on` and `stream_send`, which come from wherever the work ends.
+ *
+ * What collects is read ahead: its reads go on while a message is in work, as long as there is room. Then the tag of a
+ * read comes to a call whose rpc is another thread's, and may come to one that has ended: each read has a ref of its
+ * own, and what it shares with the work is under grpc->lock. Whoever sets is_running has the rpc.
  */
 #include "grpc_call.h"
 
@@ -10,6 +14,7 @@
 #include "acceptor.h"
 #include "agent_methods.h"
 #include "front_internal.h"
+#include "read_ahead.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
@@ -35,8 +40,9 @@ struct call {
     grpc_call *call;
     grpc_call_details details;
     grpc_metadata_array metadata;
-    grpc_byte_buffer *body;
-    struct hearth_buf joined; /* the body, when it came in several slices */
+    grpc_byte_buffer *incoming; /* of the read that is under way */
+    grpc_byte_buffer *body;     /* in work */
+    struct hearth_buf joined;   /* the body, when it came in several slices */
     grpc_byte_buffer *out;
     grpc_slice status_text; /* must live until the batch is done */
     grpc_metadata trailing[MAX_METADATA], leading[MAX_METADATA];
@@ -50,7 +56,10 @@ struct call {
     bool is_open;
     bool is_waiting;            /* it collects, and its client has its time */
     int64_t wait_until_mono_ns; /* while it is; INT64_MAX: for ever */
-    bool has_rpc, has_status_text, sent_leading, saw_no_message;
+    struct hearth_ahead ahead; /* it collects; this and the next two lines: guarded by grpc->lock */
+    int n_ends;                /* reads that found no message */
+    bool is_reading, is_running, is_over;
+    bool has_rpc, has_status_text, sent_leading;
     struct hearth_peer peer; /* its connection may be gone before it */
 };
 
@@ -111,19 +120,6 @@ static void unlink_open(struct call *call)
     }
     (void)pthread_mutex_unlock(&grpc->lock);
     count_open(call, -1);
-}
-
-/* From now on, or no longer, stopping may end it. False when the server is stopping. */
-static bool set_waiting(struct call *call, bool is_waiting)
-{
-    struct hearth_grpc *grpc = call->grpc;
-    (void)pthread_mutex_lock(&grpc->lock);
-    bool goes_on = !atomic_load(&grpc->is_stopping);
-    call->is_waiting = is_waiting && goes_on;
-    int64_t max_wait_ns = call->rpc.max_wait_ns;
-    call->wait_until_mono_ns = max_wait_ns > 0 ? hearth_clock_mono_ns() + max_wait_ns : INT64_MAX;
-    (void)pthread_mutex_unlock(&grpc->lock);
-    return goes_on;
 }
 
 void hearth_call_end_open(struct hearth_grpc *grpc)
@@ -187,7 +183,7 @@ static void start_batch(struct call *call, const grpc_op *ops, size_t n, struct 
 static void start_read(struct call *call)
 {
     grpc_op read = {.op = GRPC_OP_RECV_MESSAGE};
-    read.data.recv_message.recv_message = &call->body;
+    read.data.recv_message.recv_message = &call->incoming;
     hearth_peers_reading(peers_of(call), &call->peer, 1);
     start_batch(call, &read, 1, &call->op_read);
 }
@@ -273,11 +269,25 @@ static grpc_op status_op(struct call *call)
     return op;
 }
 
+/* What was read ahead is dropped; a read that is under way comes back to nothing. */
+static void end_collecting(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    (void)pthread_mutex_lock(&grpc->lock);
+    call->is_over = true;
+    call->is_waiting = false;
+    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_ahead_clear(&call->ahead, grpc->front->options.push_memory);
+}
+
 static void finish_call(struct hearth_rpc *rpc)
 {
     struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
     HEARTH_ASSERT(call->state == CALL_READING || call->state == CALL_WORKING);
     call->state = CALL_SENDING;
+    if (is_collecting(call)) {
+        end_collecting(call);
+    }
     grpc_op ops[3];
     size_t n = 0;
     if (!call->sent_leading) {
@@ -293,18 +303,9 @@ static void finish_call(struct hearth_rpc *rpc)
     start_batch(call, ops, n, &call->op_send);
 }
 
-/* ---- collecting: the next message, or the end ---- */
+/* ---- streams: a message to the client ---- */
 
-static void collect_next(struct call *call)
-{
-    struct hearth_rpc *rpc = &call->rpc;
-    if (!set_waiting(call, true)) {
-        hearth_rpc_refuse(rpc,
-                          HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
-        return;
-    }
-    start_read(call);
-}
+static void go_on(struct call *call);
 
 static void on_stream_sent(struct hearth_op *op, bool ok)
 {
@@ -314,7 +315,7 @@ static void on_stream_sent(struct hearth_op *op, bool ok)
     grpc_byte_buffer_destroy(call->out);
     call->out = NULL;
     if (is_collecting(call)) {
-        collect_next(call);
+        go_on(call);
     } else if (is_chat(call)) {
         start_read(call); /* finds no message when the client has gone */
     } else {
@@ -345,9 +346,8 @@ static bool stream_send(struct hearth_rpc *rpc, const void *message, size_t n_by
 static void read_on(struct hearth_rpc *rpc)
 {
     struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
-    call->state = CALL_READING;
     if (!rpc->has_message) {
-        collect_next(call);
+        go_on(call);
         return;
     }
     rpc->has_message = false;
@@ -438,25 +438,53 @@ static void chat(struct call *call)
     hearth_buf_reset(&rpc->packed);
 }
 
+/* ---- collecting: the next message, or the end ---- */
+
+/* What comes next, of a call whose lock was just held. */
+struct step {
+    bool reads; /* a read that has its ref is to be started */
+    bool runs;  /* the rpc is ours: a run is to be started, of call->body or of the end */
+};
+
+/* Under the lock. gRPC says "it has said all" and "it has broken off" alike, as no message; in the second case the close
+ * is told right behind. So the end is asked for twice: by the time of the second answer we know it. */
+static struct step take_step(struct call *call)
+{
+    bool is_stopping = atomic_load(&call->grpc->is_stopping);
+    bool is_open = !call->is_over && !is_stopping;
+    struct step step = {
+        .reads = is_open && !call->is_reading && call->n_ends < 2 &&
+                 (call->n_ends == 1 || hearth_ahead_has_room(&call->ahead)),
+        .runs = !call->is_over && !call->is_running &&
+                (call->ahead.n > 0 || call->n_ends == 2 || is_stopping),
+    };
+    if (step.runs) {
+        call->is_running = true;
+        if (call->ahead.n > 0) {
+            struct hearth_ahead_message message = hearth_ahead_take(&call->ahead);
+            call->body = message.body;
+            call->rpc.body_held = message.held;
+        }
+    }
+    call->is_waiting = is_open && !call->is_running;
+    if (step.reads) {
+        call->is_reading = true;
+        (void)atomic_fetch_add(&call->refs, 1);
+    }
+    return step;
+}
+
 static void collect(struct call *call)
 {
     struct hearth_rpc *rpc = &call->rpc;
-    bool goes_on = set_waiting(call, false);
     enum hearth_status status = hearth_cancel_check(&rpc->cancel, &rpc->err);
-    if (status == HEARTH_OK && !goes_on) {
+    if (status == HEARTH_OK && atomic_load(&call->grpc->is_stopping)) {
         status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
-    if (status == HEARTH_OK && call->body != NULL) {
-        rpc->drop_body = drop_body;
+    rpc->drop_body = drop_body;
+    rpc->said_all = call->body == NULL;
+    if (status == HEARTH_OK && !rpc->said_all) {
         status = view_body(call, &rpc->err);
-    } else if (status == HEARTH_OK && !call->saw_no_message) {
-        /* It has said all, or broken off. In that case its close is told behind this: by the time of a second answer
-         * we know it. */
-        call->saw_no_message = true;
-        collect_next(call);
-        return;
-    } else if (status == HEARTH_OK) {
-        rpc->said_all = true;
     }
     if (status != HEARTH_OK) {
         hearth_rpc_refuse(rpc, status);
@@ -464,6 +492,58 @@ static void collect(struct call *call)
     }
     call->state = CALL_WORKING;
     hearth_rpc_start(rpc);
+}
+
+/* The call may be gone after it, if its caller has no ref. */
+static void do_step(struct call *call, struct step step)
+{
+    if (step.reads) {
+        start_read(call);
+    }
+    if (step.runs) {
+        collect(call);
+    }
+}
+
+/* The rpc is not in use any more, or not yet: the next run, if there is something for it. */
+static void go_on(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    call->state = CALL_READING;
+    (void)pthread_mutex_lock(&grpc->lock);
+    call->is_running = false;
+    hearth_ahead_done(&call->ahead);
+    struct step step = take_step(call);
+    if (call->is_waiting) {
+        int64_t max_wait_ns = call->rpc.max_wait_ns;
+        call->wait_until_mono_ns =
+            max_wait_ns > 0 ? hearth_clock_mono_ns() + max_wait_ns : INT64_MAX;
+    }
+    (void)pthread_mutex_unlock(&grpc->lock);
+    do_step(call, step);
+}
+
+/* A read of a call that collects is done. */
+static void put_ahead(struct call *call)
+{
+    struct hearth_grpc *grpc = call->grpc;
+    grpc_byte_buffer *body = call->incoming;
+    call->incoming = NULL;
+    (void)pthread_mutex_lock(&grpc->lock);
+    call->is_reading = false;
+    bool is_wanted = body != NULL && !call->is_over && call->n_ends == 0;
+    if (is_wanted) {
+        hearth_ahead_put(&call->ahead, grpc->front->options.push_memory, body);
+    } else {
+        call->n_ends++;
+    }
+    struct step step = take_step(call);
+    (void)pthread_mutex_unlock(&grpc->lock);
+    if (!is_wanted) {
+        grpc_byte_buffer_destroy(body);
+    }
+    do_step(call, step);
+    unref_call(call);
 }
 
 static void on_read(struct hearth_op *op, bool ok)
@@ -475,9 +555,11 @@ static void on_read(struct hearth_op *op, bool ok)
     hearth_peers_reading(peers_of(call), &call->peer, -1);
     hearth_peers_progress(peers_of(call), &call->peer);
     if (is_collecting(call)) {
-        collect(call);
+        put_ahead(call);
         return;
     }
+    call->body = call->incoming;
+    call->incoming = NULL;
     if (is_chat(call)) {
         chat(call);
         return;
@@ -605,7 +687,7 @@ static void begin_call(struct call *call)
         hearth_rpc_set_timeout(rpc, remaining_ns(call->details.deadline));
     }
     if (is_collecting(call)) {
-        collect_next(call);
+        go_on(call);
     } else {
         start_read(call);
     }

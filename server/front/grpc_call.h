@@ -7,7 +7,7 @@
  * A call is freed when its two chains have ended: the one above, and the watch for the client's
  * close (cancellation). Streams send any number of messages while WORKING. Chats (streams both ways) are READING all
  * the time: a message in, its answer out, the next message. Calls that collect go from READING to WORKING and back with
- * each message.
+ * each message. Meanwhile they read ahead (read_ahead.h); a read that is under way is a third chain.
  *
  * Tags are struct hearth_op; each comes back exactly once.
  */

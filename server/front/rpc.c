@@ -23,6 +23,7 @@
 #define BODY_FREE_BYTES       4096u /* questions, not pushes */
 #define LARGE_QUERY_BYTES     ((size_t)32 << 20)
 #define KEEP_ARENA_BYTES      ((size_t)64 << 10)
+#define TURN_NS               (10 * HEARTH_NS_PER_MS) /* of one stream on a pool's thread */
 
 static pthread_key_t g_inflater_key;
 static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
@@ -503,9 +504,8 @@ static void apply_memory_limit(struct hearth_rpc *rpc)
     rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
 }
 
-static void run_request(struct hearth_job *job)
+static void run_request(struct hearth_rpc *rpc)
 {
-    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
     apply_memory_limit(rpc);
     enum hearth_status status =
         rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
@@ -515,6 +515,46 @@ static void run_request(struct hearth_job *job)
         return;
     }
     rpc->method->handle(rpc);
+}
+
+static void run_job(struct hearth_job *job)
+{
+    run_request(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
+}
+
+/*
+ * What this thread does for a stream. When the next message is there by the time a handler is done with one, its
+ * hearth_rpc_next comes back to hearth_rpc_start here, and the thread goes on with it when the handler has returned:
+ * neither by recursion, nor by waking another thread for each message. If the handler leaves its hearth_rpc_next to
+ * another thread, or another stream has its turn, the pool is asked again.
+ */
+struct turn {
+    struct hearth_rpc *rpc;
+    int64_t until_mono_ns;
+    bool goes_on;
+};
+
+static _Thread_local struct turn *g_turn;
+
+static void run_turn(struct hearth_job *job)
+{
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    struct turn turn = {.rpc = rpc, .until_mono_ns = hearth_clock_mono_ns() + TURN_NS};
+    g_turn = &turn;
+    do {
+        turn.goes_on = false;
+        run_request(rpc); /* if it does not go on, the request may be gone */
+    } while (turn.goes_on);
+    g_turn = NULL;
+}
+
+static bool goes_on(const struct hearth_rpc *rpc)
+{
+    if (g_turn == NULL || g_turn->rpc != rpc || hearth_clock_mono_ns() >= g_turn->until_mono_ns) {
+        return false;
+    }
+    g_turn->goes_on = true;
+    return true;
 }
 
 enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc)
@@ -542,15 +582,19 @@ void hearth_rpc_start(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
     rpc->body_bytes += rpc->body.n;
-    rpc->job.run = run_request;
+    rpc->job.run = run_job;
     if (hearth_rpc_is_collecting(rpc)) {
+        rpc->job.run = run_turn;
         set_run_deadline(rpc);
     }
     if (hearth_rpc_is_collecting(rpc) || (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
         link_in_flight(rpc);
     }
+    if (goes_on(rpc)) {
+        return;
+    }
     if (hearth_rpc_is_inline(rpc)) {
-        run_request(&rpc->job);
+        run_request(rpc);
         return;
     }
     bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;

@@ -18,9 +18,10 @@
  * answer, headers and notes are anew for each run; what must last is `session`, freed at the end whatever happens. A
  * client that breaks off causes no further run: what was handled stays handled. Where the server streams too (with
  * HEARTH_METHOD_STREAM), the `answer` at hearth_rpc_next or at an end that is OK, if there is one, is sent before
- * anything else happens. Between messages such a request holds its session and nothing else: no thread, no body, no
- * arena, no deadline of ours (each run has one), and it is not in flight. Stopping ends it then; a run goes on to
- * its hearth_rpc_next.
+ * anything else happens. While a message is in work, a few are read ahead (read_ahead.h), and a thread goes on with them
+ * until another stream has its turn; they are dropped when the request ends early. When its client has said nothing
+ * more, such a request holds its session and nothing else: no thread, no body, no arena, no deadline of ours (each run
+ * has one), and it is not in flight. Stopping ends it then; a run goes on to its hearth_rpc_next.
  *
  * Threads: a request is used by one thread at a time; `cancel` and the in-flight list are shared.
  */

@@ -184,6 +184,53 @@ class Streams(unittest.TestCase):
             self.assertIn("gRPC only", json.loads(body)["message"])
 
 
+class ReadAhead(unittest.TestCase):
+    """Messages are read while others are in work."""
+
+    def start(self, *options):
+        at = server.Server(*options, database_url=NO_DATABASE, wait=False)
+        self.addCleanup(at.stop)
+        return at
+
+    def handled(self, at):
+        return at.metrics().get(("hearth_stream_messages_total", (("method", EVENTS),)), 0)
+
+    def test_it_does_not_take_the_memory_of_what_is_in_work(self):
+        """A message and what it is decoded to have 400 KB; three of them do not fit together, and need not."""
+        at = self.start("--push-memory-bytes", "1m")
+        large = wire.encode([(5, "x" * 200_000)])
+        self.assertEqual(at.channel.stream_unary("/" + EVENTS)(iter([large] * 100), timeout=60), b"")
+        self.assertEqual(self.handled(at), 100)
+        server.eventually(lambda: at.metrics()[("hearth_push_memory_bytes", ())] == 0, what="its memory is given back")
+
+    def test_a_stream_that_is_never_at_an_end_leaves_others_their_turn(self):
+        at = self.start("--ingest-threads", "1")
+        ends = threading.Event()
+
+        def busy():
+            message = event(1)
+            while not ends.is_set():
+                yield message
+
+        calls = [at.channel.stream_unary("/" + EVENTS).future(busy()) for _ in range(3)]
+        server.eventually(lambda: self.handled(at) > 1000, what="streams that are busy")
+        for _ in range(20):
+            self.assertEqual(Sender(at.channel).send(event(2)).half_close().answer(), b"")
+        ends.set()
+        self.assertEqual([call.result(30) for call in calls], [b""] * 3)
+
+    def test_nothing_is_handled_behind_an_error(self):
+        """However many were read by then."""
+        at = self.start()
+        for n in (1, 2, 63, 64, 65, 200):
+            before = self.handled(at)
+            with self.assertRaises(grpc.RpcError) as raised:
+                at.channel.stream_unary("/" + EVENTS)(iter([event(1)] * n + [b"\xff"] + [event(2)] * 100), timeout=30)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertEqual(self.handled(at) - before, n)
+        server.eventually(lambda: at.metrics()[("hearth_push_memory_bytes", ())] == 0, what="what was read is given back")
+
+
 class BothWays(unittest.TestCase):
     """PprofTask's collect: metadata are answered at once, pieces are not; nothing of that needs the database."""
 
