@@ -451,19 +451,6 @@ void hearth_rpc_next(struct hearth_rpc *rpc)
     rpc->read_on(rpc);
 }
 
-static void run_next(struct hearth_job *job)
-{
-    hearth_rpc_next(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
-}
-
-void hearth_rpc_next_later(struct hearth_rpc *rpc)
-{
-    rpc->job.run = run_next;
-    if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
-        HEARTH_BUG("a message was handled after its front had stopped");
-    }
-}
-
 /* ---- start ---- */
 
 static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_bytes)

@@ -168,12 +168,11 @@ static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 HEARTH_MUST_CHECK enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc);
 
 void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status);
+/* The same from another thread: for threads that must not do this work, and under locks. */
+void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
 /* The handler of a collecting method is done with a message: see above. As after an end, the request is not its own any
  * more: the next message may be in work on another thread. */
 void hearth_rpc_next(struct hearth_rpc *rpc);
-/* The same from another thread: for threads that must not do this work, and under locks. */
-void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
-void hearth_rpc_next_later(struct hearth_rpc *rpc);
 
 static inline bool hearth_rpc_is_collecting(const struct hearth_rpc *rpc)
 {
