@@ -16,6 +16,17 @@ static char *text_of(struct hearth_rpc *rpc, struct hearth_str text)
 
 /* ---- stack traces ---- */
 
+static char **profile_ids_of(struct hearth_rpc *rpc, const struct hearth_task_schedule *schedule)
+{
+    char **out = hearth_arena_array(&rpc->arena, schedule->n_profiles, sizeof *out);
+    for (size_t i = 0; i < schedule->n_profiles && out != NULL; i++) {
+        char text[HEARTH_PROFILE_ID_TEXT + 1];
+        hearth_profile_id_format(schedule->profiles[i], text);
+        out[i] = hearth_rpc_text(rpc, hearth_str_c(text));
+    }
+    return out;
+}
+
 static enum hearth_status list_schedules(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListSchedulesRequest *in =
@@ -40,6 +51,8 @@ static enum hearth_status list_schedules(struct hearth_rpc *rpc)
         bodies[i].instance = text_of(rpc, schedules[i].instance);
         bodies[i].start_ms = schedules[i].start_ms;
         bodies[i].end_ms = schedules[i].end_ms;
+        bodies[i].profile_ids = profile_ids_of(rpc, &schedules[i]);
+        bodies[i].n_profile_ids = bodies[i].profile_ids != NULL ? schedules[i].n_profiles : 0;
         all[i] = &bodies[i];
     }
     out->schedules = all;

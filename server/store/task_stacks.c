@@ -471,6 +471,27 @@ struct reading {
     struct hearth_arena scratch;
 };
 
+/* Columns 9 and 10: of each profile its writer and its number. */
+static enum hearth_status take_profiles(const PGresult *rows,
+                                        int row,
+                                        struct hearth_arena *arena,
+                                        struct hearth_task_schedule *schedule,
+                                        struct hearth_err *err)
+{
+    int32_t *writers;
+    int64_t *numbers;
+    size_t n_writers, n_numbers;
+    HEARTH_TRY(hearth_pg_i32_array(rows, row, 9, arena, &writers, &n_writers, err));
+    HEARTH_TRY(hearth_pg_i64_array(rows, row, 10, arena, &numbers, &n_numbers, err));
+    schedule->n_profiles = n_writers < n_numbers ? n_writers : n_numbers;
+    schedule->profiles =
+        hearth_arena_array(arena, schedule->n_profiles, sizeof *schedule->profiles);
+    for (size_t i = 0; i < schedule->n_profiles && schedule->profiles != NULL; i++) {
+        schedule->profiles[i] = (struct hearth_profile_id){writers[i], numbers[i]};
+    }
+    return HEARTH_OK;
+}
+
 static enum hearth_status read_schedules(void *context,
                                          struct hearth_pg *pg,
                                          enum hearth_pg_fault *ret_fault,
@@ -483,21 +504,28 @@ static enum hearth_status read_schedules(void *context,
     hearth_pg_param_text(&params, r->tenant);
     hearth_pg_param_text(&params, r->task_id);
     hearth_pg_param_text_array(&params, r->ids, r->n_ids);
+    hearth_pg_param_i64(&params, HEARTH_TASK_SCHEDULE_PROFILES);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(
         pg,
         "SELECT d.schedule_no, d.service_id, d.schedule_id, d.task_id, d.process_id, p.name, "
         "i.name,"
-        " d.start_at, d.end_at FROM hearth_data.task_schedule d"
+        " d.start_at, d.end_at, coalesce(c.writers, '{}'), coalesce(c.numbers, '{}')"
+        " FROM hearth_data.task_schedule d"
         " JOIN hearth_data.tenant t ON t.tenant_id = d.tenant_id AND t.name = $1"
         " LEFT JOIN hearth_data.process p ON p.service_id = d.service_id AND"
         " p.process_id = d.process_id LEFT JOIN hearth_data.instance i USING (instance_id)"
+        " LEFT JOIN LATERAL (SELECT array_agg(k.writer_id) AS writers, array_agg(k.profile_no) AS"
+        " numbers FROM (SELECT writer_id, profile_no FROM hearth_data.task_stack_chunk WHERE"
+        " service_id = d.service_id AND schedule_no = d.schedule_no AND writer_id > 0 ORDER BY at,"
+        " part LIMIT $4) k) c ON true"
         " WHERE CASE WHEN $2 <> '' THEN d.task_id = $2 ELSE d.schedule_id = ANY ($3) END"
         " ORDER BY d.start_at, d.schedule_id COLLATE \"C\"",
         &params, r->cancel, &rows, ret_fault, err));
     r->n = (size_t)PQntuples(rows);
     r->schedules = hearth_arena_array(arena, r->n, sizeof *r->schedules);
-    for (size_t i = 0; i < r->n && r->schedules != NULL; i++) {
+    enum hearth_status status = HEARTH_OK;
+    for (size_t i = 0; i < r->n && r->schedules != NULL && status == HEARTH_OK; i++) {
         r->schedules[i] = (struct hearth_task_schedule){
             .schedule_no = hearth_pg_i64(rows, (int)i, 0),
             .service_id = hearth_pg_i32(rows, (int)i, 1),
@@ -509,8 +537,10 @@ static enum hearth_status read_schedules(void *context,
             .start_ms = hearth_pg_i64(rows, (int)i, 7),
             .end_ms = hearth_pg_i64(rows, (int)i, 8),
         };
+        status = take_profiles(rows, (int)i, arena, &r->schedules[i], err);
     }
     PQclear(rows);
+    HEARTH_TRY(status);
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 

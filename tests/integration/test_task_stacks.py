@@ -126,6 +126,8 @@ class Taking(Case):
         for at in (self.now - 10_000, self.now - 5000):
             agent.collect(self.server, [agent.on_cpu((0, 1), 1, user="main", task=self.meta(at))])
         found = self.server.connect(agent.TASKS + "ListSchedules", {"taskId": self.task})["schedules"]
+        profile_ids = found[0].pop("profileIds")
+        self.assertEqual(len(set(profile_ids)), 2)
         self.assertEqual(
             found,
             [
@@ -135,6 +137,11 @@ class Taking(Case):
                 }
             ],
         )
+        # The profiles of a run are found by their ids, whatever else its series holds.
+        agent.collect(self.server, [agent.on_cpu((0, 1), 4, user="main", task=self.meta(self.now, task="another"))])
+        selection = {"profileType": SAMPLES, "labelSelector": self.selector(), "start": self.start, "end": self.now + 1000}
+        total = lambda ids: self.server.connect("hearth.v1.QueryService/Merge", {"selection": {**selection, **ids}})["flamegraph"]["total"]
+        self.assertEqual([total({}), total({"profileIds": profile_ids}), total({"profileIds": profile_ids[:1]})], ["6", "2", "1"])
         series = self.server.series(self.start, self.now + 1000, [self.selector()], ["service_name", "instance", "process_name"])
         self.assertIn((("instance", "pod-1"), ("process_name", "app"), ("service_name", self.service)), series)
 

@@ -97,12 +97,17 @@ enum hearth_status hearth_store_task_flushes_left(struct hearth_store *store,
                                                   size_t *ret_n,
                                                   struct hearth_err *err);
 
+#define HEARTH_TASK_SCHEDULE_PROFILES 1000
+
 struct hearth_task_schedule {
     int64_t schedule_no;
     int32_t service_id;
     struct hearth_str schedule_id, task_id, process_id;
     struct hearth_str process, instance; /* empty: not known */
     int64_t start_ms, end_ms;
+    /* The ordinary profiles that it became, in their order, at most HEARTH_TASK_SCHEDULE_PROFILES. */
+    struct hearth_profile_id *profiles;
+    size_t n_profiles;
 };
 
 /* By start; of a task, or, with ids, those of them that there are. */
