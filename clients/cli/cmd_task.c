@@ -28,6 +28,8 @@ static const struct cli_task_command g_commands[] = {
     {"stacks", "ID|RUN..", "stack traces of a task, or of runs; --from, --to, --weight, -o",
      cli_task_stacks, 1, 64},
     {"uploads", "ID", "files that a task brought", cli_task_uploads, 1, 1},
+    {"analyze", "ID", "its pprof files as one tree; --instances, --sample-type, -o",
+     cli_task_analyze, 1, 1},
     {"download", "UPLOAD FILE", "one of them, as it came", cli_task_download, 2, 2},
     {"export", "ID FILE", "a task with all that it brought, for a bug report", cli_task_export, 2,
      2},
@@ -56,7 +58,8 @@ enum cli_exit cli_task(struct cli *cli)
         if (strcmp(cli->args[0], command->word) != 0) {
             continue;
         }
-        bool has_lines = command->run == cli_task_stacks && cli->output == CLI_COLLAPSED;
+        bool is_tree = command->run == cli_task_stacks || command->run == cli_task_analyze;
+        bool has_lines = is_tree && cli->output == CLI_COLLAPSED;
         if (cli_check_words("task", command->word, command->arguments, command->min_args,
                             command->max_args, cli) != CLI_OK ||
             (!has_lines && cli_check_output(cli) != CLI_OK)) {

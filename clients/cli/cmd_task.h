@@ -18,8 +18,8 @@ struct cli_task_command {
 /* cmd_task_create.c */
 cli_command_fn cli_task_create;
 /* cmd_task_stacks.c */
-cli_command_fn cli_task_schedules, cli_task_stacks, cli_task_uploads, cli_task_download,
-    cli_task_export, cli_task_import;
+cli_command_fn cli_task_schedules, cli_task_stacks, cli_task_uploads, cli_task_analyze,
+    cli_task_download, cli_task_export, cli_task_import;
 
 /* cmd_task_traces.c */
 cli_command_fn cli_task_segments, cli_task_threads;

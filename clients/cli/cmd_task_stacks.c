@@ -242,14 +242,20 @@ enum cli_exit cli_task_stacks(struct cli *cli)
 
 /* ---- files ---- */
 
-enum cli_exit cli_task_uploads(struct cli *cli)
+static enum hearth_status
+ask_uploads(struct cli *cli, const char *task_id, Hearth__V1__ListUploadsResponse **ret)
 {
     Hearth__V1__ListUploadsRequest request;
-    Hearth__V1__ListUploadsResponse *answer = NULL;
     hearth__v1__list_uploads_request__init(&request);
-    request.task_id = cli_field(cli, cli->args[0]);
-    enum hearth_status status = cli_call(cli, CLI_TASKS "ListUploads", &request,
-                                         &hearth__v1__list_uploads_response__descriptor, &answer);
+    request.task_id = cli_field(cli, task_id);
+    return cli_call(cli, CLI_TASKS "ListUploads", &request,
+                    &hearth__v1__list_uploads_response__descriptor, ret);
+}
+
+enum cli_exit cli_task_uploads(struct cli *cli)
+{
+    Hearth__V1__ListUploadsResponse *answer = NULL;
+    enum hearth_status status = ask_uploads(cli, cli->args[0], &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -270,6 +276,129 @@ enum cli_exit cli_task_uploads(struct cli *cli)
     }
     return cli_print_answer(cli, &answer->base, &out);
 }
+
+/* ---- files as one tree ---- */
+
+/* [i]: how many are above element i, which come before it; NULL: no memory. */
+static uint32_t *depths_of(struct cli *cli, const Hearth__V1__AnalyzeUploadsResponse *answer)
+{
+    uint32_t *depths = hearth_arena_calloc(&cli->arena, answer->n_elements + 1, sizeof *depths);
+    for (size_t i = 0; depths != NULL && i < answer->n_elements; i++) {
+        int32_t parent = answer->elements[i]->parent_id;
+        depths[i] = parent >= 0 && (size_t)parent < i ? depths[parent] + 1 : 0;
+    }
+    return depths;
+}
+
+static void put_upload_tree(const Hearth__V1__AnalyzeUploadsResponse *answer,
+                            const uint32_t *depths,
+                            struct hearth_buf *out)
+{
+    for (size_t i = 0; i < answer->n_sample_types; i++) {
+        hearth_buf_cstr(out, i == 0 ? "sample types: " : ", ");
+        cli_fit(hearth_str_c(answer->sample_types[i]), INT_MAX, false, out);
+    }
+    hearth_buf_printf(out, "\n%14s  %14s  ", "total", "self");
+    cli_fit(hearth_str_c(answer->unit), INT_MAX, false, out);
+    hearth_buf_byte(out, '\n');
+    for (size_t i = 0; i < answer->n_elements; i++) {
+        const Hearth__V1__UploadElement *element = answer->elements[i];
+        hearth_buf_printf(out, "%14lld  %14lld  %*s", (long long)element->total,
+                          (long long)element->self, (int)depths[i] * 2, "");
+        cli_fit(hearth_str_c(element->code_signature), INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* Inlined functions stand in one signature, with the separator of frames between them: a colon here, as in profiles. */
+static void put_signature(const char *text, struct hearth_buf *out)
+{
+    size_t from = out->n;
+    cli_fit(hearth_str_c(text), INT_MAX, false, out);
+    for (size_t i = from; i < out->n; i++) {
+        out->p[i] = out->p[i] == ';' ? ':' : out->p[i];
+    }
+}
+
+/* The root is of the tree, not of its stack traces: it has a line only for those without any frame. */
+static bool put_upload_lines(struct cli *cli,
+                             const Hearth__V1__AnalyzeUploadsResponse *answer,
+                             const uint32_t *depths,
+                             struct hearth_buf *out)
+{
+    uint32_t *path = hearth_arena_array(&cli->arena, answer->n_elements + 1, sizeof *path);
+    for (size_t i = 0; path != NULL && i < answer->n_elements; i++) {
+        path[depths[i]] = (uint32_t)i;
+        if (answer->elements[i]->self <= 0) {
+            continue;
+        }
+        size_t from = depths[i] > 0;
+        for (size_t k = from; k <= depths[i]; k++) {
+            hearth_buf_cstr(out, k == from ? "" : ";");
+            put_signature(answer->elements[path[k]]->code_signature, out);
+        }
+        hearth_buf_printf(out, " %lld\n", (long long)answer->elements[i]->self);
+    }
+    return path != NULL;
+}
+
+static enum cli_exit print_analysis(struct cli *cli,
+                                    const Hearth__V1__AnalyzeUploadsResponse *answer)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    bool is_collapsed = cli->output == CLI_COLLAPSED;
+    uint32_t *depths = depths_of(cli, answer);
+    bool done = depths != NULL;
+    if (done && is_collapsed) {
+        done = put_upload_lines(cli, answer, depths, &out);
+    } else if (done && answer->n_elements > 0) {
+        put_upload_tree(answer, depths, &out);
+    }
+    if (!done) {
+        hearth_buf_release(&out);
+        return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
+    }
+    if (answer->tip[0] != '\0') {
+        cli_say("note", answer->tip);
+    }
+    bool is_empty = answer->n_elements == 0 || answer->elements[0]->total == 0;
+    if (is_empty && answer->n_elements > 0) {
+        cli_say("hearth", "the files have no samples of this type");
+    }
+    enum cli_exit code =
+        is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
+    return code == CLI_OK && is_empty ? CLI_NO_DATA : code;
+}
+
+static enum hearth_status ask_analysis(struct cli *cli, Hearth__V1__AnalyzeUploadsResponse **ret)
+{
+    Hearth__V1__AnalyzeUploadsRequest request;
+    const char *type = cli->agent.sample_type;
+    hearth__v1__analyze_uploads_request__init(&request);
+    request.task_id = cli_field(cli, cli->args[0]);
+    request.sample_type = cli_field(cli, type == NULL ? "" : type);
+    HEARTH_TRY(cli_task_texts(cli, cli->agent.instances, &request.n_instances, &request.instances));
+    return cli_call(cli, CLI_TASKS "AnalyzeUploads", &request,
+                    &hearth__v1__analyze_uploads_response__descriptor, ret);
+}
+
+enum cli_exit cli_task_analyze(struct cli *cli)
+{
+    Hearth__V1__AnalyzeUploadsResponse *answer = NULL;
+    Hearth__V1__ListUploadsResponse *uploads = NULL;
+    enum hearth_status status = ask_analysis(cli, &answer);
+    if (status == HEARTH_OK && answer->n_elements == 0) {
+        status = ask_uploads(cli, cli->args[0], &uploads);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    return uploads != NULL && uploads->n_uploads == 0 ? cli_task_nothing(cli, cli->args[0], "files")
+                                                      : print_analysis(cli, answer);
+}
+
+/* ---- files as they came ---- */
 
 static enum hearth_status write_file(struct cli *cli, const char *path, ProtobufCBinaryData bytes)
 {

@@ -99,21 +99,23 @@ int64_t hearth_task_last_end(const struct hearth_task *task, const struct hearth
     return last_ms;
 }
 
-static const char *what_came(const struct hearth_task *task)
+/* What n records of its kind are called. */
+static const char *what_came(const struct hearth_task *task, int64_t n)
 {
+    bool is_one = n == 1;
     switch (task->kind) {
     case HEARTH_TASK_ON_CPU:
     case HEARTH_TASK_OFF_CPU:
-        return "stack traces";
+        return is_one ? "stack trace" : "stack traces";
     case HEARTH_TASK_NETWORK:
-        return "connections";
+        return is_one ? "connection" : "connections";
     case HEARTH_TASK_TRACE:
-        return "snapshots";
+        return is_one ? "snapshot" : "snapshots";
     case HEARTH_TASK_ASYNC_PROFILER:
     case HEARTH_TASK_PPROF:
         break;
     }
-    return "files";
+    return is_one ? "file" : "files";
 }
 
 /* The agent has the command and the time is over, but there is nothing: what that means for its kind. */
@@ -217,7 +219,8 @@ static struct hearth_judgement judge_target(const struct judge *judge,
     if (target->n_records > 0) {
         return say(judge, is_over ? HEARTH_TASK_DONE : HEARTH_TASK_RUNNING,
                    is_over ? "%lld %s came, the last at %s" : "%lld %s so far, the last at %s",
-                   (long long)target->n_records, what_came(task), TIME(target->last_ms));
+                   (long long)target->n_records, what_came(task, target->n_records),
+                   TIME(target->last_ms));
     }
     if (is_over) {
         return nothing_of(judge, target);

@@ -219,13 +219,13 @@ static enum hearth_status make_tip(struct analysis *a, size_t n_uploads, struct 
     }
     if (a->n_jfr > 0) {
         hearth_buf_printf(&text,
-                          "%zu uploads are JFR, which is stored and can be downloaded; it is not "
+                          "%zu upload%s JFR, which is stored and can be downloaded; it is not "
                           "analysed until JFR is read as profiles",
-                          a->n_jfr);
+                          a->n_jfr, a->n_jfr == 1 ? " is" : "s are");
     }
     if (a->n_other > 0) {
-        hearth_buf_printf(&text, "%s%zu uploads have no sample type " HEARTH_STR_FMT,
-                          text.n > 0 ? "; " : "", a->n_other,
+        hearth_buf_printf(&text, "%s%zu upload%s no sample type " HEARTH_STR_FMT,
+                          text.n > 0 ? "; " : "", a->n_other, a->n_other == 1 ? " has" : "s have",
                           HEARTH_STR_ARG(a->wanted.n > 0 ? a->wanted : a->type));
     }
     a->out->tip = hearth_arena_str(a->query->arena, hearth_buf_view(&text));

@@ -96,7 +96,7 @@ class CliTasks(unittest.TestCase):
             ("this command prints table or json", "create", "oncpu", "--service", "s", "-o", "collapsed"),
         ):
             self.assertIn(part, self.run_hearth(*arguments, code=USAGE))
-        for command in ("get", "stacks", "schedules", "uploads", "segments"):
+        for command in ("analyze", "get", "stacks", "schedules", "uploads", "segments"):
             self.assertEqual(hearth("task", command, "nothing", env=self.env).err, 'hearth: no task "nothing"\n')
         self.assertEqual(self.run_hearth("list", "s", code=NO_DATA), "")  # what was refused is not there
 
@@ -110,7 +110,7 @@ class CliTasks(unittest.TestCase):
     def test_why_there_is_nothing_to_read(self):
         self.rover("empty", "p")
         task_id = self.run_hearth("create", "oncpu", "--service", "empty").split()[0]
-        for command, what in (("stacks", "stack traces"), ("schedules", "runs"), ("uploads", "files"), ("log", "log")):
+        for command, what in (("stacks", "stack traces"), ("schedules", "runs"), ("uploads", "files"), ("analyze", "files"), ("log", "log")):
             said = hearth("task", command, task_id, env=self.env)
             self.assertEqual(said.code, NO_DATA)
             self.assertIn("hearth: no %s of this on-CPU task (hearth task stacks has its results): waiting" % what, said.err)
@@ -126,11 +126,11 @@ class CliTasks(unittest.TestCase):
         rover.collect("skywalking.v3.EBPFProfilingService/collectProfilingData", [[(1, metadata), (2, [(1, stack), (2, 3)])]])
         state = lambda: tasks.state(self.server, task_id)
         server.eventually(lambda: state()[0] == "RUNNING", what="data came")
-        self.assertIn("1 stack traces so far", state()[1])
+        self.assertIn("1 stack trace so far", state()[1])
         tasks.age(self.server, 3 * tasks.MINUTE)
         done = hearth("task", "get", task_id, "--watch", env=self.env)
         self.assertEqual(done.code, OK, done.out)
-        self.assertIn("finished: 1 stack traces came", done.out)
+        self.assertIn("finished: 1 stack trace came", done.out)
 
     def test_watching_ends_with_the_task(self):
         """0 with data only: here idle, failed, cancelled."""

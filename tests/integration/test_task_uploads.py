@@ -4,6 +4,7 @@ the same in AnalyzeUploads and in the ordinary queries."""
 import base64
 import gzip
 import itertools
+import json
 import threading
 import unittest
 
@@ -13,6 +14,7 @@ import server
 import task_data as agent
 import wire
 from pprof import Decoded, Profile
+from test_cli import NO_DATA, OK, USAGE, hearth
 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -98,6 +100,50 @@ class Uploads(unittest.TestCase):
         self.assertEqual(
             self.ordinary(), {("main", "handle", "query"): 330, ("main", "handle"): 110, ("main", "gc"): 220}
         )
+
+    def analyze(self, *options, code=OK):
+        """hearth task analyze: (standard output, standard error)."""
+        env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
+        done = hearth("task", "analyze", self.task, *options, env=env)
+        self.assertEqual(done.code, code, done.out + done.err)
+        return done.out, done.err
+
+    def test_the_client_prints_what_came_as_one_tree(self):
+        self.create("TASK_KIND_PPROF", events=["cpu"], instances=["pod-1", "pod-2", "pod-3"])
+        self.assertIn("hearth: no files of this pprof task", self.analyze(code=NO_DATA)[1])
+        for instance, factor in (("pod-1", 1), ("pod-2", 10), ("pod-3", 100)):
+            agent.upload(self.server, agent.PPROF, self.service, instance, self.task, self.profile(factor).encode())
+        self.assertEqual(self.analyze(), ("""\
+sample types: samples, cpu
+         total            self  nanoseconds
+          6660               0  root
+          6660               0    main:1
+          4440            1110      handle:1
+          3330            3330        query:1
+          2220            2220      gc:1
+""", ""))
+        chosen = ("--instances", "pod-1,pod-2", "--sample-type", "samples")
+        self.assertEqual(self.analyze(*chosen)[0].splitlines()[1:3],
+                         ["         total            self  count", "           143               0  root"])
+        self.assertEqual(self.analyze(*chosen, "-o", "collapsed")[0],
+                         "main:1;gc:1 99\nmain:1;handle:1 11\nmain:1;handle:1;query:1 33\n")
+        answer = json.loads(self.analyze(*chosen, "-o", "json")[0])
+        self.assertEqual(answer, self.ask("AnalyzeUploads", taskId=self.task, instances=["pod-1", "pod-2"], sampleType="samples"))
+        self.assertIn('no upload has the sample type "inuse"', self.analyze("--sample-type", "inuse", code=USAGE)[1])
+        self.assertEqual(self.analyze("--instances", "pod-4", code=NO_DATA),
+                         ("", "note: the task has no uploads of these instances\n"))
+
+    def test_the_client_says_what_is_not_in_the_tree(self):
+        agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, b"FLR\0 and more")
+        note = "note: 1 upload is JFR, which is stored and can be downloaded; it is not analysed until JFR is read as profiles\n"
+        self.assertEqual(self.analyze(code=NO_DATA), ("", note))
+        self.assertEqual(json.loads(self.analyze("-o", "json", code=NO_DATA)[0]), self.tree()[1])
+        p = Profile(TYPES, time_ns=self.now * 1_000_000).add(["idle"], [0, 0])
+        agent.upload(self.server, agent.PPROF, self.service, "pod-2", self.task, p.encode())
+        self.assertEqual(self.analyze(code=NO_DATA)[1], note + "hearth: the files have no samples of this type\n")
+        agent.upload(self.server, agent.PPROF, self.service, "pod-3", self.task, self.profile().encode())
+        out, err = self.analyze()
+        self.assertEqual((out.splitlines()[2].split(), err), (["60", "0", "root"], note))
 
     def test_jfr_is_kept_whole(self):
         content = b"FLR\0" + bytes(range(256)) * 9000  # 2.3 MB: three pieces

@@ -128,6 +128,31 @@ static void a_process_that_was_told_is_judged_by_what_came_until_after_its_end(v
     expect_at(end, HEARTH_TASK_CANCELLED, "2 had been told, 1 of them sent data");
 }
 
+static void one_of_what_came_is_one(void **state)
+{
+    (void)state;
+    static const struct {
+        enum hearth_task_kind kind;
+        const char *one, *more;
+    } cases[] = {
+        {HEARTH_TASK_ON_CPU, "1 stack trace came", "2 stack traces came"},
+        {HEARTH_TASK_OFF_CPU, "1 stack trace came", "2 stack traces came"},
+        {HEARTH_TASK_NETWORK, "1 connection came", "2 connections came"},
+        {HEARTH_TASK_TRACE, "1 snapshot came", "2 snapshots came"},
+        {HEARTH_TASK_ASYNC_PROFILER, "1 file came", "2 files came"},
+        {HEARTH_TASK_PPROF, "1 file came", "2 files came"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        begin(cases[i].kind);
+        struct hearth_task_target *target = told("t");
+        target->finished_ms = START + MINUTE;
+        target->n_records = 1;
+        expect_at(START + MINUTE, HEARTH_TASK_DONE, cases[i].one);
+        target->n_records = 2;
+        expect_at(START + MINUTE, HEARTH_TASK_DONE, cases[i].more);
+    }
+}
+
 static void a_trace_task_without_snapshots_says_which_requests_there_were(void **state)
 {
     (void)state;
@@ -229,6 +254,7 @@ int main(void)
         cmocka_unit_test(
             a_task_that_nobody_was_told_of_says_what_is_missing_and_the_same_after_its_end),
         cmocka_unit_test(a_process_that_was_told_is_judged_by_what_came_until_after_its_end),
+        cmocka_unit_test(one_of_what_came_is_one),
         cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
         cmocka_unit_test(times_that_lie_far_off_are_told_as_the_last_there_are),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
