@@ -164,7 +164,7 @@ class Explain(Base):
         for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["top"], ["query", "profile"], ["query", "timeline"]):
             out, err = self.run_ok(*command, selector, "--since", "1h", "--explain", "--type", CPU)
             self.assertTrue(out.startswith("3 series of 1 service: %s, " % CPU), out)
-            self.assertRegex(out, r"(?m)^profiles +15 .* 3  \d{4}-\d\d-\d\d ")
+            self.assertRegex(out, r"(?m)^profiles +15 .* 3  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ to ")
             self.assertRegex(out, r"(?m)^all +15 ")
             self.assertNotIn("main", out)
             self.assertTrue(all(len(line) <= 140 for line in out.splitlines()), out)
@@ -209,7 +209,7 @@ class Status(Base):
         out, err = self.run_ok("admin", "status")
         self.assertEqual(err, "")
         for pattern in (r"(?m)^builder +\S+ \(writer \d+, lease \d+\)$", r"(?m)^behind +\S", r"(?m)^late +nothing$", r"(?m)^deletions +all done$",
-                        r"(?m)^oldest +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d, .* ago$", r"(?m)^profile +[\d.]+ [KMG]iB$", r"(?m)^all "):
+                        r"(?m)^oldest +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ, .* ago$", r"(?m)^profile +[\d.]+ [KMG]iB$", r"(?m)^all "):
             self.assertRegex(out, pattern)
         self.assertIn("tables", json.loads(self.run_ok("admin", "status", "-o", "json")[0]))
 
