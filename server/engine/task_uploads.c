@@ -171,39 +171,6 @@ static void strip_requests(struct hearth_profile *p)
     p->n_sample_labels = n;
 }
 
-enum hearth_status hearth_task_go_profile(const struct hearth_query *query,
-                                          struct hearth_str upload_id,
-                                          struct hearth_str segment_id,
-                                          struct hearth_profile *ret,
-                                          struct hearth_err *err)
-{
-    struct hearth_task_upload upload;
-    struct hearth_pprof_notes notes;
-    HEARTH_TRY(hearth_task_upload_get(query, upload_id, &upload, err));
-    HEARTH_TRY(hearth_upload_decode(query, upload.content, ret, &notes, err));
-    uint32_t n = 0, n_locs = 0, n_labels = 0;
-    for (uint32_t s = 0; s < ret->n_samples; s++) {
-        if (!hearth_str_eq(segment_of(ret, s), segment_id)) {
-            continue;
-        }
-        uint32_t first = ret->stack_first[s], depth = ret->stack_first[s + 1] - first;
-        uint32_t label = ret->label_first[s], n_of = ret->label_first[s + 1] - label;
-        memmove(&ret->stack_locs[n_locs], &ret->stack_locs[first], depth * sizeof *ret->stack_locs);
-        memmove(&ret->sample_labels[n_labels], &ret->sample_labels[label],
-                n_of * sizeof *ret->sample_labels);
-        memmove(&ret->values[(size_t)n * ret->n_types], &ret->values[(size_t)s * ret->n_types],
-                ret->n_types * sizeof *ret->values);
-        ret->stack_first[n] = n_locs; /* at or before s, which was read */
-        ret->label_first[n++] = n_labels;
-        n_locs += depth;
-        n_labels += n_of;
-    }
-    ret->stack_first[n] = ret->n_stack_locs = n_locs;
-    ret->label_first[n] = ret->n_sample_labels = n_labels;
-    ret->n_samples = n;
-    return HEARTH_OK;
-}
-
 /* ---- taking ---- */
 
 /* Whose a file is, where the agent did not say: as the task has it. */

@@ -7,16 +7,12 @@
 struct question {
     struct hearth_str tenant;
     const struct hearth_span_query *query;
-    struct hearth_str service, instance;
-    int64_t from_ms, to_ms;
-    size_t limit;
     const struct hearth_str *ids;
     size_t n_ids;
     struct hearth_cancel *cancel;
     struct hearth_arena *arena;
     /* The answer. */
     struct hearth_span_group *groups;
-    struct hearth_endpoint_seen *endpoints;
     struct hearth_snapshot_run *runs;
     struct hearth_segment_snapshots *segments;
     size_t n;
@@ -166,81 +162,6 @@ enum hearth_status hearth_store_span_groups(struct hearth_store *store,
     struct question question = {.tenant = tenant, .query = query, .cancel = cancel, .arena = arena};
     HEARTH_TRY(hearth_store_with_pg(store, cancel, read_groups, &question, err));
     *ret = question.groups;
-    *ret_n = question.n;
-    return HEARTH_OK;
-}
-
-/* ---- endpoints ---- */
-
-static enum hearth_status read_endpoints(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
-{
-    struct question *question = context;
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    hearth_pg_param_text(&params, question->service);
-    hearth_pg_param_text(&params, question->instance);
-    hearth_pg_param_i64(&params, question->from_ms);
-    hearth_pg_param_i64(&params, question->to_ms);
-    hearth_pg_param_i64(&params, limit_of(question->limit));
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "SELECT g.endpoint, count(*), max(g.duration) / 1000000, max(g.start_at) / 1000000 FROM"
-        " hearth_data.span_group g JOIN hearth_data.service s USING (service_id) JOIN"
-        " hearth_data.tenant n ON n.tenant_id = s.tenant_id AND n.name = $1 WHERE s.name = $2 AND"
-        " ($3 = '' OR g.instance = $3) AND g.start_at >= $4 * 1000000 AND g.start_at <"
-        " ($5 + 1) * 1000000 GROUP BY g.endpoint ORDER BY 2 DESC, 1 LIMIT $6",
-        &params, question->cancel, &rows, ret_fault, err));
-    question->n = (size_t)PQntuples(rows);
-    question->endpoints =
-        hearth_arena_array(question->arena, question->n, sizeof *question->endpoints);
-    for (size_t i = 0; i < question->n && question->endpoints != NULL; i++) {
-        question->endpoints[i] = (struct hearth_endpoint_seen){
-            .endpoint = take(question, rows, (int)i, 0),
-            .n = hearth_pg_i64(rows, (int)i, 1),
-            .slowest_ms = hearth_pg_i64(rows, (int)i, 2),
-            .last_ms = hearth_pg_i64(rows, (int)i, 3),
-        };
-    }
-    PQclear(rows);
-    return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
-}
-
-/* So that milliseconds can be nanoseconds. */
-static int64_t clamped_ms(int64_t ms)
-{
-    int64_t most_ms = INT64_MAX / 1000000 - 1;
-    return ms > most_ms ? most_ms : ms < -most_ms ? -most_ms : ms;
-}
-
-enum hearth_status hearth_store_endpoints_seen(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               struct hearth_str service,
-                                               struct hearth_str instance,
-                                               int64_t from_ms,
-                                               int64_t to_ms,
-                                               size_t limit,
-                                               struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
-                                               struct hearth_endpoint_seen **ret,
-                                               size_t *ret_n,
-                                               struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
-                                .service = service,
-                                .instance = instance,
-                                .from_ms = clamped_ms(from_ms),
-                                .to_ms = clamped_ms(to_ms),
-                                .limit = limit,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_endpoints, &question, err));
-    *ret = question.endpoints;
     *ret_n = question.n;
     return HEARTH_OK;
 }

@@ -22,7 +22,6 @@ struct question {
     /* The answer. */
     struct hearth_task_upload *uploads;
     struct hearth_go_segment *found;
-    struct hearth_task_result_counts *counts;
     char *bytes; /* of the upload's content, n_bytes of them */
     size_t n;
 };
@@ -453,61 +452,5 @@ enum hearth_status hearth_store_go_segments(struct hearth_store *store,
     HEARTH_TRY(hearth_store_with_pg(store, cancel, list_segments, &q, err));
     *ret = q.found;
     *ret_n = q.n;
-    return HEARTH_OK;
-}
-
-/* ---- how much there is ---- */
-
-static enum hearth_status count_results(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
-{
-    struct question *q = context;
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, q->arena);
-    hearth_pg_param_text(&params, q->tenant);
-    hearth_pg_param_text_array(&params, q->ids, q->n_ids);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"
-        " SELECT count(r.at) FILTER (WHERE NOT r.is_file), count(r.at) FILTER (WHERE r.is_file),"
-        " coalesce(min(r.at), 0), coalesce(max(r.until), 0)"
-        " FROM unnest($2) WITH ORDINALITY AS k(task_id, no) LEFT JOIN LATERAL ("
-        "  SELECT false AS is_file, d.start_at AS at, d.end_at AS until"
-        "  FROM hearth_data.task_schedule d, t WHERE d.task_id = k.task_id AND"
-        "  d.tenant_id = t.tenant_id UNION ALL"
-        "  SELECT true, u.received_at, u.received_at FROM hearth_data.task_upload u, t"
-        "  WHERE u.task_id = k.task_id AND u.tenant_id = t.tenant_id) r ON true"
-        " GROUP BY k.no ORDER BY k.no",
-        &params, q->cancel, &rows, ret_fault, err));
-    q->counts = hearth_arena_calloc(q->arena, q->n_ids, sizeof *q->counts);
-    for (size_t i = 0; i < q->n_ids && q->counts != NULL; i++) {
-        q->counts[i] = (struct hearth_task_result_counts){
-            .n_schedules = hearth_pg_i64(rows, (int)i, 0),
-            .n_uploads = hearth_pg_i64(rows, (int)i, 1),
-            .first_ms = hearth_pg_i64(rows, (int)i, 2),
-            .last_ms = hearth_pg_i64(rows, (int)i, 3),
-        };
-    }
-    PQclear(rows);
-    return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
-}
-
-enum hearth_status hearth_store_task_result_counts(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   const struct hearth_str *task_ids,
-                                                   size_t n,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_arena *arena,
-                                                   struct hearth_task_result_counts **ret,
-                                                   struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {
-        .tenant = tenant, .ids = task_ids, .n_ids = n, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, count_results, &q, err));
-    *ret = q.counts;
     return HEARTH_OK;
 }

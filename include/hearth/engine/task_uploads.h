@@ -95,15 +95,4 @@ enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
                                                struct hearth_upload_analysis *ret,
                                                struct hearth_err *err);
 
-/*
- * The samples of one traced request in an upload of a Go program: *ret has all tables, and those samples only
- * (n_samples 0: none). NOT_FOUND.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_task_go_profile(const struct hearth_query *query,
-                                          struct hearth_str upload_id,
-                                          struct hearth_str segment_id,
-                                          struct hearth_profile *ret,
-                                          struct hearth_err *err);
-
 #endif

@@ -104,27 +104,6 @@ enum hearth_status hearth_store_span_groups(struct hearth_store *store,
                                             size_t *ret_n,
                                             struct hearth_err *err);
 
-/* What a service was asked for: first spans of its segments by name. */
-struct hearth_endpoint_seen {
-    struct hearth_str endpoint;
-    int64_t n, slowest_ms, last_ms; /* last_ms: when the latest began */
-};
-
-/* Of segments that began in [from_ms, to_ms]: the most often seen first, at most `limit` (0: all). */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_endpoints_seen(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               struct hearth_str service,
-                                               struct hearth_str instance, /* empty: of all */
-                                               int64_t from_ms,
-                                               int64_t to_ms,
-                                               size_t limit,
-                                               struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
-                                               struct hearth_endpoint_seen **ret,
-                                               size_t *ret_n,
-                                               struct hearth_err *err);
-
 /* ---- snapshots ---- */
 
 /* All stored of these segments, by segment and number; runs may overlap. */

@@ -225,20 +225,4 @@ enum hearth_status hearth_store_go_segments(struct hearth_store *store,
                                             size_t *ret_n,
                                             struct hearth_err *err);
 
-/* How much of a task there is: chunks and files. For "nothing came". */
-struct hearth_task_result_counts {
-    int64_t n_schedules, n_uploads;
-    int64_t first_ms, last_ms; /* of data; 0: none */
-};
-/* For each of n task ids. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_result_counts(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   const struct hearth_str *task_ids,
-                                                   size_t n,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_arena *arena,
-                                                   struct hearth_task_result_counts **ret,
-                                                   struct hearth_err *err);
-
 #endif

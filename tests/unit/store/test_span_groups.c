@@ -152,35 +152,6 @@ static void bytes_and_their_hexadecimal_text_are_one_trace(void **state)
     close_fixture(&fix);
 }
 
-static void endpoints_are_counted_with_their_slowest(void **state)
-{
-    (void)state;
-    struct fixture fix;
-    open_fixture(&fix);
-    int64_t at = now_ns();
-    struct hearth_span_group groups[] = {
-        group("shop", "1", "a", "/buy", at), group("shop", "2", "b", "/buy", at + 10 * MS),
-        group("shop", "3", "c", "/pay", at), group("shop", "4", "d", "/late", at + 11 * MS)};
-    groups[1].end_ns = groups[1].start_ns + 1700 * MS;
-    put_groups(&fix, groups, 4);
-    struct hearth_endpoint_seen *seen;
-    size_t n;
-    assert_ok(hearth_store_endpoints_seen(fix.store, TENANT, HEARTH_STR("shop"), HEARTH_STR(""),
-                                          at / MS, at / MS + 10, 0, NULL, &fix.arena, &seen, &n,
-                                          &err));
-    assert_int_equal(n, 2);
-    assert_true(hearth_str_eq_c(seen[0].endpoint, "/buy"));
-    assert_int_equal(seen[0].n, 2);
-    assert_int_equal(seen[0].slowest_ms, 1700);
-    assert_int_equal(seen[0].last_ms, at / MS + 10);
-    assert_true(hearth_str_eq_c(seen[1].endpoint, "/pay"));
-    assert_ok(hearth_store_endpoints_seen(fix.store, TENANT, HEARTH_STR("shop"), HEARTH_STR("i-2"),
-                                          INT64_MIN, INT64_MAX, 0, NULL, &fix.arena, &seen, &n,
-                                          &err));
-    assert_int_equal(n, 0);
-    close_fixture(&fix);
-}
-
 static int32_t make_task(struct fixture *fix, const char *id, int kind, int64_t start_ms)
 {
     int32_t service_id = 0;
@@ -385,7 +356,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_segment_is_found_by_its_trace_its_id_and_its_service),
         cmocka_unit_test(bytes_and_their_hexadecimal_text_are_one_trace),
-        cmocka_unit_test(endpoints_are_counted_with_their_slowest),
         cmocka_unit_test(only_services_with_a_trace_task_are_kept_when_asked_for),
         cmocka_unit_test(snapshots_of_a_segment_are_one_row_and_come_twice_without_harm),
         cmocka_unit_test(a_segment_that_has_its_snapshots_gets_no_more),
