@@ -2,8 +2,8 @@
  * attr_keys.c -- which sample labels are attributes, in all the spellings that clients use, and
  * what their values mean.
  */
-#include "hearth/base/hash.h"
 #include "hearth/model/sample_attrs.h"
+#include "hearth/model/trace_ids.h"
 
 static const struct {
     const char *folded; /* lower case, without separators */
@@ -47,39 +47,24 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
     return HEARTH_ATTR_NONE;
 }
 
-static uint64_t hash_of_text(struct hearth_str text)
+/* Datadog's keys have spaces, and its ids are decimal. */
+static enum hearth_id_spelling spelling_of(struct hearth_str key)
 {
-    uint64_t hash = hearth_hash64(text.p, text.n, 0);
-    return hash == 0 ? 1 : hash; /* 0 means absent */
+    return hearth_str_find(key, ' ', 0) < key.n ? HEARTH_ID_DECIMAL : HEARTH_ID_HEX;
 }
 
-static uint64_t id_of_text(struct hearth_str key, struct hearth_str text)
-{
-    uint64_t id;
-    bool spaced = hearth_str_find(key, ' ', 0) < key.n;
-    if (!spaced && text.n == 16 && hearth_str_hex_to_u64(text, &id)) {
-        return id;
-    }
-    return hearth_str_to_u64(text, &id) ? id : hash_of_text(text);
-}
-
+/* A text that is no number becomes the same hash that an id does. */
 static uint64_t thread_of_text(struct hearth_str text)
 {
-    uint64_t id;
-    return hearth_str_to_u64(text, &id) ? id : hash_of_text(text);
+    return hearth_span_id_of_text(text, HEARTH_ID_DECIMAL);
 }
 
-static void set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str text)
+static void
+set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str key, struct hearth_str text)
 {
-    size_t n_hi = text.n > 16 ? text.n - 16 : 0;
-    uint64_t hi = 0, lo = 0;
-    if (text.n > 32 || (n_hi > 0 && !hearth_str_hex_to_u64(hearth_str_n(text.p, n_hi), &hi)) ||
-        !hearth_str_hex_to_u64(hearth_str_n(text.p + n_hi, text.n - n_hi), &lo)) {
-        hi = 0;
-        lo = hash_of_text(text);
-    }
-    attrs->trace_id_hi = hi;
-    attrs->trace_id_lo = lo;
+    struct hearth_trace_id id = hearth_trace_id_of_text(text, spelling_of(key));
+    attrs->trace_id_hi = id.hi;
+    attrs->trace_id_lo = id.lo;
 }
 
 void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
@@ -91,14 +76,15 @@ void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
     bool is_text = str.n > 0;
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
-        attrs->span_id = is_text ? id_of_text(key, str) : (uint64_t)num;
+        attrs->span_id = is_text ? hearth_span_id_of_text(str, spelling_of(key)) : (uint64_t)num;
         break;
     case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
-        attrs->local_root_span_id = is_text ? id_of_text(key, str) : (uint64_t)num;
+        attrs->local_root_span_id =
+            is_text ? hearth_span_id_of_text(str, spelling_of(key)) : (uint64_t)num;
         break;
     case HEARTH_ATTR_TRACE_ID:
         if (is_text) {
-            set_trace_id(attrs, str);
+            set_trace_id(attrs, key, str);
         } else {
             attrs->trace_id_hi = 0;
             attrs->trace_id_lo = (uint64_t)num;

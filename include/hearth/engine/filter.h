@@ -8,6 +8,7 @@
 #define HEARTH_ENGINE_FILTER_H
 
 #include "hearth/model/profile_id.h"
+#include "hearth/model/trace_ids.h"
 
 /*
  * By stack trace. All conditions that are given must hold. Names are those of function frames as in flame
@@ -30,10 +31,6 @@ static inline bool hearth_stack_filter_is_empty(const struct hearth_stack_filter
     return filter->n_call_site == 0 && filter->n_functions == 0 && filter->n_without == 0 &&
            filter->regex.n == 0 && filter->without_regex.n == 0;
 }
-
-struct hearth_trace_id {
-    uint64_t hi, lo;
-};
 
 /*
  * By what a sample was taken for. Within one list any element will do; all lists that are given must hold. With spans

@@ -1,0 +1,253 @@
+/*
+ * span_profiles.h -- from traces to profiles and back: which profiles a span has, what it cost, which spans burned a cost.
+ *
+ *   engine/span_tags.c     tags of a span to a selector
+ *   engine/span_window.c   profiles that were being taken while something ran
+ *   engine/span_exact.c    profiles whose samples carry ids, by the span index
+ *   engine/span_lookup.c   both, and what is stored of the span itself
+ *   engine/span_profile.c  merged stack traces of spans
+ *   engine/span_counts.c, engine/span_rows.c   how many, and which, of a selection
+ *
+ * Ownership: answers live in the query's arena; texts of requests are borrowed.
+ * Threads:   safe; one request is one thread.
+ * Errors:    as in query.h.
+ * Source:    proto/hearth/v1/traces.proto; Grafana's documented "Trace to profiles" for tags and windows.
+ */
+#ifndef HEARTH_ENGINE_SPAN_PROFILES_H
+#define HEARTH_ENGINE_SPAN_PROFILES_H
+
+#include "hearth/engine/query.h"
+#include "hearth/model/spans.h"
+#include "hearth/model/trace_ids.h"
+
+/* ---- tags to a selector ---- */
+
+struct hearth_tag_mapping {
+    struct hearth_str tag, label; /* label empty: the tag, with '_' for what labels cannot have */
+};
+
+struct hearth_tag_rules {
+    const struct hearth_tag_mapping *mappings; /* none: the six defaults */
+    size_t n_mappings;
+    struct hearth_str
+        query; /* custom selector with ${__tags}, ${__span.tags.NAME}; empty: {${__tags}} */
+};
+
+/*
+ * The selector for a span: matchers of the mapped tags that it has, service_name as `service` unless a tag says it.
+ * The first of several equal labels counts. Empty, with a sentence in *ret_reason: a variable of the custom query is empty
+ * or unknown, or nothing is known that could select. INVALID_ARGUMENT for a query that cannot be read. Pure but for the arena.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
+                                        struct hearth_str service,
+                                        const struct hearth_span_tag *tags,
+                                        size_t n_tags,
+                                        struct hearth_arena *arena,
+                                        struct hearth_str *ret_selector,
+                                        struct hearth_str *ret_reason,
+                                        struct hearth_err *err);
+
+/* ---- what is found ---- */
+
+enum hearth_certainty {
+    HEARTH_CERTAINTY_NONE,
+    HEARTH_CERTAINTY_EXACT,
+    HEARTH_CERTAINTY_WINDOW,
+};
+
+struct hearth_found_type {
+    struct hearth_str profile_type; /* id of five parts */
+    struct hearth_str unit;
+    int64_t total, n_profiles;
+};
+
+struct hearth_found_profile {
+    struct hearth_profile_id id;
+    struct hearth_str service;
+    struct hearth_labels labels; /* of the series of its first row */
+    int64_t time_ns, duration_ns;
+};
+
+/* A span as it was stored. */
+struct hearth_stored_span {
+    uint64_t span_id, parent_id; /* of SkyWalking: numbers within the segment */
+    struct hearth_trace_id trace;
+    struct hearth_str service, instance;
+    const struct hearth_span *span;
+};
+
+struct hearth_found_span {
+    uint64_t span_id;
+    struct hearth_str service; /* empty: of several */
+    struct hearth_found_type *types;
+    size_t n_types;
+    const struct hearth_stored_span *stored; /* NULL: not stored */
+};
+
+struct hearth_found {
+    enum hearth_certainty certainty;
+    struct hearth_found_type *types; /* by profile type */
+    size_t n_types;
+    struct hearth_found_profile *profiles; /* by time, then id */
+    size_t n_profiles;
+    int64_t n_all_profiles;
+    struct hearth_str selector; /* with start, end: to ask further */
+    int64_t start_ms, end_ms;
+    uint64_t *span_ids;
+    size_t n_span_ids;
+    struct hearth_trace_id *trace_ids;
+    size_t n_trace_ids;
+    struct hearth_found_span *spans;
+    size_t n_spans;
+    struct hearth_str searched, reason;
+};
+
+/*
+ * Profiles of a selector with [time, time + duration] meeting [start_ns - pad_ns, end_ns + pad_ns], ends included. Profiles
+ * that began more than span_window_lookback before it are not looked at. profile_types: none: all. INVALID_ARGUMENT:
+ * end_ns < start_ns, pad_ns < 0, a selector that cannot be parsed.
+ */
+struct hearth_span_window {
+    struct hearth_str selector;
+    int64_t start_ns, end_ns, pad_ns;
+    const struct hearth_str *profile_types;
+    size_t n_profile_types;
+    size_t max_profiles;
+};
+
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_span_window(const struct hearth_query *query, /* its range is not looked at */
+                   const struct hearth_span_window *window,
+                   struct hearth_found *ret,
+                   struct hearth_err *err);
+
+/* What is asked about. */
+struct hearth_span_subject {
+    bool is_trace;
+    struct hearth_str id; /* in any spelling; empty: by window alone */
+    /* What the caller knows; what is left out is taken from stored spans. */
+    struct hearth_str service;
+    const struct hearth_span_tag *tags;
+    size_t n_tags;
+    int64_t start_ns, end_ns; /* both 0: not known */
+};
+
+struct hearth_lookup_options {
+    const struct hearth_str *profile_types; /* none: all */
+    size_t n_profile_types;
+    struct hearth_tag_rules rules;
+    int64_t pad_ns;
+    bool exact_only;
+    size_t max_profiles;
+};
+
+/* A subject without profiles: certainty NONE with `searched` and `reason`. ret: [n_subjects]. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_query_lookup_spans(const struct hearth_query *query, /* its range is not looked at */
+                          const struct hearth_span_subject *subjects,
+                          size_t n_subjects,
+                          const struct hearth_lookup_options *options,
+                          struct hearth_found *ret,
+                          struct hearth_err *err);
+
+/* ---- merged stack traces of spans ---- */
+
+enum hearth_span_profile_format {
+    HEARTH_SPAN_FLAMEGRAPH,
+    HEARTH_SPAN_TREE,
+    HEARTH_SPAN_PPROF,
+    HEARTH_SPAN_TOP,
+};
+
+struct hearth_span_profile_spec {
+    struct hearth_merge_spec merge; /* profiles (ids) is not looked at; selector may be empty */
+    const struct hearth_str *span_ids, *local_root_ids, *trace_ids; /* in any spelling */
+    size_t n_span_ids, n_local_root_ids, n_trace_ids;
+    bool children;
+    enum hearth_span_profile_format format;
+};
+
+struct hearth_span_profile {
+    int64_t total;
+    uint64_t *span_ids; /* counted; children included */
+    size_t n_span_ids;
+    struct hearth_flamegraph flamegraph; /* by the format */
+    struct hearth_str bytes;             /* TREE, PPROF */
+    struct hearth_top top;
+};
+
+/*
+ * One profile of all ids together. A range of 0, 0 means wherever they are found. NOT_FOUND, saying what was searched, when no
+ * sample carries any of them.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_span_profile(const struct hearth_query *query,
+                                             const struct hearth_span_profile_spec *spec,
+                                             struct hearth_span_profile *ret,
+                                             struct hearth_err *err);
+
+/* ---- spans of a selection ---- */
+
+struct hearth_span_count_point {
+    int64_t ts_ms, n_spans, value;
+};
+
+struct hearth_span_count_series {
+    struct hearth_labels labels;
+    struct hearth_span_count_point *points;
+    size_t n_points;
+    int64_t n_spans;
+};
+
+struct hearth_span_counts_spec {
+    struct hearth_merge_spec merge;
+    double step_seconds;
+    const struct hearth_str *group_by; /* none: service_name */
+    size_t n_group_by;
+    int64_t limit; /* 0: all */
+};
+
+/* By n_spans descending, then labels. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
+                                            const struct hearth_span_counts_spec *spec,
+                                            struct hearth_span_count_series **ret,
+                                            size_t *ret_n,
+                                            struct hearth_err *err);
+
+enum hearth_spans_by {
+    HEARTH_SPANS_BY_SPAN,
+    HEARTH_SPANS_BY_TRACE,
+    HEARTH_SPANS_BY_LOCAL_ROOT,
+    HEARTH_SPANS_BY_ENDPOINT,
+    HEARTH_SPANS_BY_NAME,
+};
+
+struct hearth_span_row {
+    uint64_t span_id, local_root_id; /* 0: none, or several */
+    struct hearth_trace_id trace;
+    struct hearth_str name, endpoint, service; /* empty: none, or several */
+    int64_t value, n_profiles, first_ns, last_ns, n_spans;
+};
+
+struct hearth_span_rows {
+    struct hearth_span_row *rows; /* the page, by value descending, then id */
+    size_t n_rows;
+    int64_t n_all;
+    int64_t total, unlabelled; /* the rows of all pages and unlabelled add up to total */
+};
+
+/* limit 0: 100. merge.stacks: what passes it counts, everywhere. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
+                                          const struct hearth_merge_spec *merge,
+                                          enum hearth_spans_by by,
+                                          int64_t limit,
+                                          int64_t offset,
+                                          struct hearth_span_rows *ret,
+                                          struct hearth_err *err);
+
+#endif
