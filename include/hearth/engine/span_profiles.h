@@ -34,9 +34,11 @@ struct hearth_tag_rules {
 };
 
 /*
- * The selector for a span: matchers of the mapped tags that it has, service_name as `service` unless a tag says it.
- * The first of several equal labels counts. Empty, with a sentence in *ret_reason: a variable of the custom query is empty
- * or unknown, or nothing is known that could select. INVALID_ARGUMENT for a query that cannot be read. Pure but for the arena.
+ * The selector for a span: matchers of the mapped tags that it has, service_name as `service` unless a tag says it. The first
+ * of several equal labels counts, and of several equal tags; an empty tag is none. What ${__tags} means may be nothing, and
+ * goes with its comma; a tag that the query names itself has to be there. Behind =~ and !~ a tag means its text.
+ * Empty, with a sentence in *ret_reason: a tag that the query names is not there, or nothing is known that could select.
+ * INVALID_ARGUMENT, saying where: a query that cannot be read, variables it does not know. Pure but for the arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,

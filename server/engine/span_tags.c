@@ -1,0 +1,379 @@
+/*
+ * span_tags.c -- tags of a span to a selector.
+ *
+ * Variables of a custom query are laid over with as many bytes that no query has, so that the selector's own parser
+ * reads what is around them and its positions stay true: ${__tags} with a matcher whose name is such bytes, a tag inside a
+ * string with a run of them. What the variables mean goes into the parsed matchers, never into text, so
+ * that no value of a span can end a string, add a matcher or be read as a regular expression.
+ *
+ * Source: Grafana's documented "Trace to profiles": tags, renames, variables of the custom query.
+ */
+#include "hearth/engine/span_profiles.h"
+#include "hearth/model/labels.h"
+
+#define TAGS_VARIABLE "${__tags}"
+#define TAG_PREFIX    "${__span.tags"
+/* Stands for a byte of a variable; a query that has one of its own is refused. */
+#define COVER         '\x01'
+#define MAX_VARIABLES 200
+#define MAX_BYTES     ((size_t)64 * 1024) /* of a query, as of a selector */
+
+static const char *const DEFAULTS[] = {"cluster", "hostname",     "namespace",
+                                       "pod",     "service.name", "service.namespace"};
+
+struct variable {
+    size_t at, n;           /* where it stands in the query */
+    struct hearth_str name; /* of the tag; empty: ${__tags} */
+};
+
+struct mapper {
+    const struct hearth_tag_rules *rules;
+    struct hearth_str service;
+    const struct hearth_span_tag *tags;
+    size_t n_tags;
+    struct hearth_arena *arena;
+    struct hearth_err *err;
+    struct variable *variables; /* [MAX_VARIABLES], in the order of the query */
+    size_t n_variables, next;   /* next: whose bytes come next in the parsed matchers */
+    struct hearth_selector out;
+    const char *reason; /* why there is no selector; NULL: there is one */
+};
+
+/* ---- tags ---- */
+
+/* What cannot be a label's value is as if it were not there. */
+static struct hearth_str tag_value(const struct mapper *m, struct hearth_str name)
+{
+    for (size_t i = 0; i < m->n_tags; i++) {
+        const struct hearth_span_tag *tag = &m->tags[i];
+        if (hearth_str_eq(tag->key, name) && tag->value.n > 0 &&
+            hearth_str_utf8_valid(tag->value)) {
+            return tag->value;
+        }
+    }
+    bool is_service = hearth_str_eq_c(name, "service.name");
+    return is_service && hearth_str_utf8_valid(m->service) ? m->service : (struct hearth_str){0};
+}
+
+static enum hearth_status
+label_of(struct mapper *m, const struct hearth_tag_mapping *mapping, struct hearth_str *ret)
+{
+    if (mapping->tag.n == 0) {
+        return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT, "a tag mapping names no tag");
+    }
+    if (mapping->label.n > 0) {
+        *ret = mapping->label;
+        return HEARTH_OK;
+    }
+    bool digit_first = mapping->tag.p[0] >= '0' && mapping->tag.p[0] <= '9';
+    char *name = hearth_arena_alloc(m->arena, mapping->tag.n + 1);
+    if (name == NULL) {
+        return HEARTH_FAIL_ARENA(m->err, m->arena);
+    }
+    size_t n = 0;
+    if (digit_first) {
+        name[n++] = '_';
+    }
+    for (size_t i = 0; i < mapping->tag.n; i++) {
+        char c = mapping->tag.p[i];
+        bool is_valid =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        name[n++] = is_valid ? c : '_';
+    }
+    *ret = hearth_str_n(name, n);
+    return HEARTH_OK;
+}
+
+/* Unless one of these matchers, from `from` on, is of that label. */
+static enum hearth_status
+add_once(struct mapper *m, size_t from, struct hearth_str label, struct hearth_str value)
+{
+    for (size_t i = from; i < m->out.n; i++) {
+        if (hearth_str_eq(m->out.matchers[i].name, label)) {
+            return HEARTH_OK;
+        }
+    }
+    return hearth_selector_add(&m->out, label, HEARTH_MATCH_EQ, value, m->arena, m->err);
+}
+
+static enum hearth_status
+add_mapped(struct mapper *m, size_t from, const struct hearth_tag_mapping *mapping)
+{
+    struct hearth_str label;
+    HEARTH_TRY(label_of(m, mapping, &label));
+    struct hearth_str value = tag_value(m, mapping->tag);
+    return value.n > 0 ? add_once(m, from, label, value) : HEARTH_OK;
+}
+
+/* What ${__tags} means. */
+static enum hearth_status add_tags(struct mapper *m)
+{
+    size_t from = m->out.n;
+    for (size_t i = 0; i < m->rules->n_mappings; i++) {
+        HEARTH_TRY(add_mapped(m, from, &m->rules->mappings[i]));
+    }
+    for (size_t i = 0; m->rules->n_mappings == 0 && i < HEARTH_ARRAY_LEN(DEFAULTS); i++) {
+        const struct hearth_tag_mapping mapping = {.tag = hearth_str_c(DEFAULTS[i])};
+        HEARTH_TRY(add_mapped(m, from, &mapping));
+    }
+    if (m->service.n == 0 || !hearth_str_utf8_valid(m->service)) {
+        return HEARTH_OK;
+    }
+    return add_once(m, from, HEARTH_STR(HEARTH_LABEL_SERVICE), m->service);
+}
+
+/* ---- variables of a query ---- */
+
+static enum hearth_status fail_unknown(struct mapper *m, struct hearth_str query, size_t at)
+{
+    size_t end = hearth_str_find(query, '}', at);
+    struct hearth_str text = hearth_str_n(query.p + at, end - at + (end < query.n));
+    return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                       "unknown variable %.*s in the query, at offset %zu: there are ${__tags} and "
+                       "${__span.tags.NAME}, also ${__span.tags[\"NAME\"]}",
+                       text.n > 64 ? 64 : (int)text.n, text.p, at);
+}
+
+/* The variable that begins at `at`, where "${" stands. */
+static enum hearth_status
+read_variable(struct mapper *m, struct hearth_str query, size_t at, struct variable *ret)
+{
+    struct hearth_str rest = hearth_str_n(query.p + at, query.n - at);
+    if (hearth_str_starts(rest, HEARTH_STR(TAGS_VARIABLE))) {
+        *ret = (struct variable){.at = at, .n = sizeof TAGS_VARIABLE - 1};
+        return HEARTH_OK;
+    }
+    size_t from = sizeof TAG_PREFIX - 1;
+    if (!hearth_str_starts(rest, HEARTH_STR(TAG_PREFIX)) || from + 1 >= rest.n) {
+        return fail_unknown(m, query, at);
+    }
+    bool bracket = rest.p[from] == '[' && (rest.p[from + 1] == '"' || rest.p[from + 1] == '\'');
+    if (!bracket && rest.p[from] != '.') {
+        return fail_unknown(m, query, at);
+    }
+    char close = bracket ? rest.p[from + 1] : '}';
+    from += bracket ? 2 : 1;
+    size_t to = hearth_str_find(rest, close, from);
+    size_t end = bracket ? to + 3 : to + 1; /* behind "] and } */
+    if (to == from || end > rest.n ||
+        (bracket && (rest.p[to + 1] != ']' || rest.p[to + 2] != '}'))) {
+        return fail_unknown(m, query, at);
+    }
+    *ret = (struct variable){at, end, hearth_str_n(rest.p + from, to - from)};
+    return HEARTH_OK;
+}
+
+/* Which quote a byte of the query stands in, 0: none; the parser decides what is wrong with them. */
+static char step_quote(char quote, struct hearth_str query, size_t *at)
+{
+    char c = query.p[*at];
+    if (quote == 0) {
+        return c == '"' || c == '\'' || c == '`' ? c : (char)0;
+    }
+    if (c == '\\' && quote != '`' && *at + 1 < query.n) {
+        (*at)++;
+        return quote;
+    }
+    return c == quote ? (char)0 : quote;
+}
+
+static enum hearth_status
+cover_variable(struct mapper *m, struct hearth_str query, char quote, size_t at, char *text)
+{
+    if (m->n_variables == MAX_VARIABLES) {
+        return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                           "more than %d variables in the query, at offset %zu", MAX_VARIABLES, at);
+    }
+    struct variable *variable = &m->variables[m->n_variables];
+    HEARTH_TRY(read_variable(m, query, at, variable));
+    if ((quote == 0) != (variable->name.n == 0)) {
+        return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                           variable->name.n == 0
+                               ? "${__tags} stands in quotes, at offset %zu of the query: it is a "
+                                 "list of matchers"
+                               : "a tag of the span stands outside of quotes, at offset %zu of the "
+                                 "query",
+                           at);
+    }
+    m->n_variables++;
+    memset(text + at, COVER, variable->n);
+    if (variable->name.n == 0) {
+        static const char equals_nothing[] = "\"=\"\""; /* behind a name, closing its quote */
+        text[at] = '"';
+        memcpy(text + at + variable->n - (sizeof equals_nothing - 1), equals_nothing,
+               sizeof equals_nothing - 1);
+    }
+    return HEARTH_OK;
+}
+
+/* The query with its variables covered. */
+static enum hearth_status cover(struct mapper *m, struct hearth_str query, struct hearth_str *ret)
+{
+    char *text = hearth_arena_strndup(m->arena, query.p, query.n);
+    m->variables = hearth_arena_array(m->arena, MAX_VARIABLES, sizeof m->variables[0]);
+    if (text == NULL || m->variables == NULL) {
+        return HEARTH_FAIL_ARENA(m->err, m->arena);
+    }
+    char quote = 0;
+    for (size_t at = 0; at < query.n;) {
+        if (query.p[at] == COVER) {
+            return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                               "a control character in the query, at offset %zu", at);
+        }
+        if (query.p[at] == '$' && at + 1 < query.n && query.p[at + 1] == '{') {
+            HEARTH_TRY(cover_variable(m, query, quote, at, text));
+            at += m->variables[m->n_variables - 1].n;
+            continue;
+        }
+        quote = step_quote(quote, query, &at);
+        at++;
+    }
+    *ret = hearth_str_n(text, query.n);
+    return HEARTH_OK;
+}
+
+/* ---- parsed matchers to those of the answer ---- */
+
+static enum hearth_status fail_misplaced(struct mapper *m)
+{
+    return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                       "a variable of the query stands where it means nothing: ${__tags} belongs "
+                       "among the matchers, a tag of the span into the string behind a label");
+}
+
+static void append_value(struct hearth_buf *out, struct hearth_str value, bool is_regex)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        if (is_regex && strchr("\\.+*?()|[]{}^$", value.p[i]) != NULL) {
+            hearth_buf_byte(out, '\\');
+        }
+        hearth_buf_byte(out, (unsigned char)value.p[i]);
+    }
+}
+
+/* A string of the query with tags in place of covered variables. */
+static enum hearth_status
+fill_value(struct mapper *m, const struct hearth_matcher *matcher, struct hearth_buf *out)
+{
+    struct hearth_str value = matcher->value;
+    bool is_regex = matcher->op == HEARTH_MATCH_RE || matcher->op == HEARTH_MATCH_NRE;
+    for (size_t i = 0; i < value.n;) {
+        if (value.p[i] != COVER) {
+            hearth_buf_byte(out, (unsigned char)value.p[i++]);
+            continue;
+        }
+        const struct variable *variable = &m->variables[m->next];
+        if (m->next == m->n_variables || variable->name.n == 0 || i + variable->n > value.n) {
+            return fail_misplaced(m);
+        }
+        m->next++;
+        struct hearth_str tag = tag_value(m, variable->name);
+        if (tag.n == 0 && m->reason == NULL) {
+            m->reason = hearth_arena_printf(
+                m->arena, "the span has no tag %.*s, which the query names",
+                variable->name.n > 256 ? 256 : (int)variable->name.n, variable->name.p);
+            if (m->reason == NULL) {
+                return HEARTH_FAIL_ARENA(m->err, m->arena);
+            }
+        }
+        append_value(out, tag, is_regex);
+        i += variable->n;
+    }
+    return hearth_buf_failed(out)
+               ? HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                             "the selector would be longer than %zu bytes", MAX_BYTES)
+               : HEARTH_OK;
+}
+
+static enum hearth_status fill_matcher(struct mapper *m, const struct hearth_matcher *matcher)
+{
+    if (memchr(matcher->name.p, COVER, matcher->name.n) != NULL) {
+        /* Only the covered ${__tags} has a name of these bytes alone, and an empty value. */
+        if (m->next == m->n_variables || m->variables[m->next].name.n > 0 || matcher->value.n > 0) {
+            return fail_misplaced(m);
+        }
+        m->next++;
+        return add_tags(m);
+    }
+    if (memchr(matcher->value.p != NULL ? matcher->value.p : "", COVER, matcher->value.n) == NULL) {
+        return hearth_selector_add(&m->out, matcher->name, matcher->op, matcher->value, m->arena,
+                                   m->err);
+    }
+    struct hearth_buf value;
+    hearth_buf_init(&value, MAX_BYTES);
+    enum hearth_status status = fill_value(m, matcher, &value);
+    if (status == HEARTH_OK && m->reason == NULL) {
+        status = hearth_selector_add(&m->out, matcher->name, matcher->op, hearth_buf_view(&value),
+                                     m->arena, m->err);
+    }
+    hearth_buf_release(&value);
+    return status;
+}
+
+static enum hearth_status fill_query(struct mapper *m, struct hearth_str query)
+{
+    struct hearth_str covered;
+    struct hearth_selector parsed;
+    if (query.n > MAX_BYTES) {
+        return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT, "the query is longer than %zu bytes",
+                           MAX_BYTES);
+    }
+    HEARTH_TRY(cover(m, query, &covered));
+    hearth_selector_init(&parsed);
+    enum hearth_status status = hearth_selector_parse(&parsed, covered, m->arena, NULL, m->err);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(m->err, "query");
+    }
+    for (size_t i = 0; status == HEARTH_OK && i < parsed.n; i++) {
+        status = fill_matcher(m, &parsed.matchers[i]);
+    }
+    hearth_selector_release(&parsed);
+    return status == HEARTH_OK && m->next < m->n_variables ? fail_misplaced(m) : status;
+}
+
+static enum hearth_status write_out(struct mapper *m, struct hearth_str *ret)
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, MAX_BYTES);
+    hearth_selector_format(&m->out, &text);
+    enum hearth_status status = HEARTH_OK;
+    if (hearth_buf_failed(&text)) {
+        status = HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                             "the selector would be longer than %zu bytes", MAX_BYTES);
+    } else {
+        *ret = hearth_arena_str(m->arena, hearth_buf_view(&text));
+        status = ret->p == NULL ? HEARTH_FAIL_ARENA(m->err, m->arena) : HEARTH_OK;
+    }
+    hearth_buf_release(&text);
+    return status;
+}
+
+enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
+                                        struct hearth_str service,
+                                        const struct hearth_span_tag *tags,
+                                        size_t n_tags,
+                                        struct hearth_arena *arena,
+                                        struct hearth_str *ret_selector,
+                                        struct hearth_str *ret_reason,
+                                        struct hearth_err *err)
+{
+    struct mapper m = {.rules = rules,
+                       .service = service,
+                       .tags = tags,
+                       .n_tags = n_tags,
+                       .arena = arena,
+                       .err = err};
+    *ret_selector = *ret_reason = (struct hearth_str){0};
+    hearth_selector_init(&m.out);
+    enum hearth_status status = rules->query.n > 0 ? fill_query(&m, rules->query) : add_tags(&m);
+    if (status == HEARTH_OK && m.reason == NULL && m.out.n == 0) {
+        m.reason = "nothing is known of the span that could select profiles: neither its service "
+                   "nor any of the tags that become labels";
+    }
+    if (status == HEARTH_OK && m.reason == NULL) {
+        status = write_out(&m, ret_selector);
+    }
+    *ret_reason = hearth_str_c(m.reason);
+    hearth_selector_release(&m.out);
+    return status;
+}
