@@ -158,9 +158,9 @@ static enum hearth_status take_stored_row(struct read *read,
     }
     read->n_rows++;
     if (read->visit_total != NULL) {
-        struct hearth_read_total total = {hit->service_id,   stored->series_id, hit->column,
-                                          stored->ts_ns,     stored->totals[k], stored->writer_id,
-                                          stored->profile_no};
+        struct hearth_read_total total = {hit->service_id,    stored->series_id,  hit->column,
+                                          stored->ts_ns,      stored->totals[k],  stored->writer_id,
+                                          stored->profile_no, stored->duration_ns};
         return read->visit_total(read->context, &total, err);
     }
     struct hearth_read_row row = {
@@ -175,6 +175,7 @@ static enum hearth_status take_stored_row(struct read *read,
         .source = HEARTH_SOURCE_SEGMENT,
         .n_profiles = 1,
         .profile_no = stored->profile_no,
+        .duration_ns = stored->duration_ns,
         .attrs = stored->attrs,
     };
     if (k > 0 && hearth_columns_is_multiple(row.val)) {
@@ -260,6 +261,7 @@ take_detail(const struct read *read, const PGresult *result, struct hearth_read_
 {
     if (read->statement.field_no >= 0) {
         row->profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
+        row->duration_ns = hearth_pg_i64(result, 0, read->statement.field_no + 1);
     }
     if (read->statement.field_attrs >= 0) {
         row->attrs = hearth_pg_str(result, 0, read->statement.field_attrs);
@@ -324,7 +326,7 @@ take_packed_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err
         return HEARTH_OK;
     }
     struct hearth_read_total total = {
-        read->service_id, read->series_id, read->branch->column, ts_ns, value, 0, 0};
+        read->service_id, read->series_id, read->branch->column, ts_ns, value, 0, 0, 0};
     return read->visit_total(read->context, &total, err);
 }
 
@@ -373,10 +375,12 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
                                       at_ns,
                                       hearth_pg_i64(result, 0, FIELD_TOTAL),
                                       0,
+                                      0,
                                       0};
     if (identity) {
         total.writer_id = (int32_t)(who & INT32_MAX);
         total.profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
+        total.duration_ns = hearth_pg_i64(result, 0, read->statement.field_no + 1);
     }
     read->n_bytes += (int64_t)sizeof total.total;
     return counts(read, source, total.service_id, total.series_id, at_ns)

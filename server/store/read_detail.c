@@ -74,7 +74,8 @@ void hearth_read_detail_fields(struct hearth_buf *sql,
                                bool is_row)
 {
     if (statement->field_no >= 0) {
-        hearth_buf_cstr(sql, is_row ? ", profile_no" : ", NULL::int8 AS profile_no");
+        hearth_buf_cstr(sql, is_row ? ", profile_no, duration_ns"
+                                    : ", NULL::int8 AS profile_no, NULL::int8 AS duration_ns");
     }
     if (statement->field_attrs >= 0) {
         hearth_buf_cstr(sql, is_row ? ", attrs" : ", NULL::bytea AS attrs");

@@ -55,7 +55,8 @@ struct read_statement {
     size_t n_branches;
     int field_val0, field_members; /* of rows; -1: not there */
     int field_packed;              /* of totals: packed times or a segment, then packed values */
-    int field_no, field_attrs;     /* of what the plan's detail asks for; -1: not there */
+    int field_no;    /* with the duration behind it, as the detail asks; -1: not there */
+    int field_attrs; /* likewise */
 };
 
 /* The leg's hits of a series. */

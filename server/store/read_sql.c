@@ -460,7 +460,8 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     out->field_members = of_rows && members ? field++ : -1;
     out->field_packed = !of_rows && packed ? field : -1;
     field += out->field_packed >= 0 ? 2 : 0;
-    out->field_no = detail->identity ? field++ : -1;
+    out->field_no = detail->identity ? field : -1;
+    field += detail->identity ? 2 : 0;
     out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
     return HEARTH_OK;
 }

@@ -93,7 +93,7 @@ struct hearth_read_instant {
  * alone. All zero: nothing, of all. Arrays are borrowed.
  */
 struct hearth_read_detail {
-    bool identity; /* rows and totals bring writer_id and profile_no */
+    bool identity; /* rows and totals bring writer_id, profile_no and duration_ns */
     enum hearth_read_attrs attrs;
     bool some;                                  /* only the profiles of these instants */
     const struct hearth_read_instant *instants; /* by (service_id, series_id, ts_ns), distinct */

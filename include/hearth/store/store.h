@@ -200,7 +200,7 @@ struct hearth_read_row {
     int64_t n_profiles;
     struct hearth_str members; /* of a whole-service block: whose profiles (model/block.h) */
     /* If the plan asks for them (store/read.h), of single profiles: */
-    int64_t profile_no;
+    int64_t profile_no, duration_ns;
     struct hearth_str attrs; /* model/sample_attrs.h; p is NULL: none */
 };
 
@@ -213,7 +213,7 @@ struct hearth_read_total {
     uint16_t column; /* of the hit it belongs to */
     int64_t ts_ns, total;
     int32_t writer_id; /* if the plan asks for identity, as above */
-    int64_t profile_no;
+    int64_t profile_no, duration_ns;
 };
 
 typedef enum hearth_status

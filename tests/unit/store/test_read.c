@@ -281,8 +281,11 @@ static void expect(const struct hearth_read_leg *leg, struct seen *rows, struct 
                 .n_profiles = r->n_profiles,
                 .members = {r->has_members ? r->members : NULL, r->n_members},
             };
-            struct hearth_read_total total = {r->service_id, r->series_id, (uint16_t)k, r->ts_ns,
-                                              r->totals[k]};
+            struct hearth_read_total total = {.service_id = r->service_id,
+                                              .series_id = r->series_id,
+                                              .column = (uint16_t)k,
+                                              .ts_ns = r->ts_ns,
+                                              .total = r->totals[k]};
             (void)see_row(rows, &row, NULL);
             if (!is_block(r->source)) {
                 (void)see_total(totals, &total, NULL);

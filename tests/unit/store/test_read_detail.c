@@ -57,6 +57,7 @@ static void make_profile(struct fixture *fix, enum hearth_source source, int ser
         .writer_id = 3 + i % 2,
         .ts_ns = T0 + i * STEP,
         .profile_no = no,
+        .duration_ns = (INT64_C(1) << 40) + no,
         .n_samples = 1,
         .n_types = 2,
         .totals = p->totals,
@@ -209,6 +210,7 @@ static size_t count_rows(const struct profile_of_test *p, unsigned k, bool alone
             assert_int_equal(row->writer_id, p->row.writer_id);
             assert_int_equal(row->series_id, p->row.series_id);
             assert_int_equal(row->ts_ns, p->row.ts_ns);
+            assert_int_equal(row->duration_ns, p->row.duration_ns);
             assert_int_equal(row->source, p->source);
             assert_true((row->attrs.p == NULL) == (p->row.attrs.p == NULL));
             assert_true(hearth_str_eq(row->attrs, p->row.attrs));
@@ -263,6 +265,7 @@ static void totals_bring_identity_when_asked(void **state)
         assert_int_equal(total->series_id, p->row.series_id);
         assert_int_equal(total->writer_id, p->row.writer_id);
         assert_int_equal(total->ts_ns, p->row.ts_ns);
+        assert_int_equal(total->duration_ns, p->row.duration_ns);
     }
 }
 
@@ -335,7 +338,8 @@ static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, FROM, TO, g_fix->hits, 2};
     (void)finish_plan(g_fix->store, &hand, 1);
     assert_ok(hearth_read_statement_make(&statement, READ_TOTALS, &hand.plan, &hand.arena, &err));
-    static const char *const beyond[] = {"writer_id", "profile_no", "attrs", "ids", "vals"};
+    static const char *const beyond[] = {"writer_id", "profile_no", "duration_ns",
+                                         "attrs",     "ids",        "vals"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(beyond); i++) {
         assert_null(strstr(statement.sql.p, beyond[i]));
     }
