@@ -107,8 +107,11 @@ struct hearth_found {
 
 /*
  * Profiles of a selector with [time, time + duration] meeting [start_ns - pad_ns, end_ns + pad_ns], ends included. Profiles
- * that began more than span_window_lookback before it are not looked at. profile_types: none: all. INVALID_ARGUMENT:
- * end_ns < start_ns, pad_ns < 0, a selector that cannot be parsed.
+ * that began more than span_window_lookback before it are not looked at. profile_types: none: all, at most 100.
+ * max_profiles 0: 100. A profile that sample labels split is one; its labels are those of its first series, without those that
+ * say one of its types. start_ms and end_ms hold the times of all that were found. `searched` is set in any
+ * case, `reason` when there are none, both say from when on profiles are kept. INVALID_ARGUMENT: end_ns < start_ns, pad_ns < 0,
+ * profile types or a selector that cannot be parsed, a window beyond max_query_range.
  */
 struct hearth_span_window {
     struct hearth_str selector;
