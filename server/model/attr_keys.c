@@ -5,24 +5,29 @@
 #include "hearth/model/sample_attrs.h"
 #include "hearth/model/trace_ids.h"
 
+#define FOLDED(literal)                 \
+    {                                   \
+        "" literal, sizeof(literal) - 1 \
+    }
+
 static const struct {
-    const char *folded; /* lower case, without separators */
+    struct hearth_str folded; /* lower case, without separators */
     enum hearth_attr attr;
 } spellings[] = {
-    {"spanid", HEARTH_ATTR_SPAN_ID},
-    {"profileid", HEARTH_ATTR_SPAN_ID},
-    {"localrootspanid", HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
-    {"rootspanid", HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
-    {"traceid", HEARTH_ATTR_TRACE_ID},
-    {"spanname", HEARTH_ATTR_SPAN_NAME},
-    {"traceendpoint", HEARTH_ATTR_ENDPOINT},
-    {"threadid", HEARTH_ATTR_THREAD_ID},
-    {"threadnativeid", HEARTH_ATTR_THREAD_NATIVE_ID},
-    {"nativethreadid", HEARTH_ATTR_THREAD_NATIVE_ID},
-    {"osthreadid", HEARTH_ATTR_THREAD_NATIVE_ID},
-    {"threadname", HEARTH_ATTR_THREAD_NAME},
-    {"endtimestampns", HEARTH_ATTR_TIMESTAMP},
-    {"timestampns", HEARTH_ATTR_TIMESTAMP},
+    {FOLDED("spanid"), HEARTH_ATTR_SPAN_ID},
+    {FOLDED("profileid"), HEARTH_ATTR_SPAN_ID},
+    {FOLDED("localrootspanid"), HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
+    {FOLDED("rootspanid"), HEARTH_ATTR_LOCAL_ROOT_SPAN_ID},
+    {FOLDED("traceid"), HEARTH_ATTR_TRACE_ID},
+    {FOLDED("spanname"), HEARTH_ATTR_SPAN_NAME},
+    {FOLDED("traceendpoint"), HEARTH_ATTR_ENDPOINT},
+    {FOLDED("threadid"), HEARTH_ATTR_THREAD_ID},
+    {FOLDED("threadnativeid"), HEARTH_ATTR_THREAD_NATIVE_ID},
+    {FOLDED("nativethreadid"), HEARTH_ATTR_THREAD_NATIVE_ID},
+    {FOLDED("osthreadid"), HEARTH_ATTR_THREAD_NATIVE_ID},
+    {FOLDED("threadname"), HEARTH_ATTR_THREAD_NAME},
+    {FOLDED("endtimestampns"), HEARTH_ATTR_TIMESTAMP},
+    {FOLDED("timestampns"), HEARTH_ATTR_TIMESTAMP},
 };
 
 enum hearth_attr hearth_attr_of_key(struct hearth_str key)
@@ -40,7 +45,7 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
         folded[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(spellings); i++) {
-        if (hearth_str_eq_c(hearth_str_n(folded, n), spellings[i].folded)) {
+        if (hearth_str_eq(hearth_str_n(folded, n), spellings[i].folded)) {
             return spellings[i].attr;
         }
     }

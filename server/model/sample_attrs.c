@@ -29,6 +29,7 @@
 
 #include "hearth/base/buf.h"
 #include "hearth/base/hash.h"
+#include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
 #define VERSION 1
@@ -150,15 +151,23 @@ static bool is_absent(const struct value *value)
     return (value->hi | value->lo) == 0 && value->text.n == 0;
 }
 
+/* Which attributes there are: bit (enum hearth_attr - 1). */
+static unsigned present_of(const struct hearth_sample_attrs *a)
+{
+    return (unsigned)(a->span_id != 0) << (HEARTH_ATTR_SPAN_ID - 1) |
+           (unsigned)(a->local_root_span_id != 0) << (HEARTH_ATTR_LOCAL_ROOT_SPAN_ID - 1) |
+           (unsigned)((a->trace_id_hi | a->trace_id_lo) != 0) << (HEARTH_ATTR_TRACE_ID - 1) |
+           (unsigned)(a->span_name.n > 0) << (HEARTH_ATTR_SPAN_NAME - 1) |
+           (unsigned)(a->endpoint.n > 0) << (HEARTH_ATTR_ENDPOINT - 1) |
+           (unsigned)(a->thread_id != 0) << (HEARTH_ATTR_THREAD_ID - 1) |
+           (unsigned)(a->thread_native_id != 0) << (HEARTH_ATTR_THREAD_NATIVE_ID - 1) |
+           (unsigned)(a->thread_name.n > 0) << (HEARTH_ATTR_THREAD_NAME - 1) |
+           (unsigned)(a->timestamp_ns != 0) << (HEARTH_ATTR_TIMESTAMP - 1);
+}
+
 bool hearth_sample_attrs_empty(const struct hearth_sample_attrs *attrs)
 {
-    for (int attr = 1; attr <= N_ATTRS; attr++) {
-        struct value value = value_of(attrs, (enum hearth_attr)attr);
-        if (!is_absent(&value)) {
-            return false;
-        }
-    }
-    return true;
+    return present_of(attrs) == 0;
 }
 
 bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
@@ -178,8 +187,12 @@ bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
 
 static void append_be64(struct hearth_buf *out, uint64_t value)
 {
-    for (int shift = 56; shift >= 0; shift -= 8) {
-        hearth_buf_byte(out, (unsigned char)(value >> shift));
+    char *to = hearth_buf_reserve(out, 8);
+    if (to != NULL) {
+        for (int i = 0; i < 8; i++) {
+            to[i] = (char)(value >> (56 - 8 * i));
+        }
+        out->n += 8;
     }
 }
 
@@ -201,29 +214,77 @@ static void append_value(struct hearth_buf *out, enum kind kind, const struct va
     }
 }
 
-static struct hearth_hash128 key_of(enum kind kind, const struct value *value, uint64_t seed)
-{
-    if (kind == KIND_TEXT) {
-        return hearth_hash128(value->text.p, value->text.n, seed);
-    }
-    uint64_t words[2] = {value->hi, value->lo};
-    return hearth_hash128(words, sizeof words, seed);
-}
+/* Of a distinct value: the first sample that has it, counted from 1 (0: an empty slot), and its place in the table. */
+struct slot {
+    uint32_t sample, index;
+};
 
 struct encoder {
     const struct hearth_attr_sample *samples;
     size_t n;
-    struct hearth_buf out, indices;
-    struct hearth_idmap distinct;
+    struct hearth_buf out, table, indices;
+    uint16_t *present;  /* [n] which attributes a sample has: bit (enum hearth_attr - 1) */
+    struct slot *slots; /* [mask + 1], at most half of them taken */
+    size_t mask;
     uint64_t seed;
-    bool refused; /* the map could not grow */
 };
 
 static void encoder_release(struct encoder *e)
 {
     hearth_buf_release(&e->out);
+    hearth_buf_release(&e->table);
     hearth_buf_release(&e->indices);
-    hearth_idmap_release(&e->distinct);
+    hearth_mem_free(e->present);
+    hearth_mem_free(e->slots);
+}
+
+/* n is not 0. False when memory was refused. */
+static bool encoder_init(struct encoder *e, const struct hearth_attr_sample *samples, size_t n)
+{
+    *e = (struct encoder){.samples = samples, .n = n, .seed = hearth_hash_process_seed()};
+    hearth_buf_init(&e->out, 0);
+    hearth_buf_init(&e->table, 0);
+    hearth_buf_init(&e->indices, 0);
+    if (n >= UINT32_MAX) {
+        return false;
+    }
+    e->mask = ((size_t)4 << (63 - __builtin_clzll(n))) - 1;
+    e->slots = hearth_mem_reallocarray(NULL, e->mask + 1, sizeof e->slots[0]);
+    e->present = hearth_mem_reallocarray(NULL, n, sizeof e->present[0]);
+    return e->slots != NULL && e->present != NULL;
+}
+
+static uint64_t hash_of(enum kind kind, const struct value *value, uint64_t seed)
+{
+    if (kind == KIND_TEXT) {
+        return hearth_hash64(value->text.p, value->text.n, seed);
+    }
+    uint64_t words[2] = {value->hi, value->lo};
+    return hearth_hash64(words, sizeof words, seed);
+}
+
+/* Where the value is in the table of distinct ones; it is appended when it is new. */
+static uint32_t
+intern(struct encoder *e, enum hearth_attr attr, size_t sample, uint32_t *n_distinct)
+{
+    enum kind kind = kind_of(attr);
+    struct value value = value_of(&e->samples[sample].attrs, attr);
+    size_t at = (size_t)hash_of(kind, &value, e->seed) & e->mask;
+    for (; e->slots[at].sample != 0; at = (at + 1) & e->mask) {
+        struct value other = value_of(&e->samples[e->slots[at].sample - 1].attrs, attr);
+        if (value.lo == other.lo && value.hi == other.hi &&
+            (kind != KIND_TEXT || hearth_str_eq(value.text, other.text))) {
+            return e->slots[at].index;
+        }
+    }
+    e->slots[at] = (struct slot){(uint32_t)sample + 1, *n_distinct};
+    append_value(&e->table, kind, &value);
+    return (*n_distinct)++;
+}
+
+static bool has_attr(const struct encoder *e, size_t sample, enum hearth_attr attr)
+{
+    return (e->present[sample] >> (attr - 1) & 1) != 0;
 }
 
 static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_present)
@@ -235,8 +296,7 @@ static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_p
     for (size_t from = 0; from < e->n; from += 8) {
         unsigned bits = 0;
         for (size_t i = from; i < e->n && i < from + 8; i++) {
-            struct value value = value_of(&e->samples[i].attrs, attr);
-            bits |= (unsigned)!is_absent(&value) << (i - from);
+            bits |= (has_attr(e, i, attr) ? 1u : 0u) << (i - from);
         }
         hearth_buf_byte(&e->out, (unsigned char)bits);
     }
@@ -257,45 +317,31 @@ static void append_times(struct encoder *e)
 /* The table goes behind its size, which is known last: first the indices, then all in order. */
 static void append_table(struct encoder *e, enum hearth_attr attr)
 {
-    enum kind kind = kind_of(attr);
-    hearth_idmap_reset(&e->distinct);
+    hearth_buf_reset(&e->table);
     hearth_buf_reset(&e->indices);
-    struct hearth_buf table;
-    hearth_buf_init(&table, 0);
+    memset(e->slots, 0, (e->mask + 1) * sizeof e->slots[0]);
     uint32_t n_distinct = 0;
-    for (size_t i = 0; i < e->n && !e->refused; i++) {
-        struct value value = value_of(&e->samples[i].attrs, attr);
-        if (is_absent(&value)) {
-            continue;
+    for (size_t i = 0; i < e->n; i++) {
+        if (has_attr(e, i, attr)) {
+            hearth_buf_varint(&e->indices, intern(e, attr, i, &n_distinct));
         }
-        bool inserted = false;
-        struct hearth_hash128 key = key_of(kind, &value, e->seed);
-        uint32_t index = hearth_idmap_intern(&e->distinct, key, n_distinct, &inserted);
-        if (index == HEARTH_IDMAP_NONE) {
-            e->refused = true;
-        } else if (inserted) {
-            n_distinct++;
-            append_value(&table, kind, &value);
-        }
-        hearth_buf_varint(&e->indices, index);
     }
     hearth_buf_varint(&e->out, n_distinct);
-    hearth_buf_str(&e->out, hearth_buf_view(&table));
+    hearth_buf_str(&e->out, hearth_buf_view(&e->table));
     hearth_buf_str(&e->out, hearth_buf_view(&e->indices));
-    e->refused = e->refused || hearth_buf_failed(&table) || hearth_buf_failed(&e->indices);
-    hearth_buf_release(&table);
+    e->out.failed = e->out.failed || hearth_buf_failed(&e->table) || hearth_buf_failed(&e->indices);
 }
 
 static void append_attrs(struct encoder *e)
 {
     size_t n_present[N_ATTRS + 1] = {0};
-    uint64_t mask = 0;
-    for (int attr = 1; attr <= N_ATTRS; attr++) {
-        for (size_t i = 0; i < e->n; i++) {
-            struct value value = value_of(&e->samples[i].attrs, (enum hearth_attr)attr);
-            n_present[attr] += !is_absent(&value);
+    unsigned mask = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        e->present[i] = (uint16_t)present_of(&e->samples[i].attrs);
+        mask |= e->present[i];
+        for (unsigned bits = e->present[i]; bits != 0; bits &= bits - 1) {
+            n_present[1 + __builtin_ctz(bits)]++;
         }
-        mask |= (uint64_t)(n_present[attr] > 0) << (attr - 1);
     }
     hearth_buf_varint(&e->out, mask);
     for (int attr = 1; attr <= N_ATTRS; attr++) {
@@ -323,10 +369,10 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
         return HEARTH_OK;
     }
     HEARTH_CLEANUP(encoder_release)
-    struct encoder e = {.samples = samples, .n = n, .seed = hearth_hash_process_seed()};
-    hearth_buf_init(&e.out, 0);
-    hearth_buf_init(&e.indices, 0);
-    hearth_idmap_init(&e.distinct);
+    struct encoder e;
+    if (!encoder_init(&e, samples, n)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
+    }
     hearth_buf_byte(&e.out, VERSION);
     hearth_buf_varint(&e.out, n);
     hearth_buf_varint(&e.out, n_types);
@@ -341,7 +387,7 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
         }
     }
     append_attrs(&e);
-    if (e.refused || hearth_buf_failed(&e.out)) {
+    if (hearth_buf_failed(&e.out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
     }
     struct hearth_str made = hearth_arena_str(arena, hearth_buf_view(&e.out));
