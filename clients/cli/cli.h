@@ -53,6 +53,13 @@ struct cli_agent {
 #undef X
 };
 
+/* Of `hearth trace`, which takes --service, --start and --duration of the others. */
+struct cli_trace {
+#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
+#include "trace_options.def"
+#undef X
+};
+
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
@@ -80,7 +87,8 @@ struct cli {
     const char *aggregation, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
     struct cli_agent agent;
-    const char *agent_option; /* the last one of them; NULL: none */
+    struct cli_trace trace;
+    const char *agent_option, *trace_option; /* the last one of them; NULL: none */
     /* the rest */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -91,7 +99,8 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
-    cli_heatmap, cli_network, cli_policy, cli_rules, cli_task;
+    cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
+    cli_spans_list, cli_spans_count;
 cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
     cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
@@ -132,6 +141,8 @@ void cli_print_help(const struct cli_command *commands, size_t n);
 void cli_print_network_help(void);
 void cli_print_task_help(void);
 void cli_print_policy_help(void);
+void cli_print_trace_help(void);
+void cli_print_spans_help(void);
 /* The options of agent_options.def whose help begins with the command's name, or with none. */
 void cli_print_agent_options(const char *command);
 /* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
@@ -176,6 +187,8 @@ char *cli_field(struct cli *cli, const char *text);
 /* What a question of hearth.v1 begins with, out of selector argument, range, type and filters. */
 HEARTH_MUST_CHECK enum hearth_status
 cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret);
+/* --function, --without, --call-site into an initialised message; the arena says whether it held them. */
+void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 /* Say on standard error what was done with a gauge, unless it was asked for. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);
@@ -183,6 +196,21 @@ void cli_say_aggregation(const Hearth__V1__Selection *selection,
 HEARTH_MUST_CHECK enum hearth_status cli_no_filters(struct cli *cli, const char *command);
 /* The values as the repeated field of a request. */
 char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
+
+/* ---- cmd_flame.c, cmd_functions.c, cmd_profile.c: answers as text and files ---- */
+
+/* Append the picture or, without colour, the tree of a graph that holds something. */
+HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
+                                                    const Querier__V1__FlameGraph *graph,
+                                                    struct hearth_str unit,
+                                                    struct hearth_buf *out);
+/* Append a table of functions or, by `kind`, of lines, .. */
+void cli_draw_top(const struct cli *cli,
+                  const Hearth__V1__TopResponse *answer,
+                  const char *kind,
+                  struct hearth_buf *out);
+/* A profile.proto message into the file of -o pprof=FILE, gzipped. */
+enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples);
 
 /* ---- text.c ---- */
 

@@ -220,6 +220,21 @@ static void paint(const struct cli *cli, const struct picture *p, struct hearth_
     hearth_buf_printf(out, "total: %s\n", total);
 }
 
+enum hearth_status cli_draw_flame(struct cli *cli,
+                                  const Querier__V1__FlameGraph *graph,
+                                  struct hearth_str unit,
+                                  struct hearth_buf *out)
+{
+    struct picture p = {.graph = graph, .unit = unit};
+    HEARTH_TRY(read_levels(cli, &p));
+    if (cli->color) {
+        paint(cli, &p, out);
+    } else {
+        print_tree(cli, &p, out);
+    }
+    return HEARTH_OK;
+}
+
 static enum hearth_status
 ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
 {
@@ -260,20 +275,14 @@ enum cli_exit cli_flame(struct cli *cli)
         hearth_buf_byte(&out, '\n');
         return cli_print(&out);
     }
-    struct picture p = {.graph = graph};
     struct hearth_profile_type parts;
     status = hearth_profile_type_parse(hearth_str_c(type), &parts, &cli->err);
     if (status == HEARTH_OK) {
-        p.unit = parts.sample_unit;
-        status = read_levels(cli, &p);
+        status = cli_draw_flame(cli, graph, parts.sample_unit, &out);
     }
     if (status != HEARTH_OK) {
+        hearth_buf_release(&out);
         return cli_fail(cli, status);
-    }
-    if (cli->color) {
-        paint(cli, &p, &out);
-    } else {
-        print_tree(cli, &p, &out);
     }
     return cli_print(&out);
 }

@@ -61,10 +61,10 @@ static int name_width(const struct cli *cli)
 
 /* ---- top ---- */
 
-static void print_rows(const struct cli *cli,
-                       const Hearth__V1__TopResponse *answer,
-                       const char *kind,
-                       struct hearth_buf *out)
+void cli_draw_top(const struct cli *cli,
+                  const Hearth__V1__TopResponse *answer,
+                  const char *kind,
+                  struct hearth_buf *out)
 {
     print_head(kind, out);
     for (size_t i = 0; i < answer->n_rows; i++) {
@@ -123,7 +123,7 @@ enum cli_exit cli_top(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    print_rows(cli, answer, g_kinds[kind], &out);
+    cli_draw_top(cli, answer, g_kinds[kind], &out);
     return cli_print_answer(cli, &answer->base, &out);
 }
 

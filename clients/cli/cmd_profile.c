@@ -18,7 +18,7 @@ static enum hearth_status ask(struct cli *cli,
     return cli_ask_profile(cli, &selection, ret_wire, ret_profile);
 }
 
-static enum cli_exit save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples)
+enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
@@ -59,7 +59,7 @@ enum cli_exit cli_profile(struct cli *cli)
         return cli_no_data(cli);
     }
     if (cli->output == CLI_PPROF) {
-        return save_pprof(cli, wire, profile.n_samples);
+        return cli_save_pprof(cli, wire, profile.n_samples);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

@@ -45,6 +45,16 @@ static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregat
     return HEARTH_OK;
 }
 
+void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret)
+{
+    ret->n_call_site = cli->call_site.n;
+    ret->call_site = cli_repeated(cli, &cli->call_site);
+    ret->n_functions = cli->functions.n;
+    ret->functions = cli_repeated(cli, &cli->functions);
+    ret->n_without = cli->without.n;
+    ret->without = cli_repeated(cli, &cli->without);
+}
+
 enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret)
 {
     const char *selector, *type;
@@ -63,12 +73,7 @@ enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Select
     ret->start = cli->from_ms;
     ret->end = cli->to_ms;
     ret->stacks = stacks;
-    stacks->n_call_site = cli->call_site.n;
-    stacks->call_site = cli_repeated(cli, &cli->call_site);
-    stacks->n_functions = cli->functions.n;
-    stacks->functions = cli_repeated(cli, &cli->functions);
-    stacks->n_without = cli->without.n;
-    stacks->without = cli_repeated(cli, &cli->without);
+    cli_stack_filter(cli, stacks);
     ret->n_profile_ids = cli->profile_ids.n;
     ret->profile_ids = cli_repeated(cli, &cli->profile_ids);
     ret->n_span_ids = cli->span_ids.n;

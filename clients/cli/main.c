@@ -74,6 +74,14 @@ static const struct cli_command g_commands[] = {
      cli_agents_processes, 1, false, NULL},
     {"task", NULL, "[prepare|create|list|..]", "direct profilers; alone: what it can", cli_task,
      CLI_MAX_ARGS, false, NULL},
+    {"trace", NULL, "[ID...]", "profiles of a trace or span: by id, or service and time; --flame",
+     cli_trace, CLI_MAX_LABELS, false, NULL},
+    {"spans", "top", "[SELECTOR]", "spans, traces, endpoints that carry the most; --by, --function",
+     cli_spans_top, 1, false, NULL},
+    {"spans", "list", "[SELECTOR]", "spans that have profiles, the largest first", cli_spans_list,
+     1, false, NULL},
+    {"spans", "count", "[SELECTOR]", "how many spans have profiles, over time; --step, --by",
+     cli_spans_count, 1, false, NULL},
     {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
 
@@ -234,6 +242,8 @@ static const char *
 find_misplaced(const struct cli *cli, const struct cli_command *command, char message[MESSAGE])
 {
     bool is_top = command->run == cli_top;
+    bool has_pages = is_top || command->run == cli_spans_top || command->run == cli_spans_list;
+    const char *const shared[] = {"--service", "--start", "--duration"};
     if (cli->explain && command->explain == NULL) {
         return "--explain is for flame, query flamegraph, timeline, profile and top";
     }
@@ -245,13 +255,24 @@ find_misplaced(const struct cli *cli, const struct cli_command *command, char me
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(groups); i++) {
         directs_agents = directs_agents || strcmp(command->name, groups[i]) == 0;
     }
+    for (size_t i = 0; cli->agent_option != NULL && i < HEARTH_ARRAY_LEN(shared); i++) {
+        directs_agents = directs_agents ||
+                         (command->run == cli_trace && strcmp(cli->agent_option, shared[i]) == 0);
+    }
+    if (cli->trace_option != NULL && command->run != cli_trace) {
+        (void)snprintf(message, MESSAGE, "%s is for trace", cli->trace_option);
+        return message;
+    }
     if (cli->agent_option != NULL && !directs_agents) {
         (void)snprintf(message, MESSAGE, "%s is for task, policy, network or agents",
                        cli->agent_option);
         return message;
     }
-    if ((cli->search != NULL || cli->sort != NULL || cli->offset > 0) && !is_top) {
-        return "--search, --sort and --offset are for top";
+    if ((cli->search != NULL || cli->sort != NULL) && !is_top) {
+        return "--search and --sort are for top";
+    }
+    if (cli->offset > 0 && !has_pages) {
+        return "--offset is for top, spans top and spans list";
     }
     return NULL;
 }
@@ -297,6 +318,10 @@ int main(int argc, char **argv)
                 cli_print_network_help();
             } else if (strcmp(argv[1], "policy") == 0) {
                 cli_print_policy_help();
+            } else if (strcmp(argv[1], "trace") == 0) {
+                cli_print_trace_help();
+            } else if (strcmp(argv[1], "spans") == 0) {
+                cli_print_spans_help();
             } else {
                 cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
             }

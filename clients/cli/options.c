@@ -68,11 +68,14 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         {"--base-from", &cli->base_from},
         {"--base-to", &cli->base_to},
         {"--id", &cli->id},
-#define CLI_TEXT_TEXT(name, flag) {flag, &cli->agent.name},
-#define CLI_TEXT_LIST(name, flag)
-#define CLI_TEXT_SWITCH(name, flag)
-#define X(kind, name, flag, value, help) CLI_TEXT_##kind(name, flag)
+#define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
+#define CLI_TEXT_LIST(field, flag)
+#define CLI_TEXT_SWITCH(field, flag)
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(agent.name, flag)
 #include "agent_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(trace.name, flag)
+#include "trace_options.def"
 #undef X
     };
     const struct {
@@ -82,11 +85,14 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         {"--function", &cli->functions},  {"--without", &cli->without},
         {"--call-site", &cli->call_site}, {"--profile-id", &cli->profile_ids},
         {"--span-id", &cli->span_ids},    {"--trace-id", &cli->trace_ids},
-#define CLI_LIST_TEXT(name, flag)
-#define CLI_LIST_LIST(name, flag) {flag, &cli->agent.name},
-#define CLI_LIST_SWITCH(name, flag)
-#define X(kind, name, flag, value, help) CLI_LIST_##kind(name, flag)
+#define CLI_LIST_TEXT(field, flag)
+#define CLI_LIST_LIST(field, flag) {flag, &cli->field},
+#define CLI_LIST_SWITCH(field, flag)
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(agent.name, flag)
 #include "agent_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(trace.name, flag)
+#include "trace_options.def"
 #undef X
     };
     *ret_known = true;
@@ -157,19 +163,22 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
     };
     const struct {
         const char *flag, **to;
-    } agent_switches[] = {
-#define CLI_SWITCH_TEXT(name, flag)
-#define CLI_SWITCH_LIST(name, flag)
-#define CLI_SWITCH_SWITCH(name, flag)    {flag, &cli->agent.name},
-#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(name, flag)
+    } more_switches[] = {
+#define CLI_SWITCH_TEXT(field, flag)
+#define CLI_SWITCH_LIST(field, flag)
+#define CLI_SWITCH_SWITCH(field, flag)   {flag, &cli->field},
+#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(agent.name, flag)
 #include "agent_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(trace.name, flag)
+#include "trace_options.def"
 #undef X
     };
     *ret_known = false;
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent_switches); i++) {
-        if (strcmp(flag, agent_switches[i].flag) == 0) {
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(more_switches); i++) {
+        if (strcmp(flag, more_switches[i].flag) == 0) {
             *ret_known = true;
-            *agent_switches[i].to = "";
+            *more_switches[i].to = "";
             return value == NULL;
         }
     }
@@ -188,15 +197,23 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
 }
 
 /* So that one that a command has no use for is not passed over in silence. */
-static void remember_agent_option(struct cli *cli, const char *flag)
+static void remember_option(struct cli *cli, const char *flag)
 {
-    static const char *const flags[] = {
+    static const char *const agent[] = {
 #define X(kind, name, flag, value, help) flag,
 #include "agent_options.def"
 #undef X
     };
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(flags); i++) {
-        cli->agent_option = strcmp(flag, flags[i]) == 0 ? flags[i] : cli->agent_option;
+    static const char *const trace[] = {
+#define X(kind, name, flag, value, help) flag,
+#include "trace_options.def"
+#undef X
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
+        cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(trace); i++) {
+        cli->trace_option = strcmp(flag, trace[i]) == 0 ? trace[i] : cli->trace_option;
     }
 }
 
@@ -227,7 +244,7 @@ parse_option(struct cli *cli, const char *arg, const char *next, bool *ret_used)
         (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
         return cli_usage(message);
     }
-    remember_agent_option(cli, flag);
+    remember_option(cli, flag);
     return CLI_OK;
 }
 

@@ -23,7 +23,8 @@ COMMANDS = [
     "upload", "query types", "query labels", "query values", "query series", "query timeline", "query profile",
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
     "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
-    "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes",
+    "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes", "trace",
+    "spans top", "spans list", "spans count",
 ]
 
 
@@ -168,8 +169,8 @@ class Cli(unittest.TestCase):
             ("this command prints table or json", ["query", "types", "-o", "collapsed"]),
             ("flame prints table or json; query profile has pprof and collapsed", ["flame", "-o", "pprof=x"]),
             ("--by-kind is for top and heatmap", ["flame", "--by-kind", "line"]),
-            ("--search, --sort and --offset are for top", ["flame", "--sort", "name"]),
-            ("--search, --sort and --offset are for top", ["query", "timeline", "--offset", "5"]),
+            ("--search and --sort are for top", ["flame", "--sort", "name"]),
+            ("--offset is for top, spans top and spans list", ["query", "timeline", "--offset", "5"]),
             ("--explain is for flame, query flamegraph, timeline, profile and top", ["sandwich", "main", "--explain"]),
             ("too many arguments; a selector is one argument: put it in quotes", ["query", "top", "{a=", "b}"]),
             ("too many arguments; a selector is one argument: put it in quotes", ["query", "types", "{}"]),

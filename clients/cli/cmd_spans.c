@@ -1,0 +1,353 @@
+/* cmd_spans.c -- hearth spans: which spans, traces and endpoints carry the most, and how many there are over time. */
+#include "hearth/base/clock.h"
+#include "hearth/pb/hearth/v1/traces.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define TRACES "hearth.v1.TraceProfileService/"
+
+static const char *const g_by[] = {NULL, "span", "trace", "root", "endpoint", "name"};
+
+static const char *const g_nouns[] = {NULL, "span", "trace", "local root", "endpoint", "span name"};
+
+static void put(struct hearth_buf *out, const char *text)
+{
+    cli_fit(hearth_str_c(text), INT_MAX, false, out);
+}
+
+static enum cli_exit
+no_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by)
+{
+    char line[128];
+    if (answer->total == 0) {
+        return cli_no_data(cli);
+    }
+    if (answer->row_count > 0) {
+        (void)snprintf(line, sizeof line, "there are %lld rows; --offset is larger",
+                       (long long)answer->row_count);
+    } else {
+        char total[48];
+        cli_value((double)answer->total, hearth_str_c(answer->unit), total);
+        (void)snprintf(line, sizeof line, "%s, of which nothing carries a%s %s", total,
+                       by == HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT ? "n" : "", g_nouns[by]);
+    }
+    cli_say("hearth", line);
+    return CLI_NO_DATA;
+}
+
+/* ---- rows ---- */
+
+static bool is_by_span(Hearth__V1__SpansBy by)
+{
+    return by == HEARTH__V1__SPANS_BY__SPANS_BY_SPAN;
+}
+
+/* Room for a time beside the ids. */
+static bool is_wide(const struct cli *cli)
+{
+    return cli->width >= 120;
+}
+
+static void put_first(const struct cli *cli, const char *text, struct hearth_buf *out)
+{
+    if (is_wide(cli)) {
+        hearth_buf_printf(out, "  %-24s", text);
+    }
+}
+
+static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "%10s %7s %9s", "value", "%", "profiles");
+    if (!is_by_span(by)) {
+        hearth_buf_printf(out, " %9s", "spans");
+    }
+    switch (by) {
+    case HEARTH__V1__SPANS_BY__SPANS_BY_TRACE:
+        put_first(cli, "first", out);
+        hearth_buf_printf(out, "  %-32s  service\n", "trace");
+        break;
+    case HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT:
+        hearth_buf_cstr(out, "  endpoint, service\n");
+        break;
+    case HEARTH__V1__SPANS_BY__SPANS_BY_SPAN_NAME:
+        hearth_buf_cstr(out, "  name, service\n");
+        break;
+    default:
+        put_first(cli, "first", out);
+        hearth_buf_printf(out, "  %-16s  %-32s  name, service\n",
+                          is_by_span(by) ? "span" : "local root", "trace");
+    }
+}
+
+static const char *or_dash(const char *text)
+{
+    return text[0] == '\0' ? "-" : text;
+}
+
+/* "name  service", what is not known left out. */
+static void put_names(const char *name, const char *service, struct hearth_buf *out)
+{
+    put(out, name);
+    hearth_buf_cstr(out, name[0] != '\0' && service[0] != '\0' ? "  " : "");
+    put(out, service);
+    hearth_buf_byte(out, '\n');
+}
+
+static void print_row(const struct cli *cli,
+                      const Hearth__V1__SpanRow *row,
+                      const Hearth__V1__SpansResponse *answer,
+                      Hearth__V1__SpansBy by,
+                      struct hearth_buf *out)
+{
+    char value[48], share[32], profiles[32], spans[32], first[32];
+    cli_value((double)row->value, hearth_str_c(answer->unit), value);
+    cli_percent((double)row->value, (double)answer->total, false, share);
+    cli_count(row->profile_count, profiles);
+    cli_count(row->span_count, spans);
+    hearth_clock_format(row->first_ns, first);
+    hearth_buf_printf(out, "%10s %7s %9s", value, share, profiles);
+    if (!is_by_span(by)) {
+        hearth_buf_printf(out, " %9s", spans);
+    }
+    switch (by) {
+    case HEARTH__V1__SPANS_BY__SPANS_BY_TRACE:
+        put_first(cli, first, out);
+        hearth_buf_printf(out, "  %-32s  ", row->trace_id);
+        put_names("", row->service, out);
+        break;
+    case HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT:
+    case HEARTH__V1__SPANS_BY__SPANS_BY_SPAN_NAME:
+        hearth_buf_cstr(out, "  ");
+        put_names(
+            or_dash(by == HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT ? row->endpoint : row->name),
+            row->service, out);
+        break;
+    default:
+        put_first(cli, first, out);
+        hearth_buf_printf(out, "  %-16s  %-32s  ",
+                          is_by_span(by) ? row->span_id : row->local_root_id,
+                          or_dash(row->trace_id));
+        /* The name of a span says more than that of its endpoint, which says more than none. */
+        put_names(row->name[0] != '\0' ? row->name : row->endpoint, row->service, out);
+    }
+}
+
+static enum cli_exit
+print_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by)
+{
+    if (answer->n_rows == 0) {
+        return no_rows(cli, answer, by);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_row_head(cli, by, &out);
+    for (size_t i = 0; i < answer->n_rows; i++) {
+        print_row(cli, answer->rows[i], answer, by, &out);
+    }
+    int64_t shown = cli->offset + (int64_t)answer->n_rows;
+    if (cli->offset > 0 || shown < answer->row_count) {
+        hearth_buf_printf(&out, "rows %lld to %lld of %lld; --limit and --offset show others\n",
+                          (long long)cli->offset + 1, (long long)shown,
+                          (long long)answer->row_count);
+    }
+    char total[48], rest[48], share[32];
+    cli_value((double)answer->total, hearth_str_c(answer->unit), total);
+    cli_value((double)answer->unlabelled, hearth_str_c(answer->unit), rest);
+    cli_percent((double)answer->unlabelled, (double)answer->total, false, share);
+    hearth_buf_printf(&out, "total: %s", total);
+    if (answer->unlabelled > 0) {
+        hearth_buf_printf(&out, ", of which %s (%s) carries no %s", rest, share, g_nouns[by]);
+    }
+    hearth_buf_byte(&out, '\n');
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static int64_t rows_wanted(const struct cli *cli)
+{
+    return cli->has_limit ? cli->limit : cli->output == CLI_JSON ? 0 : 30;
+}
+
+enum cli_exit cli_spans_top(struct cli *cli)
+{
+    Hearth__V1__TopSpansRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__SpansResponse *answer = NULL;
+    hearth__v1__top_spans_request__init(&request);
+    request.by = HEARTH__V1__SPANS_BY__SPANS_BY_SPAN;
+    bool known = cli->n_by == 0;
+    for (size_t i = 1; cli->n_by == 1 && i < HEARTH_ARRAY_LEN(g_by); i++) {
+        if (strcmp(cli->by[0], g_by[i]) == 0) {
+            request.by = (Hearth__V1__SpansBy)i;
+            known = true;
+        }
+    }
+    if (!known) {
+        return cli_usage("--by of spans top is span, trace, root, endpoint or name");
+    }
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+    request.selection = &selection;
+    request.limit = rows_wanted(cli);
+    request.offset = cli->offset;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, TRACES "TopSpans", &request, &hearth__v1__spans_response__descriptor,
+                          &answer);
+    }
+    return status == HEARTH_OK ? print_rows(cli, answer, request.by) : cli_fail(cli, status);
+}
+
+enum cli_exit cli_spans_list(struct cli *cli)
+{
+    Hearth__V1__ListSpansRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__SpansResponse *answer = NULL;
+    hearth__v1__list_spans_request__init(&request);
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+    request.selection = &selection;
+    request.limit = rows_wanted(cli);
+    request.offset = cli->offset;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, TRACES "ListSpans", &request,
+                          &hearth__v1__spans_response__descriptor, &answer);
+    }
+    return status == HEARTH_OK ? print_rows(cli, answer, HEARTH__V1__SPANS_BY__SPANS_BY_SPAN)
+                               : cli_fail(cli, status);
+}
+
+/* ---- count ---- */
+
+static int64_t most(const Hearth__V1__SpanCountSeries *series)
+{
+    int64_t max = 0;
+    for (size_t i = 0; i < series->n_points; i++) {
+        max = series->points[i]->span_count > max ? series->points[i]->span_count : max;
+    }
+    return max;
+}
+
+static void put_labels(const Hearth__V1__SpanCountSeries *series, struct hearth_buf *out)
+{
+    for (size_t k = 0; k < series->n_labels; k++) {
+        hearth_buf_cstr(out, k == 0 ? "" : ", ");
+        put(out, series->labels[k]->name);
+        hearth_buf_byte(out, '=');
+        put(out, series->labels[k]->value);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static void
+print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit, struct hearth_buf *out)
+{
+    int64_t max = most(series);
+    put_labels(series, out);
+    hearth_buf_printf(out, "%14s  %9s  %10s\n", "", "spans", "value");
+    for (size_t i = 0; i < series->n_points; i++) {
+        const Hearth__V1__SpanCountPoint *point = series->points[i];
+        char when[32], spans[32], value[48];
+        cli_time(point->timestamp, when);
+        cli_count(point->span_count, spans);
+        cli_value((double)point->value, hearth_str_c(unit), value);
+        hearth_buf_printf(out, "%14s  %9s  %10s  ", when, spans, value);
+        cli_bar(max > 0 ? (double)point->span_count / (double)max : 0, 40, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void print_courses(const Hearth__V1__SpanCountsResponse *answer,
+                          const Hearth__V1__Selection *selection,
+                          struct hearth_buf *out)
+{
+    enum {
+        CELLS = 60
+    };
+    int64_t max = 0;
+    for (size_t i = 0; i < answer->n_series; i++) {
+        int64_t here = most(answer->series[i]);
+        max = here > max ? here : max;
+    }
+    for (size_t i = 0; i < answer->n_series; i++) {
+        const Hearth__V1__SpanCountSeries *series = answer->series[i];
+        double cells[CELLS] = {0}, value = 0;
+        for (size_t p = 0; p < series->n_points; p++) {
+            double count = (double)series->points[p]->span_count;
+            int64_t span = selection->end - selection->start + 1;
+            int64_t at = (series->points[p]->timestamp - selection->start) * CELLS / span;
+            at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
+            cells[at] = count > cells[at] ? count : cells[at];
+            value += (double)series->points[p]->value;
+        }
+        char spans[64], text[48];
+        cli_course(cells, CELLS, (double)max, out);
+        cli_number(series->span_count, "span", "spans", spans);
+        cli_value(value, hearth_str_c(answer->unit), text);
+        hearth_buf_printf(out, "  %12s  %10s  ", spans, text);
+        put_labels(series, out);
+    }
+}
+
+enum cli_exit cli_spans_count(struct cli *cli)
+{
+    Hearth__V1__SpanCountsRequest request;
+    Hearth__V1__Selection selection;
+    Hearth__V1__SpanCountsResponse *answer = NULL;
+    hearth__v1__span_counts_request__init(&request);
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+    if (status == HEARTH_OK) {
+        status = cli_timeline_step(cli, &request.step);
+    }
+    request.selection = &selection;
+    request.n_group_by = cli->n_by;
+    request.group_by = cli_by_names(cli);
+    request.limit = cli->has_limit ? cli->limit : 0;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, TRACES "SpanCounts", &request,
+                          &hearth__v1__span_counts_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_series == 0) {
+        cli_say("hearth", "no samples of this selection carry a span");
+        return CLI_NO_DATA;
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (answer->n_series == 1) {
+        print_bars(answer->series[0], answer->unit, &out);
+    } else {
+        print_courses(answer, &selection, &out);
+    }
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+void cli_print_spans_help(void)
+{
+    (void)fputs(
+        "hearth spans -- the spans that samples carry\n\n"
+        "  hearth spans top [SELECTOR]    what carries the most: --by span, trace, root, endpoint, "
+        "name [span]\n"
+        "  hearth spans list [SELECTOR]   spans, the largest first\n"
+        "  hearth spans count [SELECTOR]  how many there are, over time: --step 1m, --by LABEL "
+        "[service_name]\n\n"
+        "  --function NAME      only what goes through this function (repeat: one of them); "
+        "--without,\n"
+        "                       --call-site, --span-id, --trace-id, --profile-id: hearth --help\n"
+        "  --limit N, --offset N    rows [30]\n"
+        "  --type, --since, --from, --to, -o json: hearth --help\n\n"
+        "    hearth spans top '{service_name=\"shop\"}' --function json.Marshal --since 30m\n"
+        "    hearth spans top '{}' --by endpoint --since 1d\n"
+        "    hearth spans count '{service_name=\"shop\"}' --step 1m --since 15m\n",
+        stdout);
+}

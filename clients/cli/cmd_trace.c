@@ -1,0 +1,437 @@
+/*
+ * cmd_trace.c -- hearth trace: which profiles there are of a trace or span.
+ *
+ * Ids do not say what they are of: each is looked up as a trace, and as a span unless samples carry the trace.
+ */
+#include "cmd_trace.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/query/timeexpr.h"
+
+#include <stdio.h>
+
+/* ---- the request ---- */
+
+/* NAME=VALUE; NAME alone has the value "" where that may be. */
+static enum hearth_status split(struct cli *cli,
+                                const char *text,
+                                const char *flag,
+                                bool may_be_alone,
+                                char **ret_name,
+                                char **ret_value)
+{
+    struct hearth_str all = hearth_str_c(text);
+    size_t equals = hearth_str_find(all, '=', 0);
+    if (equals == 0 || (equals == all.n && !may_be_alone)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "%s \"%s\" is not NAME=VALUE", flag,
+                           text);
+    }
+    *ret_name = hearth_arena_strndup(&cli->arena, text, equals);
+    *ret_value = cli_field(cli, equals < all.n ? text + equals + 1 : "");
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_tags(struct cli *cli, size_t *ret_n, Hearth__V1__SpanTag ***ret)
+{
+    size_t n = cli->trace.tags.n;
+    Hearth__V1__SpanTag *tags = hearth_arena_array(&cli->arena, n, sizeof *tags);
+    *ret = hearth_arena_array(&cli->arena, n, sizeof **ret);
+    if (tags == NULL || *ret == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        hearth__v1__span_tag__init(&tags[i]);
+        HEARTH_TRY(split(cli, cli->trace.tags.v[i], "--tag", false, &tags[i].key, &tags[i].value));
+        (*ret)[i] = &tags[i];
+    }
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_window(struct cli *cli, Hearth__V1__WindowOptions *window)
+{
+    size_t n = cli->trace.maps.n;
+    Hearth__V1__TagMapping *maps = hearth_arena_array(&cli->arena, n, sizeof *maps);
+    window->tags = hearth_arena_array(&cli->arena, n, sizeof *window->tags);
+    if (maps == NULL || window->tags == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        hearth__v1__tag_mapping__init(&maps[i]);
+        HEARTH_TRY(split(cli, cli->trace.maps.v[i], "--map", true, &maps[i].tag, &maps[i].label));
+        window->tags[i] = &maps[i];
+    }
+    window->n_tags = n;
+    window->query = cli_field(cli, cli->trace.query == NULL ? "" : cli->trace.query);
+    if (cli->trace.pad != NULL) {
+        int64_t ns = 0;
+        bool is_none = strcmp(cli->trace.pad, "0") == 0 || strcmp(cli->trace.pad, "0s") == 0;
+        if (!is_none) {
+            HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->trace.pad), &ns, &cli->err));
+        }
+        window->pad_presence_case = HEARTH__V1__WINDOW_OPTIONS__PAD_PRESENCE_PAD_MS;
+        window->pad_ms = ns / HEARTH_NS_PER_MS;
+    }
+    return HEARTH_OK;
+}
+
+/* --start with --end or --duration; both 0 without. */
+static enum hearth_status read_times(struct cli *cli, int64_t *ret_start, int64_t *ret_end)
+{
+    const char *start = cli->agent.start, *end = cli->trace.end, *length = cli->agent.duration;
+    *ret_start = *ret_end = 0;
+    if (start == NULL && end == NULL && length == NULL) {
+        return HEARTH_OK;
+    }
+    if (start == NULL || (end == NULL) == (length == NULL)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "when did the span run? --start T and --end T, or --start T and "
+                           "--duration 250ms");
+    }
+    HEARTH_TRY(hearth_time_parse(hearth_str_c(start), cli->now_ns, ret_start, &cli->err));
+    if (end != NULL) {
+        HEARTH_TRY(hearth_time_parse(hearth_str_c(end), cli->now_ns, ret_end, &cli->err));
+    } else {
+        int64_t ns;
+        HEARTH_TRY(hearth_duration_parse(hearth_str_c(length), &ns, &cli->err));
+        *ret_end = *ret_start > INT64_MAX - ns ? INT64_MAX : *ret_start + ns;
+    }
+    return *ret_end < *ret_start
+               ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--start lies after --end")
+               : HEARTH_OK;
+}
+
+/* What is the same for each id. */
+struct question {
+    Hearth__V1__LookupOptions options;
+    Hearth__V1__WindowOptions window;
+    char *type;
+    char *service;
+    Hearth__V1__SpanTag **tags;
+    size_t n_tags;
+    int64_t start_ns, end_ns;
+};
+
+static enum hearth_status read_question(struct cli *cli, struct question *q)
+{
+    hearth__v1__lookup_options__init(&q->options);
+    hearth__v1__window_options__init(&q->window);
+    HEARTH_TRY(read_tags(cli, &q->n_tags, &q->tags));
+    HEARTH_TRY(read_window(cli, &q->window));
+    HEARTH_TRY(read_times(cli, &q->start_ns, &q->end_ns));
+    q->service = cli_field(cli, cli->agent.service == NULL ? "" : cli->agent.service);
+    q->options.window = &q->window;
+    q->options.exact_only = cli->trace.exact != NULL;
+    /* Of profiles that the text has no line for, their number is enough. --top's limit is of functions. */
+    bool is_json = cli->output == CLI_JSON;
+    q->options.max_profiles = cli_trace_wants_profile(cli) ? 1
+                              : cli->has_limit             ? cli->limit
+                                                           : (is_json ? 0 : 20);
+    if (cli->type != NULL) {
+        q->type = cli_field(cli, cli->type);
+        q->options.profile_types = &q->type;
+        q->options.n_profile_types = 1;
+    }
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+}
+
+/* ---- looking up ---- */
+
+static enum hearth_status as_traces(struct cli *cli,
+                                    struct question *q,
+                                    const char *const *ids,
+                                    size_t n,
+                                    Hearth__V1__Lookup ***ret)
+{
+    Hearth__V1__LookupTraceRequest request;
+    Hearth__V1__LookupResponse *answer = NULL;
+    hearth__v1__lookup_trace_request__init(&request);
+    Hearth__V1__TraceRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
+    request.traces = hearth_arena_array(&cli->arena, n, sizeof *request.traces);
+    if (refs == NULL || request.traces == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        hearth__v1__trace_ref__init(&refs[i]);
+        refs[i].trace_id = cli_field(cli, ids[i]);
+        refs[i].service = q->service;
+        refs[i].tags = q->tags;
+        refs[i].n_tags = q->n_tags;
+        refs[i].start_ns = q->start_ns;
+        refs[i].end_ns = q->end_ns;
+        request.traces[i] = &refs[i];
+    }
+    request.n_traces = n;
+    request.options = &q->options;
+    HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupTrace", &request,
+                        &hearth__v1__lookup_response__descriptor, &answer));
+    *ret = answer->results;
+    return answer->n_results == n
+               ? HEARTH_OK
+               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+}
+
+static enum hearth_status as_spans(struct cli *cli,
+                                   struct question *q,
+                                   const char *const *ids,
+                                   size_t n,
+                                   Hearth__V1__Lookup ***ret)
+{
+    Hearth__V1__LookupSpanRequest request;
+    Hearth__V1__LookupResponse *answer = NULL;
+    hearth__v1__lookup_span_request__init(&request);
+    Hearth__V1__SpanRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
+    request.spans = hearth_arena_array(&cli->arena, n, sizeof *request.spans);
+    if (refs == NULL || request.spans == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        hearth__v1__span_ref__init(&refs[i]);
+        refs[i].span_id = cli_field(cli, ids[i]);
+        refs[i].service = q->service;
+        refs[i].tags = q->tags;
+        refs[i].n_tags = q->n_tags;
+        refs[i].start_ns = q->start_ns;
+        refs[i].end_ns = q->end_ns;
+        request.spans[i] = &refs[i];
+    }
+    request.n_spans = n;
+    request.options = &q->options;
+    HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupSpan", &request,
+                        &hearth__v1__lookup_response__descriptor, &answer));
+    *ret = answer->results;
+    return answer->n_results == n
+               ? HEARTH_OK
+               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+}
+
+static bool is_exact(const Hearth__V1__Lookup *lookup)
+{
+    return lookup != NULL && lookup->certainty == HEARTH__V1__CERTAINTY__CERTAINTY_EXACT;
+}
+
+static bool is_found(const Hearth__V1__Lookup *lookup)
+{
+    return lookup != NULL && lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_UNSPECIFIED;
+}
+
+/* Those that samples do not carry as traces, as spans; what is found by time alone counts as of the trace. */
+static enum hearth_status
+look_up_rest(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
+{
+    const char *ids[CLI_MAX_LABELS];
+    size_t at[CLI_MAX_LABELS], n_rest = 0;
+    Hearth__V1__Lookup **spans;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_exact(found[i].lookup)) {
+            ids[n_rest] = cli->args[i];
+            at[n_rest++] = i;
+        }
+    }
+    if (n_rest == 0) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status = as_spans(cli, q, ids, n_rest, &spans);
+    for (size_t k = 0; status == HEARTH_OK && k < n_rest; k++) {
+        struct cli_found *one = &found[at[k]];
+        if (is_exact(spans[k]) || (is_found(spans[k]) && !is_found(one->lookup)) ||
+            one->lookup == NULL) {
+            *one = (struct cli_found){CLI_OF_SPAN, spans[k]};
+        }
+    }
+    return status;
+}
+
+/* NOT_FOUND, both texts of the server said, when there is nothing of any. */
+static enum hearth_status
+look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
+{
+    Hearth__V1__Lookup **traces = NULL;
+    enum hearth_status status = as_traces(cli, q, cli->args, n, &traces);
+    for (size_t i = 0; i < n; i++) {
+        found[i] = (struct cli_found){CLI_OF_TRACE, traces == NULL ? NULL : traces[i]};
+    }
+    if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
+        return status;
+    }
+    struct hearth_err first = cli->err;
+    enum hearth_status second = look_up_rest(cli, q, found, n);
+    if (second == HEARTH_NOT_FOUND && status == HEARTH_OK) {
+        return HEARTH_OK;
+    }
+    if (second == HEARTH_NOT_FOUND && strcmp(first.msg, cli->err.msg) != 0) {
+        cli_say("hearth", first.msg);
+    }
+    if (second != HEARTH_OK || status == HEARTH_OK) {
+        return second;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (found[i].lookup == NULL) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size_t n)
+{
+    struct question q = {0};
+    Hearth__V1__Lookup **spans;
+    HEARTH_TRY(read_question(cli, &q));
+    if (cli->n_args > 0 && cli->trace.span == NULL && cli->trace.root == NULL &&
+        cli->trace.trace == NULL) {
+        return look_up_both(cli, &q, found, n);
+    }
+    enum cli_id_of of = cli->n_args == 0           ? CLI_OF_WINDOW
+                        : cli->trace.trace != NULL ? CLI_OF_TRACE
+                        : cli->trace.root != NULL  ? CLI_OF_ROOT
+                                                   : CLI_OF_SPAN;
+    const char *const none[] = {""};
+    HEARTH_TRY(of == CLI_OF_TRACE
+                   ? as_traces(cli, &q, cli->args, n, &spans)
+                   : as_spans(cli, &q, of == CLI_OF_WINDOW ? none : cli->args, n, &spans));
+    for (size_t i = 0; i < n; i++) {
+        found[i] = (struct cli_found){of, spans[i]};
+    }
+    return HEARTH_OK;
+}
+
+/* ---- the command ---- */
+
+const char *
+cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, size_t *ret_n)
+{
+    const char *best = "";
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const Hearth__V1__Lookup *lookup = found[i].lookup;
+        for (size_t k = 0; k < lookup->n_types; k++) {
+            const char *type = lookup->types[k]->profile_type;
+            bool is_cpu = hearth_str_starts(hearth_str_c(type), HEARTH_STR("process_cpu:cpu:"));
+            bool was_cpu = hearth_str_starts(hearth_str_c(best), HEARTH_STR("process_cpu:cpu:"));
+            best = best[0] == '\0' || (is_cpu && !was_cpu) ? type : best;
+        }
+        *ret_n = lookup->n_types > *ret_n ? lookup->n_types : *ret_n;
+    }
+    return cli->type != NULL ? cli->type : best;
+}
+
+static const char *find_mistake(const struct cli *cli)
+{
+    bool profile = cli_trace_wants_profile(cli);
+    const struct cli_trace *t = &cli->trace;
+    int kinds = (t->trace != NULL) + (t->span != NULL) + (t->root != NULL);
+    if (kinds > 1) {
+        return "an ID is one of --trace, --span and --root";
+    }
+    if (t->flame != NULL && t->top != NULL) {
+        return "--flame or --top";
+    }
+    if (cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0) {
+        return "ids are arguments of trace: hearth trace ID";
+    }
+    if (cli->n_args == 0 &&
+        (cli->agent.start == NULL ||
+         (cli->agent.service == NULL && t->tags.n == 0 && t->query == NULL) || kinds > 0)) {
+        return "trace needs the ID of a trace or span, or --service, --start and --end";
+    }
+    if (!profile && (t->children != NULL || t->each != NULL)) {
+        return "--children and --each are for --flame, --top, -o pprof=FILE and -o collapsed";
+    }
+    if (!profile && (cli->functions.n + cli->without.n + cli->call_site.n > 0)) {
+        return "--function, --without and --call-site are for --flame, --top, -o pprof=FILE and -o "
+               "collapsed";
+    }
+    if (!profile && (cli->from != NULL || cli->to != NULL || cli->since != NULL)) {
+        return "trace looks everywhere; --start and --end say when the span ran";
+    }
+    if (t->children != NULL && (t->trace != NULL || t->root != NULL)) {
+        return "--children is for spans; traces and local roots have them all";
+    }
+    return NULL;
+}
+
+static enum cli_exit print_json(struct cli *cli, const struct cli_found *found, size_t n)
+{
+    Hearth__V1__LookupResponse answer;
+    Hearth__V1__Lookup *results[CLI_MAX_LABELS];
+    struct hearth_buf none;
+    hearth__v1__lookup_response__init(&answer);
+    hearth_buf_init(&none, 0);
+    for (size_t i = 0; i < n; i++) {
+        results[i] = found[i].lookup;
+    }
+    answer.results = results;
+    answer.n_results = n;
+    return cli_print_answer(cli, &answer.base, &none);
+}
+
+enum cli_exit cli_trace(struct cli *cli)
+{
+    struct cli_found found[CLI_MAX_LABELS];
+    const char *mistake = find_mistake(cli);
+    if (mistake != NULL) {
+        return cli_usage(mistake);
+    }
+    size_t n = cli->n_args == 0 ? 1 : cli->n_args;
+    enum hearth_status status = look_up(cli, found, n);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (cli_trace_wants_profile(cli)) {
+        return cli_trace_profile(cli, found, n);
+    }
+    if (cli->output == CLI_JSON) {
+        return print_json(cli, found, n);
+    }
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
+        hearth_buf_cstr(&out, i == 0 ? "" : "\n");
+        status = cli_trace_print(cli, &found[i], &out);
+    }
+    if (status != HEARTH_OK) {
+        hearth_buf_release(&out);
+        return cli_fail(cli, status);
+    }
+    return cli_print(&out);
+}
+
+static void print_option(const char *flag, const char *value, const char *help)
+{
+    char left[64];
+    (void)snprintf(left, sizeof left, "%s %s", flag, value == NULL ? "" : value);
+    (void)printf("  %-18s %s\n", left, help);
+}
+
+void cli_print_trace_help(void)
+{
+    static const struct {
+        const char *flag, *value, *help;
+    } options[] = {
+#define X(kind, name, flag, value, help) {flag, value, help},
+#include "trace_options.def"
+#undef X
+    };
+    (void)printf(
+        "hearth trace ID... -- which profiles there are of traces and spans\n"
+        "hearth trace --service NAME --start T --end T -- the same without an id, by time\n\n"
+        "  ID is hexadecimal, decimal, or any text that tracers use. Samples carry it (exact), or "
+        "a "
+        "profile of the\n"
+        "  same service was being taken meanwhile (window).\n\n");
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
+        if (strcmp(options[i].flag, "--end") == 0) {
+            print_option("--service", "NAME", "whose profiles are looked for by time");
+            print_option("--start", "T", "when the span began: RFC 3339, unix time, now-5m");
+            print_option("--duration", "250ms", "how long it ran; or --end");
+        }
+        print_option(options[i].flag, options[i].value, options[i].help);
+    }
+    (void)printf("\n  --type, --limit, -o json, pprof=FILE, collapsed; --function, --without, "
+                 "--call-site: hearth --help\n"
+                 "\n    hearth trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
+                 "    hearth trace 00f067aa0ba902b7 --flame --children\n"
+                 "    hearth trace --service shop --start 2026-11-20T10:36:00Z --duration 250ms "
+                 "--pad 10s\n");
+}

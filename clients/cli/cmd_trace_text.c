@@ -1,0 +1,413 @@
+/*
+ * cmd_trace_text.c -- what was found of a trace or span, for people.
+ *
+ * Spans stand below their parents, as far as stored spans tell them. Beside each is what its own samples
+ * are (self), and what they are with those of the spans below it (total).
+ */
+#include "hearth/base/clock.h"
+
+#include "cmd_trace.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    MAX_SPANS = 30,   /* printed; --limit */
+    MAX_SPAN_IDS = 8, /* in a command to go on with */
+    MAX_INDENT = 40,
+};
+
+#define NO_NODE SIZE_MAX
+
+static void put(struct hearth_buf *out, const char *text)
+{
+    cli_fit(hearth_str_c(text), INT_MAX, false, out);
+}
+
+/* In columns of the terminal, which cli_fit would print. */
+static int width_of(const char *text)
+{
+    int n = 0;
+    for (const char *p = text; *p != '\0'; p++) {
+        n += ((unsigned char)*p & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+static const char *kind_of_id(enum cli_id_of of)
+{
+    static const char *const words[] = {"trace", "span", "local root", "service and time"};
+    return words[of];
+}
+
+/* ---- head, types, profiles ---- */
+
+static void print_head(const struct cli_found *found, struct hearth_buf *out)
+{
+    const Hearth__V1__Lookup *lookup = found->lookup;
+    hearth_buf_cstr(out, kind_of_id(found->of));
+    hearth_buf_cstr(out, found->of == CLI_OF_WINDOW ? "" : " ");
+    put(out, found->of == CLI_OF_WINDOW ? "" : lookup->id);
+    switch (lookup->certainty) {
+    case HEARTH__V1__CERTAINTY__CERTAINTY_EXACT:
+        hearth_buf_cstr(out, ": exact, its samples carry the id\n");
+        break;
+    case HEARTH__V1__CERTAINTY__CERTAINTY_WINDOW:
+        hearth_buf_cstr(out, ": window, whole profiles that were being taken meanwhile\n");
+        break;
+    default:
+        hearth_buf_cstr(out, ": nothing\n");
+    }
+    if (lookup->reason[0] != '\0') {
+        hearth_buf_cstr(out, "reason: ");
+        put(out, lookup->reason);
+        hearth_buf_byte(out, '\n');
+    }
+    if (lookup->searched[0] != '\0' &&
+        lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_EXACT) {
+        hearth_buf_cstr(out, "searched: ");
+        put(out, lookup->searched);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void print_types(const Hearth__V1__Lookup *lookup, struct hearth_buf *out)
+{
+    if (lookup->n_types > 0) {
+        hearth_buf_printf(out, "\n%10s %9s  %s\n", "total", "profiles", "type");
+    }
+    for (size_t i = 0; i < lookup->n_types; i++) {
+        const Hearth__V1__FoundType *type = lookup->types[i];
+        char total[48], count[32];
+        cli_value((double)type->total, hearth_str_c(type->unit), total);
+        cli_count(type->profile_count, count);
+        hearth_buf_printf(out, "%10s %9s  ", total, count);
+        put(out, type->profile_type);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+/* Without those that every series has, and the service, which has a column. */
+static void put_labels(const Hearth__V1__FoundProfile *profile, struct hearth_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < profile->n_labels; i++) {
+        const Types__V1__LabelPair *label = profile->labels[i];
+        if (strncmp(label->name, "__", 2) == 0 || strcmp(label->name, "service_name") == 0) {
+            continue;
+        }
+        hearth_buf_cstr(out, any ? ", " : "");
+        put(out, label->name);
+        hearth_buf_byte(out, '=');
+        put(out, label->value);
+        any = true;
+    }
+}
+
+static void print_profiles(const Hearth__V1__Lookup *lookup, struct hearth_buf *out)
+{
+    int width = (int)strlen("service");
+    for (size_t i = 0; i < lookup->n_profiles; i++) {
+        int here = width_of(lookup->profiles[i]->service);
+        width = here > width ? here : width;
+    }
+    width = width > 40 ? 40 : width;
+    if (lookup->n_profiles > 0) {
+        hearth_buf_printf(out, "\n%-24s  %8s  %-*s  %-36s  %s\n", "profile of", "taken in", width,
+                          "service", "id", "labels");
+    }
+    for (size_t i = 0; i < lookup->n_profiles; i++) {
+        const Hearth__V1__FoundProfile *profile = lookup->profiles[i];
+        char at[32], length[48];
+        hearth_clock_format(profile->time_ns, at);
+        cli_value((double)profile->duration_ns, HEARTH_STR("nanoseconds"), length);
+        hearth_buf_printf(out, "%-24s  %8s  ", at, length);
+        cli_fit(hearth_str_c(profile->service), width, true, out);
+        hearth_buf_printf(out, "  %-36s  ", profile->profile_id);
+        put_labels(profile, out);
+        hearth_buf_byte(out, '\n');
+    }
+    if (lookup->profile_count > (int64_t)lookup->n_profiles) {
+        char shown[32], all[64];
+        cli_count((int64_t)lookup->n_profiles, shown);
+        cli_number(lookup->profile_count, "profile", "profiles", all);
+        hearth_buf_printf(out, "%s of %s shown; --limit shows more\n", shown, all);
+    }
+}
+
+/* ---- spans ---- */
+
+/* Indexes into the spans of the answer; NO_NODE: none. */
+struct node {
+    const Hearth__V1__FoundSpan *found;
+    int64_t self, total;
+    size_t parent, first, next;
+    size_t depth;
+    bool is_shown;
+};
+
+struct tree {
+    struct node *nodes;
+    size_t n, n_shown;
+    size_t root; /* the first one; siblings follow */
+};
+
+static int64_t value_of(const Hearth__V1__FoundSpan *span, const char *type)
+{
+    int64_t value = 0;
+    for (size_t i = 0; i < span->n_types; i++) {
+        if (strcmp(span->types[i]->profile_type, type) == 0) {
+            value += span->types[i]->total;
+        }
+    }
+    return value;
+}
+
+static int by_span_id(const void *a, const void *b)
+{
+    const struct node *const *x = a, *const *y = b;
+    return strcmp((*x)->found->span_id, (*y)->found->span_id);
+}
+
+static int is_span(const void *id, const void *node)
+{
+    const struct node *const *x = node;
+    return strcmp(id, (*x)->found->span_id);
+}
+
+/* Unless it is known that they are not: ids of spans are unique within their trace. */
+static bool are_of_one_trace(const struct node *a, const struct node *b)
+{
+    return a->found->span == NULL || b->found->span == NULL ||
+           strcmp(a->found->span->trace_id, b->found->span->trace_id) == 0;
+}
+
+static void find_parents(struct tree *tree, struct node **sorted)
+{
+    for (size_t i = 0; i < tree->n; i++) {
+        sorted[i] = &tree->nodes[i];
+    }
+    qsort(sorted, tree->n, sizeof(struct node *), by_span_id);
+    for (size_t i = 0; i < tree->n; i++) {
+        const Hearth__V1__StoredSpan *span = tree->nodes[i].found->span;
+        struct node **parent =
+            span == NULL || span->parent_id[0] == '\0'
+                ? NULL
+                : bsearch(span->parent_id, sorted, tree->n, sizeof *sorted, is_span);
+        tree->nodes[i].parent = parent == NULL || !are_of_one_trace(&tree->nodes[i], *parent)
+                                    ? NO_NODE
+                                    : (size_t)(*parent - tree->nodes);
+    }
+    /* Who is its own ancestor becomes a root: spans say what they like. */
+    for (size_t i = 0; i < tree->n; i++) {
+        size_t depth = 0;
+        for (size_t at = tree->nodes[i].parent; at != NO_NODE; at = tree->nodes[at].parent) {
+            if (++depth > tree->n) {
+                tree->nodes[i].parent = NO_NODE;
+                depth = 0;
+                break;
+            }
+        }
+        tree->nodes[i].depth = depth;
+    }
+}
+
+/* Children by the order of the answer. Totals and what is shown go up to the roots. */
+static void link_nodes(struct tree *tree, size_t n_wanted)
+{
+    for (size_t i = tree->n; i-- > 0;) {
+        struct node *node = &tree->nodes[i];
+        size_t *head = node->parent == NO_NODE ? &tree->root : &tree->nodes[node->parent].first;
+        node->next = *head;
+        *head = i;
+    }
+    for (size_t i = 0; i < tree->n; i++) {
+        for (size_t at = i; at != NO_NODE; at = tree->nodes[at].parent) {
+            tree->nodes[at].total += tree->nodes[i].self;
+            tree->n_shown += i < n_wanted && !tree->nodes[at].is_shown;
+            tree->nodes[at].is_shown = tree->nodes[at].is_shown || i < n_wanted;
+        }
+    }
+}
+
+static void
+put_span(const struct cli *cli, const struct node *node, const char *unit, struct hearth_buf *out)
+{
+    const Hearth__V1__StoredSpan *span = node->found->span;
+    char self[48], total[48], took[48] = "";
+    cli_value((double)node->self, hearth_str_c(unit), self);
+    cli_value((double)node->total, hearth_str_c(unit), total);
+    if (span != NULL) {
+        cli_value((double)(span->end_ns - span->start_ns), HEARTH_STR("nanoseconds"), took);
+    }
+    int indent = node->depth > MAX_INDENT / 2 ? MAX_INDENT : (int)node->depth * 2;
+    hearth_buf_printf(out, "%10s %10s %10s  %-16s  %*s%s", self, total, took, node->found->span_id,
+                      indent > 2 ? indent - 2 : 0, "", indent > 0 ? "└ " : "");
+    const char *name = span == NULL || span->name[0] == '\0' ? "(not stored)" : span->name;
+    int room = cli->width > 110 ? cli->width - 62 - indent : 48;
+    cli_fit(hearth_str_c(name), room, false, out);
+    hearth_buf_cstr(out, "  ");
+    put(out, node->found->service);
+    if (span != NULL && span->kind[0] != '\0' && strcmp(span->kind, "local") != 0) {
+        hearth_buf_printf(out, ", %s", span->kind);
+    }
+    hearth_buf_cstr(out, span != NULL && strcmp(span->status, "error") == 0 ? ", error" : "");
+    hearth_buf_byte(out, '\n');
+}
+
+static const char *unit_of(const Hearth__V1__Lookup *lookup, const char *type)
+{
+    for (size_t i = 0; i < lookup->n_types; i++) {
+        if (strcmp(lookup->types[i]->profile_type, type) == 0) {
+            return lookup->types[i]->unit;
+        }
+    }
+    return "";
+}
+
+static enum hearth_status print_spans(struct cli *cli,
+                                      const Hearth__V1__Lookup *lookup,
+                                      const char *type,
+                                      struct hearth_buf *out)
+{
+    struct tree tree = {.n = lookup->n_spans, .root = NO_NODE};
+    tree.nodes = hearth_arena_calloc(&cli->arena, tree.n, sizeof *tree.nodes);
+    struct node **sorted = hearth_arena_calloc(&cli->arena, tree.n, sizeof *sorted);
+    if (tree.nodes == NULL || sorted == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < tree.n; i++) {
+        tree.nodes[i] = (struct node){.found = lookup->spans[i],
+                                      .self = value_of(lookup->spans[i], type),
+                                      .first = NO_NODE,
+                                      .next = NO_NODE};
+    }
+    find_parents(&tree, sorted);
+    int64_t wanted = cli->has_limit ? cli->limit : MAX_SPANS;
+    link_nodes(&tree, (uint64_t)wanted < tree.n ? (size_t)wanted : tree.n);
+    hearth_buf_cstr(out, "\nspans, by ");
+    put(out, type);
+    hearth_buf_printf(out, "\n%10s %10s %10s  %-16s  %s\n", "self", "total", "took", "span",
+                      "name");
+    for (size_t at = tree.root; at != NO_NODE;) {
+        const struct node *node = &tree.nodes[at];
+        if (node->is_shown) {
+            put_span(cli, node, unit_of(lookup, type), out);
+        }
+        if (node->first != NO_NODE) {
+            at = node->first;
+            continue;
+        }
+        while (at != NO_NODE && tree.nodes[at].next == NO_NODE) {
+            at = tree.nodes[at].parent;
+        }
+        at = at == NO_NODE ? NO_NODE : tree.nodes[at].next;
+    }
+    if (tree.n_shown < tree.n) {
+        hearth_buf_printf(out, "%zu of %zu spans shown; --limit shows more\n", tree.n_shown,
+                          tree.n);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- how to go on ---- */
+
+/* For a shell. */
+static void put_quoted(const char *text, struct hearth_buf *out)
+{
+    bool plain = text[0] != '\0';
+    for (const char *p = text; *p != '\0'; p++) {
+        plain = plain && (strchr("_-.:/@%+,=", *p) != NULL || (*p >= '0' && *p <= '9') ||
+                          (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'));
+    }
+    if (plain) {
+        hearth_buf_cstr(out, text);
+        return;
+    }
+    hearth_buf_byte(out, '\'');
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '\'') {
+            hearth_buf_cstr(out, "'\\''");
+        } else {
+            hearth_buf_byte(out, (unsigned char)*p < 0x20 ? '?' : (unsigned char)*p);
+        }
+    }
+    hearth_buf_byte(out, '\'');
+}
+
+static void put_option(const char *flag, const char *value, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, " %s ", flag);
+    put_quoted(value, out);
+}
+
+/* What was given on the command line and must be again. */
+static void put_server(const struct cli *cli, struct hearth_buf *out)
+{
+    const char *url = getenv("HEARTH_URL"), *tenant = getenv("HEARTH_TENANT");
+    if (cli->url != NULL && (url == NULL || strcmp(cli->url, url) != 0)) {
+        put_option("--url", cli->url, out);
+    }
+    if (cli->tenant != NULL && (tenant == NULL || strcmp(cli->tenant, tenant) != 0)) {
+        put_option("--tenant", cli->tenant, out);
+    }
+}
+
+static void print_further(const struct cli *cli,
+                          const struct cli_found *found,
+                          const char *type,
+                          struct hearth_buf *out)
+{
+    const Hearth__V1__Lookup *lookup = found->lookup;
+    bool is_exact = lookup->certainty == HEARTH__V1__CERTAINTY__CERTAINTY_EXACT;
+    bool by_trace =
+        found->of == CLI_OF_TRACE && lookup->n_trace_ids > 0 && lookup->n_trace_ids <= MAX_SPAN_IDS;
+    char from[32], to[32];
+    if (is_exact && found->of != CLI_OF_WINDOW) {
+        hearth_buf_cstr(out, "\nhearth trace ");
+        put_quoted(lookup->id, out);
+        hearth_buf_cstr(out, cli->trace.trace != NULL  ? " --trace"
+                             : cli->trace.span != NULL ? " --span"
+                             : cli->trace.root != NULL ? " --root"
+                                                       : "");
+        hearth_buf_cstr(out, " --flame");
+        put_option("--type", type, out);
+        put_server(cli, out);
+    }
+    hearth_buf_byte(out, '\n');
+    if (is_exact && !by_trace && (lookup->n_span_ids == 0 || lookup->n_span_ids > MAX_SPAN_IDS)) {
+        return;
+    }
+    hearth_clock_format(lookup->start * HEARTH_NS_PER_MS, from);
+    hearth_clock_format(lookup->end * HEARTH_NS_PER_MS, to);
+    hearth_buf_cstr(out, "hearth flame ");
+    put_quoted(lookup->label_selector, out);
+    put_option("--type", type, out);
+    put_option("--from", from, out);
+    put_option("--to", to, out);
+    size_t n = !is_exact ? 0 : by_trace ? lookup->n_trace_ids : lookup->n_span_ids;
+    for (size_t i = 0; i < n; i++) {
+        put_option(by_trace ? "--trace-id" : "--span-id",
+                   by_trace ? lookup->trace_ids[i] : lookup->span_ids[i], out);
+    }
+    put_server(cli, out);
+    hearth_buf_byte(out, '\n');
+}
+
+enum hearth_status
+cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_buf *out)
+{
+    size_t n_types;
+    const char *type = cli_trace_type(cli, found, 1, &n_types);
+    print_head(found, out);
+    print_types(found->lookup, out);
+    print_profiles(found->lookup, out);
+    if (found->lookup->n_spans > 0) {
+        HEARTH_TRY(print_spans(cli, found->lookup, type, out));
+    }
+    if (type[0] != '\0' && found->lookup->n_types > 0) {
+        print_further(cli, found, type, out);
+    }
+    return HEARTH_OK;
+}
