@@ -21,7 +21,7 @@ static const char g_options_help[] =
     "  --without NAME     the same: stack traces without it\n"
     "  --call-site NAME   stack traces that begin with these (repeat, root first); also flame, "
     "diff\n"
-    "  --profile-id UUID, --span-id HEX, --trace-id HEX    only these (repeat)\n"
+    "  --profile-id UUID, --span-id ID, --trace-id ID    only these (repeat)\n"
     "  --aggregation A    of gauges: sum, mean [mean]\n"
     "  --by-kind KIND     top: function, line, file, directory, class, package, module, thread\n"
     "  --search RE        top: rows whose name matches\n"

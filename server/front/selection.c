@@ -59,8 +59,9 @@ enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc,
     }
     HEARTH_TRY(read_filter(rpc, in->stacks, &ret->merge.stacks));
     return hearth_rpc_profile_filter(
-        rpc, (struct hearth_rpc_ids){"selection.profile_ids", in->profile_ids, in->n_profile_ids},
-        (struct hearth_rpc_ids){"selection.span_ids", in->span_ids, in->n_span_ids},
-        (struct hearth_rpc_ids){"selection.trace_ids", in->trace_ids, in->n_trace_ids},
+        rpc,
+        (struct hearth_rpc_ids){"selection.profile_ids", in->profile_ids, in->n_profile_ids, false},
+        (struct hearth_rpc_ids){"selection.span_ids", in->span_ids, in->n_span_ids, true},
+        (struct hearth_rpc_ids){"selection.trace_ids", in->trace_ids, in->n_trace_ids, true},
         &ret->merge.profiles);
 }

@@ -161,10 +161,10 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
-                                in->n_profile_id_selector},
-        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector},
-        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector,
-                                in->n_trace_id_selector},
+                                in->n_profile_id_selector, false},
+        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector, false},
+        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector, in->n_trace_id_selector,
+                                false},
         &spec.profiles));
     HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, is_pprof ? &spec : NULL,
                                    &spec.stacks.call_site, &spec.stacks.n_call_site));
@@ -226,7 +226,7 @@ static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
     };
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc, (struct hearth_rpc_ids){0},
-        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector},
+        (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector, false},
         (struct hearth_rpc_ids){0}, &spec.profiles));
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     Querier__V1__SelectMergeStacktracesResponse merged;
@@ -264,10 +264,10 @@ static enum hearth_status merge_profile(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
-                                in->n_profile_id_selector},
+                                in->n_profile_id_selector, false},
         (struct hearth_rpc_ids){0},
-        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector,
-                                in->n_trace_id_selector},
+        (struct hearth_rpc_ids){"trace_id_selector", in->trace_id_selector, in->n_trace_id_selector,
+                                false},
         &spec.profiles));
     HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, &spec, &spec.stacks.call_site,
                                    &spec.stacks.n_call_site));

@@ -24,10 +24,11 @@ struct hearth_rpc_ids {
     const char *field;
     char *const *texts;
     size_t n;
+    bool any_spelling; /* of spans and traces: not only 16 and 32 hex digits (model/trace_ids.h) */
 };
 
 /*
- * Ids of profiles (UUIDs), spans (16 hex digits) and traces (32), in the request's arena.
+ * Ids of profiles (UUIDs), spans and traces, in the request's arena: of these all that a text may mean.
  * INVALID_ARGUMENT names field and text.
  */
 HEARTH_MUST_CHECK

@@ -26,40 +26,72 @@ read_profiles(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_pr
     return HEARTH_OK;
 }
 
+/* Digits of an id as Pyroscope's clients write it; others get the refusal that they expect. */
+static bool is_hex(struct hearth_str text, size_t n_digits)
+{
+    uint64_t part;
+    for (size_t at = 0; at < n_digits; at += 16) {
+        if (text.n != n_digits || !hearth_str_hex_to_u64(hearth_str_n(text.p + at, 16), &part)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *form_of(struct hearth_rpc_ids in, const char *hex)
+{
+    return in.any_spelling ? "the id of anything: it is empty or zero" : hex;
+}
+
 static enum hearth_status
 read_spans(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profile_filter *out)
 {
-    uint64_t *spans = hearth_arena_array(&rpc->arena, in.n, sizeof spans[0]);
+    uint64_t *spans =
+        hearth_arena_array(&rpc->arena, in.n, HEARTH_SPAN_ID_MEANINGS * sizeof spans[0]);
     if (spans == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+    size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
         struct hearth_str text = hearth_str_c(in.texts[i]);
-        if (text.n != 16 || !hearth_str_hex_to_u64(text, &spans[i])) {
-            return fail_id(rpc, in.field, in.texts[i], "of 16 hex digits");
+        bool is_text = in.any_spelling || is_hex(text, HEARTH_SPAN_ID_TEXT);
+        size_t n_more = is_text ? hearth_span_id_meanings(text, spans + n) : 0;
+        if (n_more == 0 && (in.any_spelling || !is_text)) {
+            return fail_id(rpc, in.field, in.texts[i], form_of(in, "of 16 hex digits"));
         }
+        if (n_more == 0) {
+            spans[n] = 0; /* nobody's, but asked for: without it, everything would count */
+        }
+        n += n_more == 0 ? 1 : n_more;
     }
     out->spans = spans;
-    out->n_spans = in.n;
+    out->n_spans = n;
     return HEARTH_OK;
 }
 
 static enum hearth_status
 read_traces(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profile_filter *out)
 {
-    struct hearth_trace_id *traces = hearth_arena_array(&rpc->arena, in.n, sizeof traces[0]);
+    struct hearth_trace_id *traces =
+        hearth_arena_array(&rpc->arena, in.n, HEARTH_TRACE_ID_MEANINGS * sizeof traces[0]);
     if (traces == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+    size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
         struct hearth_str text = hearth_str_c(in.texts[i]);
-        if (text.n != 32 || !hearth_str_hex_to_u64(hearth_str_n(text.p, 16), &traces[i].hi) ||
-            !hearth_str_hex_to_u64(hearth_str_n(text.p + 16, 16), &traces[i].lo)) {
-            return fail_id(rpc, in.field, in.texts[i], "of 32 hex digits");
+        bool is_text = in.any_spelling || is_hex(text, HEARTH_TRACE_ID_TEXT);
+        size_t n_more = is_text ? hearth_trace_id_meanings(text, traces + n) : 0;
+        if (n_more == 0 && (in.any_spelling || !is_text)) {
+            return fail_id(rpc, in.field, in.texts[i], form_of(in, "of 32 hex digits"));
         }
+        if (n_more == 0) {
+            traces[n] = (struct hearth_trace_id){0};
+        }
+        n += n_more == 0 ? 1 : n_more;
     }
     out->traces = traces;
-    out->n_traces = in.n;
+    out->n_traces = n;
     return HEARTH_OK;
 }
 

@@ -230,7 +230,10 @@ class Functions(unittest.TestCase):
             "invalid_argument", "^stacks.regex: bad", "Top", {"selection": self.selection(stacks={"regex": "("})}
         )
         self.assert_refused(
-            "invalid_argument", "span_ids", "Top", {"selection": self.selection(spanIds=["nope"])}
+            "invalid_argument", "span_ids", "Top", {"selection": self.selection(spanIds=["a1", "0"])}
+        )
+        self.assert_refused(
+            "invalid_argument", "trace_ids", "Top", {"selection": self.selection(traceIds=[""])}
         )
 
     # ---- filters ----

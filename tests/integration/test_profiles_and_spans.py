@@ -135,14 +135,22 @@ class ProfilesAndSpans(unittest.TestCase):
             self.assertEqual(self.stacks(spanSelector=[text]), expected)
             self.assertEqual(self.stacks(spanSelector=[text.upper()]), expected)
             self.assertEqual(self.stacks("SelectMergeSpanProfile", spanSelector=[text]), expected)
+            self.assertEqual(self.own_total(spanIds=[text]), sum(expected.values()))
+            self.assertEqual(self.own_total(spanIds=[str(span)]), sum(expected.values()))
             self.assertEqual(self.stacks(spanSelector=[text], profileTypeID=SAMPLES), self.expected(lambda p, s: s.span == span, value="n"))
         for trace in r.sample(self.data.traces, 2):
             text = hex_of(trace, 32)
             expected = self.expected(lambda p, s: s.trace == trace)
             self.assertEqual(self.stacks(traceIdSelector=[text]), expected)
+            self.assertEqual(self.own_total(traceIds=[text.upper()]), sum(expected.values()))
             request = self.request(traceIdSelector=[text])
             body, _ = self.server.connect_proto(QUERIER + "SelectMergeProfile", self.proto(request))
             self.assertEqual(sum(values[0] for _, values, _ in Decoded(body).samples), sum(expected.values()))
+
+    def own_total(self, **more):
+        """What hearth.v1 counts, where ids are written in any way."""
+        selection = {"profileType": CPU, "labelSelector": '{service_name="api"}', "start": str(self.first), "end": str(self.last), **more}
+        return int(self.server.connect("hearth.v1.QueryService/Top", {"selection": selection}).get("total", 0))
 
     def proto(self, request):
         """SelectMergeProfileRequest: 1 type, 2 selector, 3 start, 4 end, 8 trace ids."""
