@@ -1,7 +1,7 @@
 """A real hearthd with a real PostgreSQL for a test: start, ask, kill, stop.
 
 HEARTHD names the binary (default build/bin/hearthd). Everything listens on loopback or unix sockets below a
-temporary directory.
+temporary directory: in HEARTH_TEST_ROOT of ./dev test, where bin/initdb copies a template, or in /tmp.
 """
 
 import atexit
@@ -29,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEARTHD = os.environ.get("HEARTHD", str(ROOT / "build/bin/hearthd"))
 HEARTH = os.environ.get("HEARTH", str(pathlib.Path(HEARTHD).with_name("hearth")))
 SHARED = pathlib.Path(os.environ.get("HEARTH_SHARED_DATA", ROOT.parent / "shared" / "data"))
+TEST_ROOT = os.environ.get("HEARTH_TEST_ROOT")
 
 PUSH = "push.v1.PusherService/Push"
 
@@ -40,7 +41,7 @@ PROFILES = "(TABLE hearth_data.profile UNION ALL TABLE hearth_data.profile_late)
 
 def temporary_directory():
     """Short (unix sockets hold 108 bytes) and enterable by the database's user."""
-    path = tempfile.mkdtemp(prefix="hearth-test-", dir="/tmp")
+    path = tempfile.mkdtemp(prefix="hearth-test-", dir=TEST_ROOT or "/tmp")
     os.chmod(path, 0o755)
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
@@ -82,16 +83,21 @@ def eventually(condition, seconds=30, pause=0.05, what="what was waited for"):
 
 
 class Server(Questions):
-    """One hearthd. `directory` keeps the embedded database between starts; `database_url` uses another one."""
+    """One hearthd. `directory` keeps the embedded database between starts; `database_url` uses another one.
+
+    `template=False`: the embedded database is made by the installed initdb, which hearthd finds by itself.
+    """
 
     def __init__(
-        self, *options, directory=None, database_url=None, wait=True, env=None,
+        self, *options, directory=None, database_url=None, wait=True, env=None, template=True,
         listening=r"msg=listening addr=127\.0\.0\.1:(\d+)",
     ):
         self.directory = directory or temporary_directory()
         self.database_url = database_url
         self.options = list(options)
-        self.env = env
+        self.env = env or {}
+        if TEST_ROOT and template and not database_url:
+            self.env = {"HEARTH_POSTGRES_BIN": os.path.join(TEST_ROOT, "bin"), **self.env}
         self.listening = re.compile(listening)
         self.process = None
         self.log_path = os.path.join(self.directory, "hearthd.log")
@@ -304,9 +310,12 @@ class Session:
 
 
 class Cluster:
-    """A private PostgreSQL without hearthd around it."""
+    """A private PostgreSQL without hearthd around it.
 
-    def __init__(self, start=True):
+    `template=False`: with a system identifier of its own, which clusters of one test run share otherwise.
+    """
+
+    def __init__(self, start=True, template=True):
         self.directory = temporary_directory()
         self.data = os.path.join(self.directory, "pg")
         self.process = None
@@ -317,10 +326,14 @@ class Cluster:
             if self.as_user:
                 shutil.chown(path, "postgres", "postgres")
         os.chmod(self.data, 0o700)
-        self._run("initdb", "-D", self.data, "-U", "hearth", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        self.make(os.path.join(TEST_ROOT, "bin/initdb") if TEST_ROOT and template else self.program("initdb"))
         atexit.register(self.stop)
         if start:
             self.start()
+
+    def make(self, initdb):
+        """The files of the cluster, in the empty directory `data`."""
+        self._run(initdb, "-D", self.data, "-U", "hearth", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
 
     @staticmethod
     def program(name):
@@ -328,9 +341,9 @@ class Cluster:
         assert found, "no PostgreSQL below /usr/lib/postgresql"
         return str(found[-1])
 
-    def _run(self, name, *arguments):
+    def _run(self, program, *arguments):
         done = subprocess.run(
-            [self.program(name), *arguments], capture_output=True, text=True, cwd="/", **self.as_user
+            [program, *arguments], capture_output=True, text=True, cwd="/", **self.as_user
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

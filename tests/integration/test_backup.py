@@ -1,7 +1,6 @@
 """Backup and restore with PostgreSQL's own tools: the restored server answers byte for byte."""
 
 import os
-import shutil
 import subprocess
 import unittest
 
@@ -48,11 +47,14 @@ class BaseBackup(Cluster):
     """A cluster made of pg_basebackup of a running one."""
 
     def __init__(self, primary):
-        super().__init__(start=False)
-        shutil.rmtree(self.data)
-        self._run("pg_basebackup", "-D", self.data, "-d", primary.url(), "-X", "stream", "--checkpoint=fast", "--no-sync")
-        os.chmod(self.data, 0o700)
-        self.start()
+        self.primary = primary
+        super().__init__()
+
+    def make(self, initdb):
+        self._run(
+            self.program("pg_basebackup"), "-D", self.data, "-d", self.primary.url(), "-X", "stream",
+            "--checkpoint=fast", "--no-sync",
+        )
 
 
 class Backup(unittest.TestCase):

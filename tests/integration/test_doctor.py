@@ -2,16 +2,17 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
-from server import HEARTH, Server, server_environment
+from server import HEARTH, Cluster, Server, server_environment
 
 
 class Embedded(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server(template=False)
 
     @classmethod
     def tearDownClass(cls):
@@ -31,6 +32,19 @@ class Embedded(unittest.TestCase):
         )
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return {check["name"]: check for check in json.loads(done.stdout)["checks"]}, done.returncode
+
+    def test_an_empty_directory_becomes_a_cluster_by_the_newest_installed_initdb(self):
+        with open(self.server.log_path) as log:
+            self.assertIn('msg="creating a cluster"', log.read())
+        with open(os.path.join(self.server.directory, "data/postgres.log")) as log:
+            self.assertIn("The files belonging to this database system will be owned by", log.read())
+        with open(os.path.join(self.server.directory, "data/postgres/PG_VERSION")) as version:
+            self.assertEqual(version.read().strip(), pathlib.Path(Cluster.program("initdb")).parts[-3])
+        self.assertEqual(
+            self.server.sql("SELECT pg_encoding_to_char(encoding), datcollate, datctype, pg_get_userbyid(datdba)"
+                            " FROM pg_database WHERE datname = 'postgres'"),
+            [["UTF8", "C.UTF-8", "C.UTF-8", "hearth"]],
+        )
 
     def test_settings_fit_the_machine(self):
         with open("/proc/meminfo") as info:

@@ -133,7 +133,7 @@ class Replica(unittest.TestCase):
             self.assertIn("reads go to the primary", server.log())
 
     def test_a_replica_of_another_cluster_is_refused(self):
-        other = Cluster()
+        other = Cluster(template=False)
         self.addCleanup(other.stop)
         stranger = Standby(other)
         self.addCleanup(stranger.stop)

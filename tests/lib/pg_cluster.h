@@ -2,6 +2,9 @@
  * pg_cluster.h -- a PostgreSQL of one's own for a test program: initdb in a new directory, unix
  * socket only, gone at the end.
  *
+ * It lies in HEARTH_TEST_ROOT and is a copy of that run's template (initdb.sh), both by ./dev test;
+ * else, and whenever fsync matters, in /tmp, made by the installed initdb.
+ *
  * It runs as `postgres` when the test is root (PostgreSQL refuses root) and dies with the test
  * process. Each test takes a fresh database from it. Everything that fails here ends the program:
  * nothing can be tested without.
@@ -28,7 +31,7 @@
 #include <unistd.h>
 
 struct pg_cluster {
-    char bin[256], dir[64];
+    char bin[256], dir[128];
     pid_t pid; /* of the postmaster; 0: not running */
     uid_t uid;
     gid_t gid;
@@ -42,9 +45,13 @@ HEARTH_NORETURN static inline void pg_cluster_die(const char *what)
     abort();
 }
 
-/* The newest installed version. */
-static inline void pg_cluster_find_bin(struct pg_cluster *cluster)
+/* That of the test run, or the newest installed version. */
+static inline void pg_cluster_find_bin(struct pg_cluster *cluster, const char *root)
 {
+    if (root != NULL) {
+        (void)snprintf(cluster->bin, sizeof cluster->bin, "%s/bin", root);
+        return;
+    }
     glob_t found;
     if (glob("/usr/lib/postgresql/*/bin/postgres", 0, NULL, &found) != 0 || found.gl_pathc == 0) {
         pg_cluster_die("no /usr/lib/postgresql/*/bin/postgres");
@@ -104,7 +111,7 @@ static inline void pg_cluster_url(const struct pg_cluster *cluster, const char *
 /* Start the postmaster (also again after a stop or a kill) and wait until it answers. */
 static inline void pg_cluster_resume(struct pg_cluster *cluster)
 {
-    char socket_dir[128], data[128], url[256];
+    char socket_dir[192], data[192], url[256];
     (void)snprintf(socket_dir, sizeof socket_dir, "unix_socket_directories=%s", cluster->dir);
     (void)snprintf(data, sizeof data, "%s/data", cluster->dir);
     char *argv[] = {"postgres",
@@ -147,8 +154,10 @@ static inline void pg_cluster_resume(struct pg_cluster *cluster)
 static inline void pg_cluster_start(struct pg_cluster *cluster, bool fsync_on)
 {
     *cluster = (struct pg_cluster){.fsync = fsync_on};
-    (void)snprintf(cluster->dir, sizeof cluster->dir, "/tmp/hearth-pg-XXXXXX");
-    pg_cluster_find_bin(cluster);
+    const char *root = fsync_on ? NULL : getenv("HEARTH_TEST_ROOT");
+    (void)snprintf(cluster->dir, sizeof cluster->dir, "%s/hearth-pg-XXXXXX",
+                   root != NULL ? root : "/tmp");
+    pg_cluster_find_bin(cluster, root);
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : getpwuid(getuid());
     if (user == NULL || mkdtemp(cluster->dir) == NULL ||
         chown(cluster->dir, user->pw_uid, user->pw_gid) != 0) {
@@ -179,7 +188,7 @@ static inline void pg_cluster_halt(struct pg_cluster *cluster, int signal_number
 static inline void pg_cluster_stop(struct pg_cluster *cluster)
 {
     pg_cluster_halt(cluster, SIGQUIT);
-    char command[128];
+    char command[192];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", cluster->dir);
     if (system(command) != 0) {
         (void)fprintf(stderr, "pg_cluster: cannot remove %s\n", cluster->dir);
