@@ -153,6 +153,9 @@ void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_pprof(struct hearth_rpc *rpc);
 void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc);
 void hearth_svc_sw_go_profile(struct hearth_rpc *rpc);
+void hearth_svc_span_counts(struct hearth_rpc *rpc);
+void hearth_svc_list_spans(struct hearth_rpc *rpc);
+void hearth_svc_top_spans(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

@@ -382,7 +382,8 @@ class PastRetention(unittest.TestCase):
         now = now_ms() // 1000 * 1000
         old, new = now - 6 * HOUR, now - 10 * MINUTE
         for at, value in ((old, 1000), (new, 7)):
-            profile = Profile(TYPES, time_ns=at * 1_000_000).add(["main"], [1, value])
+            profile = Profile(TYPES, time_ns=at * 1_000_000).add(["main"], [1, value - 1], {"span_id": "00000000000000a1"})
+            profile.add(["main"], [1, 1])
             server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "api"})
         # Until then the old profile is late, and what is late is not read beyond its time either.
         eventually(
@@ -417,12 +418,24 @@ class PastRetention(unittest.TestCase):
         series, note = ask("SelectSeries", new - MINUTE, **individual, step=60)
         self.assertEqual(([len(p["exemplars"]) for p in series["points"]], note), ([1], ""))
 
+        self.check_spans_past_retention(server, old - HOUR, now)
         heat = {"queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL"}
         series, note = ask("SelectHeatmap", old - HOUR, **heat, **individual)
         self.assertEqual([len(s.get("exemplars", [])) for s in series["slots"]], [0, 1])
         assert_is_said(note)
         self.assertEqual(ask("SelectHeatmap", old - HOUR, **heat)[1], "")
         self.assertEqual(ask("SelectHeatmap", new - MINUTE, **heat, **individual, step=60)[1], "")
+
+    def check_spans_past_retention(self, server, start, end):
+        """Spans and their whole are of the profiles that are left, which the answer says."""
+        selection = {"profileType": CPU, "labelSelector": "{}", "start": str(start), "end": str(end)}
+        for filters in ({}, {"stacks": {"functions": ["main"]}}):
+            request = json.dumps({"selection": {**selection, **filters}})
+            path = "/hearth.v1.TraceProfileService/TopSpans"
+            _, headers, body = server.http("POST", path, request, {"Content-Type": "application/json"})
+            answer = json.loads(body)
+            self.assertEqual((answer["total"], answer["unlabelled"], [row["value"] for row in answer["rows"]]), ("7", "1", ["6"]))
+            self.assertRegex(headers.get("hearth-note", ""), r"^profiles before \S+Z are gone \(retain-raw\); the range begins at \S+Z$")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
  * that carry any attribute, the stack trace, the values and the attributes again. So a merge never
  * reads it, and the sum over spans plus the unlabelled rest equals the whole.
  *
- * Layout: see server/model/sample_attrs.c.
+ * Layout: see server/model/sample_attrs.c; by column: server/model/sample_attr_columns.c.
  * Threads: pure.
  * Source: label spellings of Pyroscope SDKs, dd-trace and libdatadog, parca-agent.
  */
@@ -82,5 +82,39 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes,
                                               size_t *ret_n,
                                               uint32_t *ret_n_types,
                                               struct hearth_err *err);
+
+/* ---- by column, for those that go over many rows: only what is wanted is made ---- */
+
+struct hearth_attr_value {
+    uint64_t hi, lo; /* an id; of traces both */
+    struct hearth_str text;
+};
+
+struct hearth_attr_column {
+    struct hearth_attr_value *values; /* [n_values], distinct; NULL: not wanted, or nobody has it */
+    size_t n_values;
+    uint32_t *index; /* [n samples]: the number of its value plus 1; 0: it has none */
+};
+
+struct hearth_attr_wish {
+    uint32_t attrs;  /* bits 1 << enum hearth_attr; not TIMESTAMP */
+    uint32_t column; /* of values */
+    bool stacks;
+};
+
+struct hearth_attr_columns {
+    size_t n; /* samples */
+    int64_t *values;
+    uint32_t *stack_ids; /* NULL: not wanted */
+    struct hearth_attr_column of[HEARTH_ATTR_TIMESTAMP];
+};
+
+/* In arena, texts borrow from `bytes`. CORRUPT for damaged bytes and for a column that they lack, as far as they are read. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_sample_attrs_columns(struct hearth_str bytes,
+                                               const struct hearth_attr_wish *wish,
+                                               struct hearth_arena *arena,
+                                               struct hearth_attr_columns *ret,
+                                               struct hearth_err *err);
 
 #endif

@@ -180,6 +180,55 @@ static struct hearth_str encode(const struct hearth_attr_sample *samples,
     return bytes;
 }
 
+/* The same by column, whatever of it is wanted; samples: what the bytes are decoded to. */
+static void columns_agree(struct hearth_str bytes,
+                          const struct hearth_attr_sample *samples,
+                          size_t n,
+                          uint32_t n_types,
+                          uint32_t attrs,
+                          bool stacks)
+{
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    hearth_arena_init(&arena, 1 << 20);
+    for (uint32_t k = 0; k < n_types; k++) {
+        const struct hearth_attr_wish wish = {.attrs = attrs, .column = k, .stacks = stacks};
+        struct hearth_attr_columns columns;
+        if (hearth_sample_attrs_columns(bytes, &wish, &arena, &columns, &err) != HEARTH_OK) {
+            fail_msg("%s", err.msg);
+        }
+        assert_int_equal(columns.n, n);
+        assert_int_equal(columns.stack_ids != NULL, stacks);
+        for (size_t i = 0; i < n; i++) {
+            const struct hearth_sample_attrs *a = &samples[i].attrs;
+            const struct hearth_attr_value expected[HEARTH_ATTR_TIMESTAMP] = {
+                [HEARTH_ATTR_SPAN_ID] = {.lo = a->span_id},
+                [HEARTH_ATTR_LOCAL_ROOT_SPAN_ID] = {.lo = a->local_root_span_id},
+                [HEARTH_ATTR_TRACE_ID] = {.hi = a->trace_id_hi, .lo = a->trace_id_lo},
+                [HEARTH_ATTR_SPAN_NAME] = {.text = a->span_name},
+                [HEARTH_ATTR_ENDPOINT] = {.text = a->endpoint},
+                [HEARTH_ATTR_THREAD_ID] = {.lo = a->thread_id},
+                [HEARTH_ATTR_THREAD_NATIVE_ID] = {.lo = a->thread_native_id},
+                [HEARTH_ATTR_THREAD_NAME] = {.text = a->thread_name},
+            };
+            assert_int_equal(columns.values[i], samples[i].values[k]);
+            assert_true(!stacks || columns.stack_ids[i] == samples[i].stack_id);
+            for (uint32_t attr = 1; attr < HEARTH_ATTR_TIMESTAMP; attr++) {
+                const struct hearth_attr_column *of = &columns.of[attr];
+                struct hearth_attr_value got = {0};
+                if (of->values != NULL && of->index[i] != 0) {
+                    got = of->values[of->index[i] - 1];
+                }
+                bool wanted = (attrs >> attr & 1) != 0;
+                assert_int_equal(got.hi, wanted ? expected[attr].hi : 0);
+                assert_int_equal(got.lo, wanted ? expected[attr].lo : 0);
+                assert_true(hearth_str_eq(got.text, wanted ? expected[attr].text : names[0]));
+            }
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
 static void what_is_decoded_is_what_was_encoded(void **state)
 {
     (void)state;
@@ -204,6 +253,8 @@ static void what_is_decoded_is_what_was_encoded(void **state)
             assert_memory_equal(got[i].values, samples[i].values, n_types * sizeof(int64_t));
             assert_true(hearth_sample_attrs_eq(&got[i].attrs, &samples[i].attrs));
         }
+        columns_agree(bytes, got, n, n_types, (uint32_t)synth_next(&rng),
+                      synth_below(&rng, 2) == 0);
         hearth_arena_release(&arena);
     }
 }
@@ -268,6 +319,19 @@ static enum hearth_status decode_copy(struct hearth_str bytes)
                 got[i].attrs.thread_name.n > 0 ? (unsigned char)got[i].attrs.thread_name.p[0] : 0;
         }
         assert_true(sum != 12345);
+    }
+    const struct hearth_attr_wish wish = {.attrs = UINT32_MAX, .column = 0, .stacks = true};
+    struct hearth_attr_columns columns;
+    enum hearth_status by_column =
+        hearth_sample_attrs_columns(hearth_str_n(copy, bytes.n), &wish, &arena, &columns, &err);
+    assert_true(by_column == HEARTH_OK || by_column == HEARTH_CORRUPT);
+    bool is_last = false;
+    for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
+        is_last = is_last || got[i].stack_id == UINT32_MAX; /* no stack has it */
+    }
+    if (status == HEARTH_OK && n_types > 0 && !is_last) {
+        columns_agree(hearth_str_n(copy, bytes.n), got, n, n_types, UINT32_MAX, true);
+        columns_agree(hearth_str_n(copy, bytes.n), got, n, n_types, 0, false);
     }
     free(copy);
     hearth_arena_release(&arena);

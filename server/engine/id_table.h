@@ -1,0 +1,35 @@
+/*
+ * id_table.h -- dense numbers for keys of 128 bits, exactly: ids of spans and traces, and pairs of them (private to the engine).
+ *
+ * 16 bytes for a key and at most 16 for its places in the table, from the budget. Keys are compared whole, since what is
+ * counted here is promised to the unit. Threads: not thread-safe.
+ */
+#ifndef HEARTH_ENGINE_ID_TABLE_H
+#define HEARTH_ENGINE_ID_TABLE_H
+
+#include "hearth/base/hash.h"
+#include "hearth/base/status.h"
+
+struct hearth_budget;
+
+struct hearth_id_key {
+    uint64_t hi, lo;
+};
+
+struct hearth_id_table {
+    struct hearth_budget *budget;
+    struct hearth_id_key *keys; /* [n] */
+    uint32_t *slots;            /* [n_slots]: number plus 1; 0: empty */
+    size_t n, cap, n_slots, held_bytes;
+    uint64_t seed;
+};
+
+void hearth_id_table_init(struct hearth_id_table *table,
+                          struct hearth_budget *budget); /* kept; NULL: none */
+void hearth_id_table_release(struct hearth_id_table *table);
+void hearth_id_table_reset(struct hearth_id_table *table); /* keeps memory */
+/* The number of a key, a new one if there was none. HEARTH_IDMAP_NONE: memory was refused. */
+uint32_t
+hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo, bool *ret_inserted);
+
+#endif
