@@ -10,6 +10,7 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
+#include "hearth/base/human.h"
 #include "hearth/client.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
@@ -214,8 +215,19 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 
 /* ---- text.c ---- */
 
-/* 12.3 s, 4.56 MiB, 1,234; `unit` as in profile types. `out` holds 48 bytes. */
-void cli_value(double value, struct hearth_str unit, char out[48]);
+/* Those of base/human.h, which the commands say often. */
+static inline void cli_value(double value, struct hearth_str unit, char out[48])
+{
+    hearth_human_value(value, unit, out);
+}
+static inline void cli_bar(double fraction, int width, struct hearth_buf *out)
+{
+    hearth_human_bar(fraction, width, out);
+}
+static inline void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out)
+{
+    hearth_human_fit(text, width, pad, out);
+}
 /* 11-20 10:36:00 local time. */
 void cli_time(int64_t ms, char out[32]);
 /* 2026-11-20T10:36:00Z, as --from takes it, and as servers write it into sentences. */
@@ -226,14 +238,10 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
-/* n of width cells as block characters, eighths of a cell at the end. */
-void cli_bar(double fraction, int width, struct hearth_buf *out);
 /* The course of values in block characters, one cell each; max is the full cell. */
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */
 void cli_percent(double part, double whole, bool sign, char out[32]);
-/* Text cut to `width` columns of UTF-8 characters, padded when pad. Control bytes become '?'. */
-void cli_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
 /* Write and flush standard output; CLI_FAILED when it is closed. */
 enum cli_exit cli_print(struct hearth_buf *out);
 

@@ -3,11 +3,11 @@
  * elsewhere an indented tree with bars.
  */
 #include "hearth/base/hash.h"
+#include "hearth/model/flame_text.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* Node k of a level: absolute x, total, self, name. */
@@ -54,99 +54,31 @@ static enum hearth_status read_levels(struct cli *cli, struct picture *p)
 
 /* ---- the tree ---- */
 
-struct tree_print {
-    const struct cli *cli;
-    const struct picture *p;
-    struct hearth_buf *out;
-    int64_t smallest;
-    size_t n_printed, n_left_out;
-};
-
-static void print_line(struct tree_print *t, const struct cell *cell, const char *prefix)
+static enum hearth_status
+print_tree(struct cli *cli, const struct picture *p, struct hearth_buf *out)
 {
-    int64_t whole = t->p->graph->total;
-    char value[48];
-    cli_value((double)cell->total, t->p->unit, value);
-    hearth_buf_printf(t->out, "%10s %6.2f%% ", value, 100.0 * (double)cell->total / (double)whole);
-    struct hearth_buf bar;
-    hearth_buf_init(&bar, 0);
-    cli_bar((double)cell->total / (double)whole, 16, &bar);
-    cli_fit(hearth_buf_view(&bar), 16, true, t->out);
-    hearth_buf_release(&bar);
-    hearth_buf_printf(t->out, " %s", prefix);
-    cli_fit(hearth_str_c(cell->name), t->cli->width > 80 ? t->cli->width - 37 : 60, false, t->out);
-    hearth_buf_byte(t->out, '\n');
-    t->n_printed++;
-}
-
-/* The first cell that begins at or behind x; cells stand from left to right. */
-static size_t first_from(const struct cell *cells, size_t n, int64_t x)
-{
-    size_t low = 0;
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-        if (cells[middle].x < x) {
-            low = middle + 1;
-        } else {
-            n = middle;
-        }
+    const Querier__V1__FlameGraph *graph = p->graph;
+    struct hearth_flamegraph plain = {
+        .n_names = graph->n_names, .n_levels = graph->n_levels, .total = graph->total};
+    plain.names = hearth_arena_array(&cli->arena, graph->n_names, sizeof *plain.names);
+    plain.levels = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof *plain.levels);
+    if (plain.names == NULL || plain.levels == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    return low;
-}
-
-/* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
- * of the answer. */
-static void print_children(
-    struct tree_print *t, size_t level, const struct cell *parent, char *prefix, size_t n_prefix)
-{
-    if (level >= t->p->graph->n_levels) {
-        return;
+    for (size_t i = 0; i < graph->n_names; i++) {
+        plain.names[i] = hearth_str_c(graph->names[i]);
     }
-    const struct cell *cells = t->p->levels[level];
-    size_t n = t->p->n_cells[level], first = first_from(cells, n, parent->x), last = n;
-    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
-        if (cells[i].total >= t->smallest) {
-            last = i;
-        } else {
-            t->n_left_out++;
-        }
+    for (size_t i = 0; i < graph->n_levels; i++) {
+        plain.levels[i].values = graph->levels[i]->values;
+        plain.levels[i].n = graph->levels[i]->n_values;
     }
-    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
-        if (cells[i].total < t->smallest) {
-            continue;
-        }
-        /* A chain of only children stays in one column: depth shows where paths part. */
-        bool only = i == last && cells[i].total == parent->total;
-        size_t more = 0;
-        if (!only && n_prefix + 8 < 240) {
-            more = strlen("│ ");
-            memcpy(prefix + n_prefix, i == last ? "└ " : "├ ", more + 1);
-        } else {
-            prefix[n_prefix] = '\0';
-        }
-        print_line(t, &cells[i], prefix);
-        if (more > 0) {
-            const char *rest = i == last ? "  " : "│ ";
-            more = strlen(rest);
-            memcpy(prefix + n_prefix, rest, more + 1);
-        }
-        print_children(t, level + 1, &cells[i], prefix, n_prefix + more);
-    }
-}
-
-static void print_tree(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
-{
-    struct tree_print t = {.cli = cli, .p = p, .out = out};
-    double smallest = ceil((double)p->graph->total * cli->min_percent / 100.0);
-    t.smallest = (int64_t)smallest;
-    t.smallest = t.smallest < 1 ? 1 : t.smallest;
-    char prefix[256] = "";
-    print_line(&t, &p->levels[0][0], "");
-    print_children(&t, 1, &p->levels[0][0], prefix, 0);
-    if (t.n_left_out > 0) {
-        hearth_buf_printf(out, "%zu nodes shown; %zu below %.3g%% left out (--min-percent)\n",
-                          t.n_printed, t.n_left_out, cli->min_percent);
-    }
+    struct hearth_flame_text how = {
+        .unit = p->unit,
+        .min_percent = cli->min_percent,
+        .option = "--min-percent",
+        .name_width = cli->width > 80 ? cli->width - 37 : 60,
+    };
+    return hearth_flame_text_write(&plain, &how, &cli->arena, out, &cli->err);
 }
 
 /* ---- the picture ---- */
@@ -226,12 +158,11 @@ enum hearth_status cli_draw_flame(struct cli *cli,
                                   struct hearth_buf *out)
 {
     struct picture p = {.graph = graph, .unit = unit};
-    HEARTH_TRY(read_levels(cli, &p));
-    if (cli->color) {
-        paint(cli, &p, out);
-    } else {
-        print_tree(cli, &p, out);
+    if (!cli->color) {
+        return print_tree(cli, &p, out);
     }
+    HEARTH_TRY(read_levels(cli, &p));
+    paint(cli, &p, out);
     return HEARTH_OK;
 }
 

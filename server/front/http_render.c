@@ -2,6 +2,7 @@
  * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's plain
  * HTTP for dashboards and scripts.
  */
+#include "hearth/model/flame_text.h"
 #include "hearth/query/selector.h"
 #include "hearth/query/typed_query.h"
 
@@ -15,6 +16,8 @@
 
 #define MAX_POINTS        1500 /* that a timeline should have at most, before steps are rounded */
 #define MIN_STEP_MS       15000
+#define TEXT_MIN_PERCENT  0.5
+#define TEXT_NAME_WIDTH   200
 #define NO_LABEL          "*" /* the group of series that lack the label */
 #define DEFAULT_LABELS_MS (HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS)
 
@@ -298,13 +301,42 @@ static enum hearth_status render_json(struct hearth_rpc *rpc,
     return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
 }
 
+static enum hearth_status write_text(struct hearth_rpc *rpc,
+                                     const struct hearth_flamegraph *graph,
+                                     struct hearth_str profile_type)
+{
+    struct hearth_profile_type type;
+    HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, &rpc->err));
+    struct hearth_flame_text how = {
+        .unit = type.sample_unit, .min_percent = TEXT_MIN_PERCENT, .name_width = TEXT_NAME_WIDTH};
+    rpc->http->answer_type = "text/plain; charset=utf-8";
+    if (graph->total == 0) {
+        hearth_buf_cstr(&rpc->packed, "no samples\n");
+        return HEARTH_OK;
+    }
+    return hearth_flame_text_write(graph, &how, &rpc->arena, &rpc->packed, &rpc->err);
+}
+
+static enum hearth_status render_text(struct hearth_rpc *rpc,
+                                      const struct hearth_query *query,
+                                      const struct hearth_merge_spec *spec)
+{
+    struct hearth_flamegraph graph = {0};
+    HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
+    return write_text(rpc, &graph, spec->profile_type);
+}
+
 static enum hearth_status render(struct hearth_rpc *rpc)
 {
     static const struct side_args names = {"query", "from", "until"};
     struct hearth_query query;
     struct hearth_merge_spec spec;
     HEARTH_TRY(read_selection(rpc, &names, &query, &spec));
-    if (!hearth_str_eq_c(hearth_http_arg(rpc, "format"), "dot")) {
+    struct hearth_str format = hearth_http_arg(rpc, "format");
+    if (hearth_str_eq_c(format, "text")) {
+        return render_text(rpc, &query, &spec);
+    }
+    if (!hearth_str_eq_c(format, "dot")) {
         return render_json(rpc, &query, &spec);
     }
     rpc->http->answer_type = "text/plain; charset=utf-8";

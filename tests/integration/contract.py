@@ -469,6 +469,8 @@ ROUTES = {
     "/pyroscope/render": ("GET, HEAD", [
         (CPU_OF, None, 200, '"numTicks":0'), (CPU_OF + "&from=now-1h", None, 200, '"numTicks":110'),
         (CPU_OF + "&from=now-1h&format=dot", None, 200, "digraph"),
+        (CPU_OF + "&from=now-1h&format=text", None, 200, "    50 ns  45.45% ███████▎         ├ fib\n"),
+        (CPU_OF + "&format=text", None, 200, "no samples\n"),
         ("", None, 400, "query"), ("query=%7B%7D", None, 400, "type"), (CPU_OF[:-3], None, 400, ""),
         (CPU_OF + "&from=0", None, 400, "missing time range"), (CPU_OF + "&from=now&until=now-1h", None, 400, "after end"),
         (CPU_OF + "&aggregation=median", None, 200, ""), (CPU_OF + "&max-nodes=x", None, 200, ""),

@@ -1,0 +1,157 @@
+/* flame_text.c -- see flame_text.h. */
+#include "hearth/model/flame_text.h"
+
+#include "hearth/base/human.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BAR_CELLS 16
+
+/* A node of a level: absolute x. */
+struct cell {
+    int64_t x, total;
+    struct hearth_str name;
+};
+
+struct level {
+    struct cell *cells;
+    size_t n;
+};
+
+struct tree {
+    const struct hearth_flame_text *how;
+    struct hearth_buf *out;
+    struct level *levels;
+    size_t n_levels;
+    int64_t whole, smallest;
+    size_t n_printed, n_left_out;
+};
+
+static enum hearth_status read_levels(struct tree *t,
+                                      const struct hearth_flamegraph *graph,
+                                      struct hearth_arena *arena,
+                                      struct hearth_err *err)
+{
+    t->n_levels = graph->n_levels;
+    t->levels = hearth_arena_calloc(arena, graph->n_levels, sizeof *t->levels);
+    if (t->levels == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t l = 0; l < graph->n_levels; l++) {
+        const struct hearth_flame_level *level = &graph->levels[l];
+        size_t n = level->n / 4;
+        struct cell *cells = hearth_arena_array(arena, n, sizeof *cells);
+        if (cells == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        int64_t end = 0;
+        for (size_t i = 0; i < n; i++) {
+            const int64_t *v = level->values + 4 * i;
+            if (v[3] < 0 || (uint64_t)v[3] >= graph->n_names) {
+                return HEARTH_FAIL(err, HEARTH_CORRUPT, "a broken flame graph");
+            }
+            cells[i] = (struct cell){end + v[0], v[1], graph->names[v[3]]};
+            end += v[0] + v[1];
+        }
+        t->levels[l] = (struct level){cells, n};
+    }
+    return HEARTH_OK;
+}
+
+static void print_line(struct tree *t, const struct cell *cell, const char *prefix)
+{
+    char value[48];
+    double share = (double)cell->total / (double)t->whole;
+    hearth_human_value((double)cell->total, t->how->unit, value);
+    hearth_buf_printf(t->out, "%10s %6.2f%% ", value, 100.0 * share);
+    size_t from = t->out->n;
+    hearth_human_bar(share, BAR_CELLS, t->out);
+    size_t n_cells = (t->out->n - from) / strlen("█");
+    hearth_buf_printf(t->out, "%*s", BAR_CELLS - (int)n_cells, "");
+    hearth_buf_printf(t->out, " %s", prefix);
+    hearth_human_fit(cell->name, t->how->name_width, false, t->out);
+    hearth_buf_byte(t->out, '\n');
+    t->n_printed++;
+}
+
+/* The first cell that begins at or behind x; cells stand from left to right. */
+static size_t first_from(const struct cell *cells, size_t n, int64_t x)
+{
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (cells[middle].x < x) {
+            low = middle + 1;
+        } else {
+            n = middle;
+        }
+    }
+    return low;
+}
+
+/* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
+ * of the graph. */
+static void print_children(
+    struct tree *t, size_t depth, const struct cell *parent, char *prefix, size_t n_prefix)
+{
+    if (depth >= t->n_levels) {
+        return;
+    }
+    const struct cell *cells = t->levels[depth].cells;
+    size_t n = t->levels[depth].n, first = first_from(cells, n, parent->x), last = n;
+    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
+        if (cells[i].total >= t->smallest) {
+            last = i;
+        } else {
+            t->n_left_out++;
+        }
+    }
+    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
+        if (cells[i].total < t->smallest) {
+            continue;
+        }
+        bool only = i == last && cells[i].total == parent->total;
+        size_t more = 0;
+        if (!only && n_prefix + 8 < 240) {
+            more = strlen("│ ");
+            memcpy(prefix + n_prefix, i == last ? "└ " : "├ ", more + 1);
+        } else {
+            prefix[n_prefix] = '\0';
+        }
+        print_line(t, &cells[i], prefix);
+        if (more > 0) {
+            const char *rest = i == last ? "  " : "│ ";
+            more = strlen(rest);
+            memcpy(prefix + n_prefix, rest, more + 1);
+        }
+        print_children(t, depth + 1, &cells[i], prefix, n_prefix + more);
+    }
+}
+
+enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph,
+                                           const struct hearth_flame_text *how,
+                                           struct hearth_arena *arena,
+                                           struct hearth_buf *out,
+                                           struct hearth_err *err)
+{
+    struct tree t = {.how = how, .out = out, .whole = graph->total};
+    char prefix[256] = "";
+    HEARTH_TRY(read_levels(&t, graph, arena, err));
+    if (t.n_levels == 0 || t.levels[0].n == 0 || graph->total <= 0) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a flame graph of nothing");
+    }
+    double smallest = ceil((double)graph->total * how->min_percent / 100.0);
+    t.smallest = smallest < 1 ? 1 : (int64_t)smallest;
+    print_line(&t, &t.levels[0].cells[0], "");
+    print_children(&t, 1, &t.levels[0].cells[0], prefix, 0);
+    if (t.n_left_out > 0) {
+        hearth_buf_printf(out, "%zu nodes shown; %zu below %.3g%% left out", t.n_printed,
+                          t.n_left_out, how->min_percent);
+        if (how->option != NULL) {
+            hearth_buf_printf(out, " (%s)", how->option);
+        }
+        hearth_buf_byte(out, '\n');
+    }
+    return HEARTH_OK;
+}

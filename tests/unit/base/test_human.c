@@ -1,0 +1,76 @@
+/* test_human.c -- values, bars and texts for people. */
+#include "hearth/base/human.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void values_have_three_digits_in_the_largest_unit_that_leaves_one(void **state)
+{
+    static const struct {
+        double value;
+        const char *unit, *want;
+    } cases[] = {
+        {0, "nanoseconds", "0 ns"},        {999, "nanoseconds", "999 ns"},
+        {999.6, "nanoseconds", "1.00 us"},    {1234567890, "nanoseconds", "1.23 s"},
+        {90e9, "nanoseconds", "1.50 min"}, {36e11, "nanoseconds", "1 h"},
+        {1536, "bytes", "1.50 KiB"},       {-1536, "bytes", "-1.50 KiB"},
+        {1234, "count", "1.23k"},          {100, "anything", "100"},
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        char text[48];
+        hearth_human_value(cases[i].value, hearth_str_c(cases[i].unit), text);
+        assert_string_equal(text, cases[i].want);
+    }
+}
+
+static void assert_text(struct hearth_buf *out, const char *want)
+{
+    hearth_buf_byte(out, '\0');
+    assert_false(hearth_buf_failed(out));
+    assert_string_equal(out->p, want);
+    hearth_buf_release(out);
+    hearth_buf_init(out, 0);
+}
+
+static void a_bar_ends_in_eighths_and_stays_in_its_width(void **state)
+{
+    struct hearth_buf out;
+    (void)state;
+    hearth_buf_init(&out, 0);
+    hearth_human_bar(0.5, 3, &out);
+    assert_text(&out, "█▌");
+    hearth_human_bar(7, 2, &out);
+    assert_text(&out, "██");
+    hearth_human_bar(-1, 2, &out);
+    assert_text(&out, "");
+    hearth_buf_release(&out);
+}
+
+static void a_text_is_cut_and_padded_by_characters_and_gives_terminals_no_orders(void **state)
+{
+    struct hearth_buf out;
+    (void)state;
+    hearth_buf_init(&out, 0);
+    hearth_human_fit(HEARTH_STR("größe"), 7, true, &out);
+    assert_text(&out, "größe  ");
+    hearth_human_fit(HEARTH_STR("größe"), 4, false, &out);
+    assert_text(&out, "grö…");
+    hearth_human_fit(HEARTH_STR("a\033[1m\xc2\x9b\x7f"), 9, false, &out);
+    assert_text(&out, "a?[1m??");
+    hearth_buf_release(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_have_three_digits_in_the_largest_unit_that_leaves_one),
+        cmocka_unit_test(a_bar_ends_in_eighths_and_stays_in_its_width),
+        cmocka_unit_test(a_text_is_cut_and_padded_by_characters_and_gives_terminals_no_orders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
