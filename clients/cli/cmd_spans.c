@@ -87,12 +87,12 @@ static const char *or_dash(const char *text)
     return text[0] == '\0' ? "-" : text;
 }
 
-/* "name  service", what is not known left out. */
+/* "name  service". */
 static void put_names(const char *name, const char *service, struct hearth_buf *out)
 {
     put(out, name);
-    hearth_buf_cstr(out, name[0] != '\0' && service[0] != '\0' ? "  " : "");
-    put(out, service);
+    hearth_buf_cstr(out, name[0] != '\0' ? "  " : "");
+    put(out, service[0] != '\0' ? service : "(several)");
     hearth_buf_byte(out, '\n');
 }
 

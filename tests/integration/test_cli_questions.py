@@ -1,10 +1,12 @@
-"""The commands of `hearth` for the questions of hearth.v1: top, sandwich, lines, timeline, label-stats, diff, heatmap, rules."""
+"""The commands of `hearth` for the questions of hearth.v1: top, sandwich, lines, timeline, label-stats, diff, heatmap, rules,
+trace, spans."""
 
 import json
 import os
 import pty
 import re
 import subprocess
+import time
 import unittest
 
 import contract
@@ -12,7 +14,7 @@ from pprof import Profile
 from server import HEARTH, Server, now_ms, server_environment
 from test_cli import NO_DATA, OK, USAGE, hearth
 
-BEFORE, AFTER, SHOP, HEAT = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat"))
+BEFORE, AFTER, SHOP, HEAT, SPANS = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat", "spans"))
 
 
 class CliQuestions(unittest.TestCase):
@@ -189,6 +191,51 @@ class CliQuestions(unittest.TestCase):
         spans = self.ask("heatmap", '{service_name="spans"}', "--by-kind", "span")
         self.assertIn("2 points", spans)
         self.refused("--by-kind of a heatmap is profile or span", "heatmap", HEAT, "--by-kind", "line")
+
+    # ---- spans ----
+
+    def test_spans_top_has_a_row_for_each_of_what_it_is_asked_by(self):
+        first = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.t // 1000))
+        self.assertEqual(
+            self.ask("spans", "top", SPANS).splitlines(),
+            [
+                "     value       %  profiles  first                     span              trace                             name, service",
+                "      7 ns  50.00%%         1  %s  %s  %s  spans" % (first, contract.SPAN_A, contract.TRACE_A),
+                "      2 ns  14.29%%         1  %s  %s  %s  spans" % (first, contract.SPAN_B, contract.TRACE_A),
+                "total: 14 ns, of which 5 ns (35.71%) carries no span",
+            ],
+        )
+        self.assertEqual(
+            self.ask("spans", "top", SPANS, "--by", "trace").splitlines(),
+            [
+                "     value       %  profiles     spans  first                     trace                             service",
+                "      9 ns  64.29%%         1         2  %s  %s  spans" % (first, contract.TRACE_A),
+                "total: 14 ns, of which 5 ns (35.71%) carries no trace",
+            ],
+        )
+        self.refused("hearth: 5 ns, of which nothing carries a span", "spans", "top", SPANS, "--function", "y", code=NO_DATA)
+        self.refused("hearth: 14 ns, of which nothing carries an endpoint", "spans", "top", SPANS, "--by", "endpoint", code=NO_DATA)
+        self.refused("hearth: no data in this range", "spans", "top", SPANS, "--function", "nobody", code=NO_DATA)
+        self.refused("--by of spans top is span, trace, root, endpoint or name", "spans", "top", SPANS, "--by", "pod")
+        self.refused("this command prints table or json", "spans", "top", SPANS, "-o", "collapsed")
+        self.refused("spans is followed by top, list, count", "spans")
+
+    def test_spans_list_has_pages(self):
+        lines = self.ask("spans", "list", SPANS, "--limit", "1", "--offset", "1").splitlines()
+        self.assertEqual(lines[1].split()[5], contract.SPAN_B)
+        self.assertEqual(lines[2], "rows 2 to 2 of 2; --limit and --offset show others")
+        self.assertEqual([r["value"] for r in self.json("spans", "list", SPANS)["rows"]], ["7", "2"])
+        self.refused("there are 2 rows; --offset is larger", "spans", "list", SPANS, "--offset", "2", code=NO_DATA)
+
+    def test_spans_count_draws_bars_or_a_line_for_each_group(self):
+        at = ["--from", str(self.t - 60_000), "--to", str(self.t + 60_000), "--step", "1m"]
+        stamp = time.strftime("%m-%d %H:%M:%S", time.gmtime(self.t // 1000))
+        self.assertEqual(
+            self.ask("spans", "count", SPANS, *at).splitlines(),
+            ["service_name=spans", "                    spans       value", "%s          2        9 ns  %s" % (stamp, "█" * 40)],
+        )
+        self.assertEqual(self.json("spans", "count", SPANS, *at)["series"][0]["spanCount"], "2")
+        self.refused("no samples of this selection carry a span", "spans", "count", SHOP, *at, code=NO_DATA)
 
     def test_rules_are_set_listed_replaced_and_deleted(self):
         made = self.json("rules", "set", "shop_fib_ns", SHOP, "--by", "pod", "--function", "fib", "--label", "team=x")["rule"]

@@ -15,7 +15,7 @@ static void values_have_three_digits_in_the_largest_unit_that_leaves_one(void **
         const char *unit, *want;
     } cases[] = {
         {0, "nanoseconds", "0 ns"},        {999, "nanoseconds", "999 ns"},
-        {999.6, "nanoseconds", "1.00 us"},    {1234567890, "nanoseconds", "1.23 s"},
+        {999.6, "nanoseconds", "1.00 us"}, {1234567890, "nanoseconds", "1.23 s"},
         {90e9, "nanoseconds", "1.50 min"}, {36e11, "nanoseconds", "1 h"},
         {1536, "bytes", "1.50 KiB"},       {-1536, "bytes", "-1.50 KiB"},
         {1234, "count", "1.23k"},          {100, "anything", "100"},
