@@ -187,7 +187,7 @@ choose(struct window_run *run, const struct hearth_label_index *index, struct he
         .to_ns = run->hi_ns,
         .totals = true,
         .rows = true,
-        .detail = {.identity = true},
+        .detail = {.identity = true, .has_end = true, .end_ns = run->lo_ns},
     };
     HEARTH_TRY(run->window->n_profile_types > 0 ? select_types(run, index, err)
                                                 : select_all(run, index, err));

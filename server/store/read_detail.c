@@ -12,7 +12,8 @@
 
 #define MAX_HOURS      2000 /* of segments, in the text of a statement */
 #define MAX_NUMBERS    200
-#define MAX_ATTRS_WITH 16 /* each is looked for in all attributes */
+#define MAX_ATTRS_WITH 16              /* each is looked for in all attributes */
+#define FAR_NS         (INT64_MIN / 2) /* of ends: beyond, they are not worth a hint that might overflow */
 
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
                                                     int32_t service_id,
@@ -103,6 +104,10 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
             hearth_buf_cstr(sql, "'::bytea IN attrs) > 0");
         }
         hearth_buf_cstr(sql, ")");
+    }
+    /* No sum of a time and a duration, which may be anything; times are those of the leg by now. */
+    if (detail->has_end && detail->end_ns > FAR_NS && detail->end_ns < -FAR_NS) {
+        hearth_buf_printf(sql, " AND duration_ns >= '%lld'::int8 - ts", (long long)detail->end_ns);
     }
 }
 

@@ -98,11 +98,13 @@ struct hearth_read_detail {
     bool some;                                  /* only the profiles of these instants */
     const struct hearth_read_instant *instants; /* by (service_id, series_id, ts_ns), distinct */
     size_t n_instants;
-    /* Hints: rows with other numbers, or whose attributes hold none of these bytes, may not come. */
+    /* Hints: rows with other numbers, whose attributes hold none of these bytes, or that ended before, may not come. */
     const int64_t *profile_nos;
     size_t n_profile_nos;
     const struct hearth_str *attrs_with;
     size_t n_attrs_with;
+    bool has_end; /* of time and duration, from end_ns on */
+    int64_t end_ns;
 };
 
 struct hearth_read_plan {

@@ -329,6 +329,37 @@ static void hints_leave_out_rows_but_never_those_that_match(void **state)
     assert_true(g_taken.n <= (4 * 15 + 1) * 2); /* segments, and it */
 }
 
+static void rows_that_ended_before_may_stay_away_and_no_others(void **state)
+{
+    (void)state;
+    static const int64_t beyond[] = {INT64_MIN, INT64_MIN / 2 + 1, 0};
+    const struct hearth_stored_row *some = &g_fix->profiles[N_EACH + 30].row;
+    struct hearth_read_detail detail = {
+        .identity = true, .attrs = HEARTH_ATTRS_BESIDE, .has_end = true};
+    for (int64_t beside = -1; beside <= 1; beside++) {
+        size_t n = 0;
+        detail.end_ns = some->ts_ns + some->duration_ns + beside;
+        read_with(&detail, false);
+        for (size_t i = 0; i < g_fix->n; i++) {
+            const struct profile_of_test *p = &g_fix->profiles[i];
+            bool ended = p->row.ts_ns + p->row.duration_ns < detail.end_ns;
+            if (is_read(p) && (!ended || p->source == HEARTH_SOURCE_SEGMENT)) {
+                assert_int_equal(count_rows(p, 0, true), 1);
+                n++;
+            }
+        }
+        assert_int_equal(g_taken.n, 2 * n);
+        assert_true(n < 3 * 4 * 45);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(beyond); i++) {
+        detail.end_ns = beyond[i];
+        read_with(&detail, true);
+        assert_int_equal(g_taken.n, 3 * 4 * 45 * 2);
+    }
+    detail.end_ns = INT64_MAX;
+    read_with(&detail, true); /* whatever comes, it does not fail */
+}
+
 /* Totals are answered from the index; a column that is not in it would cost a visit of every row. */
 static void plain_totals_ask_for_nothing_beyond_the_index(void **state)
 {
@@ -356,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_bring_identity_and_attributes_when_asked),
         cmocka_unit_test(rows_without_attributes_stay_away_when_only_those_matter),
+        cmocka_unit_test(rows_that_ended_before_may_stay_away_and_no_others),
         cmocka_unit_test(totals_bring_identity_when_asked),
         cmocka_unit_test(only_the_moments_asked_for_come),
         cmocka_unit_test(hints_leave_out_rows_but_never_those_that_match),
