@@ -13,6 +13,7 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
+#include "hearth/model/sample_attrs.h"
 #include "hearth/model/trace_ids.h"
 
 /* What the id is of. One association may be of several: the root span of a process is its own local root. */
@@ -37,11 +38,41 @@ static inline uint64_t hearth_trace_id_key(struct hearth_trace_id id)
     return hearth_span_key(id.lo);
 }
 
+/* A bucket is the first 0 to so many bits of its keys. */
+#define HEARTH_SPAN_BUCKET_BITS 24u
+static inline uint32_t hearth_span_bucket(uint64_t key, unsigned bits)
+{
+    return bits == 0 ? 0 : (uint32_t)(key >> (64 - bits));
+}
+
+/*
+ * By key, service, series and time; what is there twice becomes one that is of both. Scratch has room for n.
+ * Returns how many there are.
+ */
+size_t hearth_associations_sort(struct hearth_association *associations,
+                                struct hearth_association *scratch,
+                                size_t n);
+
+/*
+ * The distinct span, local root and trace ids of a row's samples, in keep: key and what it is of; the rest is 0.
+ * NULL when there are none. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sample *samples,
+                                                  size_t n,
+                                                  struct hearth_arena *scratch,
+                                                  struct hearth_arena *keep,
+                                                  struct hearth_association **ret,
+                                                  size_t *ret_n,
+                                                  struct hearth_err *err);
+
 /* ---- fresh ---- */
 
-/* Append; all of one service, which the bytes do not say. */
+/* Append n that have service, series and time in common, as given; of the associations only key and `of` are read. */
 void hearth_associations_put_fresh(const struct hearth_association *associations,
                                    size_t n,
+                                   int32_t series_id,
+                                   int64_t ts_ns,
                                    struct hearth_buf *out);
 /* All of them, in arena. CORRUPT, NO_MEMORY. */
 HEARTH_MUST_CHECK
