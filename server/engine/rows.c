@@ -1,5 +1,5 @@
 /*
- * rows.c -- one group of samples to one stored row: sort by stack id, merge equals, encode.
+ * rows.c -- one group of samples to one stored row: sort by stack id, merge equals, encode; attributes and their ids beside.
  */
 
 #include "ingest_internal.h"
@@ -74,13 +74,13 @@ static uint32_t merge_equal(const struct hearth_profile *profile,
     return n_out;
 }
 
-static enum hearth_status encode_attrs(const struct hearth_profile *profile,
-                                       const struct hearth_group *group,
-                                       const uint32_t *stack_ids,
-                                       struct hearth_arena *scratch,
-                                       struct hearth_arena *keep,
-                                       struct hearth_str *ret,
-                                       struct hearth_err *err)
+static enum hearth_status put_attrs(const struct hearth_profile *profile,
+                                    const struct hearth_group *group,
+                                    const uint32_t *stack_ids,
+                                    struct hearth_arena *scratch,
+                                    struct hearth_arena *keep,
+                                    struct hearth_push_row *row,
+                                    struct hearth_err *err)
 {
     struct hearth_attr_sample *samples =
         hearth_arena_array(scratch, group->n_samples, sizeof samples[0]);
@@ -106,7 +106,11 @@ static enum hearth_status encode_attrs(const struct hearth_profile *profile,
         }
         n += hearth_sample_attrs_empty(&out->attrs) ? 0 : 1;
     }
-    return hearth_sample_attrs_encode(samples, n, profile->n_types, keep, ret, err);
+    struct hearth_association *associations;
+    HEARTH_TRY(hearth_associations_of_samples(samples, n, scratch, keep, &associations,
+                                              &row->n_associations, err));
+    row->associations = associations;
+    return hearth_sample_attrs_encode(samples, n, profile->n_types, keep, &row->attrs, err);
 }
 
 enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
@@ -152,7 +156,7 @@ enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
     }
     HEARTH_TRY(status);
     if (has_attrs) {
-        HEARTH_TRY(encode_attrs(profile, group, stack_ids, scratch, keep, &ret_row->attrs, err));
+        HEARTH_TRY(put_attrs(profile, group, stack_ids, scratch, keep, ret_row, err));
     }
     return HEARTH_OK;
 }

@@ -16,6 +16,8 @@
 
 #define LATE_TABLE "hearth_data.profile_late"
 
+#define SPAN_TABLE "hearth_data.span_fresh"
+
 /* Results of a script that are not COPYs, by number. */
 enum {
     RESULT_CLAIM = 2,
@@ -258,6 +260,9 @@ static void write_script(struct hearth_batch *batch)
             write_leaf_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
         }
     }
+    if (batch->n_spans > 0) {
+        write_copy(batch, SPAN_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
+    }
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].rows.n > 0) {
             write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
@@ -285,11 +290,12 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     batch->items = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->items[0]);
     batch->dicts = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->dicts[0]);
     batch->ids = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->ids[0]);
+    batch->spans = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->spans[0]);
     /* Days of the items, and of dictionaries acquired for another time than the item's. */
     batch->days = hearth_arena_calloc(&batch->arena, 2 * n_items, sizeof batch->days[0]);
     batch->marks = hearth_arena_array(&batch->arena, n_items, sizeof batch->marks[0]);
     if (batch->items == NULL || batch->dicts == NULL || batch->ids == NULL || batch->days == NULL ||
-        batch->marks == NULL) {
+        batch->marks == NULL || batch->spans == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
     for (size_t i = 0; i < n_items; i++) {
@@ -298,6 +304,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     }
     collect_dicts(batch);
     collect_ids(batch);
+    hearth_batch_collect_spans(batch);
     if (!encode_rows(batch) || !encode_chunks(batch, err)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
@@ -437,6 +444,9 @@ static enum hearth_status put_copy(const struct hearth_batch *batch,
             return hearth_pg_copy_put(pg, hearth_buf_view(&batch->days[day].chunks), ret_fault,
                                       err);
         }
+    }
+    if (batch->n_spans > 0 && n-- == 0) {
+        return hearth_batch_put_spans(batch, pg, ret_fault, err);
     }
     for (size_t day = 0; day < batch->n_days; day++) {
         if (batch->days[day].rows.n > 0 && n-- == 0) {

@@ -6,10 +6,10 @@
  *
  *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
  *   SELECT watermarks; [INSERT push_id .. RETURNING;]
- *   [COPY dict_chunk leaf;]...  COPY profile leaf; [...]  [COPY profile_late;]  COMMIT
+ *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  COPY profile leaf; [...]  [COPY profile_late;]  COMMIT
  *
  * PostgreSQL stops at each COPY and asks for its rows, so a batch costs 1 + the number of its COPYs
- * round trips: two in the common case (one day, no new stacks), never more than the days and
+ * round trips: two in the common case (one day, no new stacks, no ids of spans), never more than the days and
  * dictionaries call for. Each statement has its own snapshot.
  *
  * Late. A profile before its service's watermark goes to profile_late. The watermark must be read
@@ -57,6 +57,12 @@ struct hearth_batch_id {
     size_t item;
 };
 
+/* An item with associations that is no twin. */
+struct hearth_batch_spans {
+    int32_t service_id;
+    size_t item;
+};
+
 struct hearth_batch_mark {
     int32_t service_id;
     int64_t watermark_ns;
@@ -70,7 +76,8 @@ struct hearth_batch {
     struct hearth_batch_dict *dicts; /* distinct, sorted by service */
     struct hearth_batch_id *ids;     /* distinct, sorted */
     struct hearth_batch_day *days;
-    size_t n_items, n_dicts, n_ids, n_days;
+    struct hearth_batch_spans *spans; /* sorted by service */
+    size_t n_items, n_dicts, n_ids, n_days, n_spans;
     struct hearth_buf script;
     size_t n_claim_bytes; /* of the script, up to and with the batch rows */
     size_t n_copies;
@@ -108,6 +115,19 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_probe(struct hearth_batch *bat
                                                         struct hearth_pg *pg,
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
+
+/* ---- batch_spans.c ---- */
+#define HEARTH_SPAN_FRESH_COLUMNS   "service_id, n_associations, associations"
+#define HEARTH_N_SPAN_FRESH_COLUMNS 3
+/* After the twins are known. */
+void hearth_batch_collect_spans(struct hearth_batch *batch);
+/* The rows of a COPY into span_fresh. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch,
+                                                            struct hearth_pg *pg,
+                                                            enum hearth_pg_fault *ret_fault,
+                                                            struct hearth_err *err);
+/* After a successful send: how many there were. */
+int64_t hearth_batch_associations(const struct hearth_batch *batch);
 
 /* One attempt on a connected pg. A failure leaves the transaction to be rolled back. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_send(struct hearth_batch *batch,

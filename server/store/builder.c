@@ -32,9 +32,10 @@ static const struct step {
     const char *name; /* label of its metrics */
     hearth_builder_step *run;
 } STEPS[] = {
-    {"close", hearth_step_close},     {"fold", hearth_step_fold},
-    {"rules", hearth_step_rules},     {"erase", hearth_step_erase},
-    {"compact", hearth_step_compact}, {"retention", hearth_step_retention},
+    {"close", hearth_step_close},         {"fold", hearth_step_fold},
+    {"rules", hearth_step_rules},         {"erase", hearth_step_erase},
+    {"spans", hearth_step_spans},         {"compact", hearth_step_compact},
+    {"retention", hearth_step_retention},
 };
 
 struct hearth_builder_thread {

@@ -9,7 +9,7 @@
  * the lease while it slept cannot write, and one that is writing cannot lose it.
  *
  * Steps: roll_close.c (close and build buckets), roll_fold.c (late profiles), erase_step.c
- * (tombstones), rule_step.c (recording rules), compact.c (closed hours into segments), retention_step.c (days past their time,
+ * (tombstones), rule_step.c (recording rules), span_fold.c (the span index), compact.c (closed hours into segments), retention_step.c (days past their time,
  * catalogue sweep).
  *
  * Threads: a struct hearth_builder belongs to its thread.
@@ -19,6 +19,7 @@
 
 #include "hearth/codec/compress.h"
 
+#include "span_work.h"
 #include "store_internal.h"
 
 #define HEARTH_LEASE_BUILDER "builder"
@@ -36,6 +37,9 @@ struct hearth_builder {
     int64_t next_days_mono_ns;  /* compact_days.c: when it looks again */
     int64_t next_marks_mono_ns; /* rule_step.c: likewise, for buckets that changed */
     int64_t rules_after;        /* and the last rule that had its turn */
+    int64_t next_spans_mono_ns; /* span_fold.c: when few fresh associations are folded, too */
+    struct hearth_span_merge merges[256]; /* and whose parts it looks at: the last one first */
+    size_t n_merges;
     /* roll_write.c: what a roll-up gathers before it writes; 0: 256 MiB of sums, 32 MiB of rows */
     size_t max_sum_bytes, max_send_bytes;
 };
@@ -45,7 +49,7 @@ typedef enum hearth_status
 hearth_builder_step(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err);
 
 hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_rules, hearth_step_erase,
-    hearth_step_compact, hearth_step_retention;
+    hearth_step_spans, hearth_step_compact, hearth_step_retention;
 
 /*
  * rule_step.c, in a transaction that changes what buckets of the service hold: they are summed again

@@ -79,7 +79,8 @@ static size_t item_bytes(const struct hearth_push_item *item)
     size_t n = sizeof *item;
     for (size_t i = 0; i < item->n_rows; i++) {
         const struct hearth_push_row *row = &item->rows[i];
-        n += sizeof *row + row->columns.ids.n + row->attrs.n;
+        n += sizeof *row + row->columns.ids.n + row->attrs.n +
+             row->n_associations * sizeof row->associations[0];
         for (uint32_t k = 0; k < row->columns.n_types; k++) {
             n += row->columns.vals[k].n + sizeof row->columns.vals[k] + sizeof(int64_t);
         }
@@ -456,6 +457,7 @@ static void process(struct committer *committer, struct hearth_push_item *const 
             committer->watermark_ns = watermark_ns;
         }
         hearth_metric_add(HEARTH_M_ROLL_LATE, hearth_batch_late_rows(&batch));
+        hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, hearth_batch_associations(&batch));
         status = HEARTH_OK;
     } else {
         status = explain(committer, &batch, status, &err);

@@ -43,6 +43,8 @@ static const struct {
     {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
+    /* Parts are merged all the time: what that leaves is to be used again. */
+    {"span_index", "toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05", 1},
     /* A row grows for a minute: room on its page, so that no index is written. */
     {"monitor_minute", "fillfactor = 60", 1440},
     {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},

@@ -3,7 +3,7 @@
  *
  * A day's leaf of a table goes when the longest retention of any tenant has passed. Tenants with a
  * shorter one have their rows deleted from leaves that stay; readers have hidden them before. Rows of
- * `profile` are left to compaction, or go with their leaf.
+ * `profile` are left to compaction, or go with their leaf; those of the span index only lead to what is gone.
  *
  * Margins. Readers cut by their own clock and what they know of the settings: what they may still
  * read stays for five minutes more, and settings that changed are not acted on for a minute, by when
@@ -25,7 +25,7 @@
 #define ROWS_EACH_NS  (600 * HEARTH_NS_PER_SEC)
 #define SWEEP_EACH_NS HEARTH_NS_PER_DAY
 #define SLICE_NS      HEARTH_NS_PER_SEC
-#define N_TABLES      11
+#define N_TABLES      12
 
 enum kept_by {
     BY_PROFILES,
@@ -36,6 +36,7 @@ enum kept_by {
     BY_SPANS,
     BY_MONITORS,
     BY_NETWORK,
+    BY_SPAN_INDEX, /* the longer of profiles and spans */
 };
 
 static const struct {
@@ -53,6 +54,7 @@ static const struct {
     {"roll_1d", "t0", BY_1D, 1, HEARTH_NS_PER_DAY, true},
     {"dict_chunk", "day", BY_ALL, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, true},
     {"span_group", "start_at", BY_SPANS, 1, 0, false},
+    {"span_index", "day", BY_SPAN_INDEX, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, false},
     {"network_sample", "at", BY_NETWORK, HEARTH_NS_PER_MS, 0, false},
     {"series_hour", "hour", BY_ALL, HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, true},
     {"monitor_minute", "minute", BY_MONITORS, 60 * HEARTH_NS_PER_SEC, 60 * HEARTH_NS_PER_SEC,
@@ -97,6 +99,8 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
         return retention->monitors_ns;
     case BY_NETWORK:
         return retention->network_ns;
+    case BY_SPAN_INDEX:
+        return longer(retention->profiles_ns, retention->spans_ns);
     case BY_ALL:
         break;
     }

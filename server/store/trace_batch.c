@@ -4,9 +4,10 @@
  *   services     from memory, else from the database, made when they are new
  *   instances    refreshed once a minute; that may fail (there are too many, or it takes too long): the spans are stored nevertheless
  *   leaves       of the days
- *   transaction  the services are locked, so that they stay; an INSERT of all groups; one of the snapshots of each tenant, those of a segment in one row
+ *   transaction  the services are locked, so that they stay; an INSERT of all groups; one of where their spans are, a row for each service;
+ *                one of the snapshots of each tenant, those of a segment in one row
  *
- * ON CONFLICT DO NOTHING makes all of it repeatable.
+ * ON CONFLICT DO NOTHING makes all of it repeatable, but for where spans are: said twice, or of groups that are not kept, it does no harm.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -48,6 +49,11 @@ static struct hearth_hash128 name_key(const struct hearth_str *parts, size_t n, 
     return key;
 }
 
+struct placed {
+    int32_t service_id;
+    const struct hearth_span_group *group;
+};
+
 /* One group as it is sent. */
 struct batch {
     struct hearth_store *store;
@@ -60,6 +66,8 @@ struct batch {
     int32_t *service_ids, *n_spans, *kinds, *flags;
     int64_t *starts, *durations, *segment_keys, *trace_keys;
     struct hearth_str *trace_ids, *segment_ids, *instances, *endpoints, *spans;
+    struct placed *placed; /* groups whose spans have ids */
+    size_t n_placed;
     int64_t now_ms;
     struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
 };
@@ -152,6 +160,7 @@ static bool make_columns(struct batch *batch)
     batch->instances = hearth_arena_array(arena, batch->n, sizeof *batch->instances);
     batch->endpoints = hearth_arena_array(arena, batch->n, sizeof *batch->endpoints);
     batch->spans = hearth_arena_array(arena, batch->n, sizeof *batch->spans);
+    batch->placed = hearth_arena_array(arena, batch->n, sizeof *batch->placed);
     return !arena->refused;
 }
 
@@ -176,6 +185,9 @@ static void put_group(struct batch *batch,
     batch->instances[at] = group->instance;
     batch->endpoints[at] = group->endpoint;
     batch->spans[at] = group->spans;
+    if (group->n_span_ids > 0) {
+        batch->placed[batch->n_placed++] = (struct placed){service_id, group};
+    }
 }
 
 static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *err)
@@ -293,6 +305,69 @@ static enum hearth_status insert_groups(struct batch *batch,
     (void)hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n_stored);
     PQclear(result);
     hearth_metric_add(HEARTH_M_SEGMENTS_STORED, n_stored);
+    return HEARTH_OK;
+}
+
+static int compare_placed(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    return (a->service_id > b->service_id) - (a->service_id < b->service_id);
+}
+
+static size_t
+put_associations(struct batch *batch, const struct placed *placed, struct hearth_buf *out)
+{
+    const struct hearth_span_group *group = placed->group;
+    struct hearth_association *all =
+        hearth_arena_array(&batch->arena, group->n_span_ids, sizeof *all);
+    for (size_t i = 0; all != NULL && i < group->n_span_ids; i++) {
+        all[i] = (struct hearth_association){.key = hearth_span_key(group->span_ids[i]),
+                                             .of = HEARTH_OF_STORED_SPAN};
+    }
+    hearth_associations_put_fresh(all, all == NULL ? 0 : group->n_span_ids, 0, group->start_ns,
+                                  out);
+    return group->n_span_ids;
+}
+
+/* In which group each span is, a row for each service. */
+static enum hearth_status insert_associations(struct batch *batch,
+                                              struct hearth_pg *pg,
+                                              enum hearth_pg_fault *ret_fault,
+                                              struct hearth_err *err)
+{
+    int32_t *ids = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *ids);
+    int32_t *counts = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *counts);
+    struct hearth_str *packed = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *packed);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    size_t n = 0, n_all = 0;
+    qsort(batch->placed, batch->n_placed, sizeof *batch->placed, compare_placed);
+    for (size_t i = 0; i < batch->n_placed && !batch->arena.refused; n++) {
+        size_t n_here = 0;
+        hearth_buf_reset(&out);
+        ids[n] = batch->placed[i].service_id;
+        for (; i < batch->n_placed && batch->placed[i].service_id == ids[n]; i++) {
+            n_here += put_associations(batch, &batch->placed[i], &out);
+        }
+        counts[n] = (int32_t)n_here;
+        packed[n] = hearth_arena_str(&batch->arena, hearth_buf_view(&out));
+        n_all += n_here;
+    }
+    bool failed = hearth_buf_failed(&out) || batch->arena.refused;
+    hearth_buf_release(&out);
+    if (failed) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the ids of spans");
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &batch->arena);
+    hearth_pg_param_i32_array(&params, ids, n);
+    hearth_pg_param_i32_array(&params, counts, n);
+    hearth_pg_param_bytes_array(&params, packed, n);
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "INSERT INTO hearth_data.span_fresh (service_id, n_associations,"
+                              " associations) SELECT * FROM unnest($1, $2, $3)",
+                              &params, batch->cancel, NULL, ret_fault, err));
+    hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, (int64_t)n_all);
     return HEARTH_OK;
 }
 
@@ -484,6 +559,9 @@ static enum hearth_status write_all(struct batch *batch,
     if (batch->n > 0) {
         HEARTH_TRY(lock_services(batch, pg, ret_fault, err));
         HEARTH_TRY(insert_groups(batch, pg, ret_fault, err));
+    }
+    if (batch->n_placed > 0) {
+        HEARTH_TRY(insert_associations(batch, pg, ret_fault, err));
     }
     HEARTH_TRY(write_runs(batch, pg, ret_fault, err));
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);

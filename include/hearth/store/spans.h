@@ -30,6 +30,9 @@ struct hearth_span_group {
     struct hearth_str
         spans;          /* hearth_spans_encode with origin start_ns, as hearth_unpack reads it */
     int32_t service_id; /* answers only */
+    /* Of its spans, which are found by them alone (hearth/store/span_index.h); none of texts. Not in answers. */
+    const uint64_t *span_ids;
+    size_t n_span_ids;
 };
 
 /* What the database says of a group in one number. */

@@ -25,6 +25,7 @@
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
 #include "hearth/model/labels.h"
+#include "hearth/model/span_index.h"
 #include "hearth/query/label_index.h"
 
 struct hearth_store;
@@ -134,6 +135,9 @@ struct hearth_push_row {
     int64_t duration_ns, period;
     struct hearth_columns columns;
     struct hearth_str attrs; /* empty: none */
+    /* The distinct ids in attrs (hearth_associations_of_samples), found as soon as the row is. */
+    const struct hearth_association *associations;
+    size_t n_associations;
 };
 
 /*

@@ -234,6 +234,13 @@ static void attributes_keep_the_values_of_their_own_samples(void **state)
         assert_true(hearth_sample_attrs_eq(&s->attrs, &expected));
     }
     assert_int_equal(seen, 1u << 1 | 1u << 2 | 1u << 4);
+    assert_int_equal(row.n_associations, 2); /* the trace's low half is a span's number, too */
+    for (size_t i = 0; i < 2; i++) {
+        bool is_both = row.associations[i].key == hearth_span_key(0xff);
+        assert_true(is_both || row.associations[i].key == hearth_span_key(0xaa));
+        assert_int_equal(row.associations[i].of,
+                         is_both ? HEARTH_OF_SPAN | HEARTH_OF_TRACE : HEARTH_OF_SPAN);
+    }
 }
 
 static void attributes_that_say_nothing_leave_the_column_empty(void **state)
@@ -243,6 +250,7 @@ static void attributes_that_say_nothing_leave_the_column_empty(void **state)
     hand_number(h, "thread id", 0);
     struct hearth_push_row row = row_of(h, (const uint32_t[]){5}, true);
     assert_int_equal(row.attrs.n, 0);
+    assert_int_equal(row.n_associations, 0);
 }
 
 static void a_refused_arena_is_no_memory(void **state)

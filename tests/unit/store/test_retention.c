@@ -63,6 +63,7 @@ static void days_go_table_by_table_when_their_time_has_passed(void **state)
     struct fixture fix;
     open_fixture(&fix);
     set_defaults(&fix, 2, 3, 4, 5);
+    fix.store->options.retain_spans_ns = for_days(1);
     for (int n = 0; n <= 7; n++) {
         push(fix.store, 1, 1, days_ago(n));
     }
@@ -71,8 +72,9 @@ static void days_go_table_by_table_when_their_time_has_passed(void **state)
     static const struct {
         const char *table;
         int kept;
-    } tables[] = {{"profile", 2},     {"segment", 2}, {"roll_10m", 3},   {"roll_1h", 4},
-                  {"hour_totals", 4}, {"roll_1d", 5}, {"dict_chunk", 5}, {"series_hour", 5}};
+    } tables[] = {{"profile", 2},     {"segment", 2},   {"roll_10m", 3},   {"roll_1h", 4},
+                  {"hour_totals", 4}, {"roll_1d", 5},   {"dict_chunk", 5}, {"series_hour", 5},
+                  {"span_group", 1},  {"span_index", 2}};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {
         for (int n = 0; n <= 7; n++) {
             assert_int_equal(has_leaf(&fix, tables[i].table, days_ago(n)), n <= tables[i].kept);
