@@ -40,7 +40,9 @@ struct hearth_trace_id hearth_trace_id_of_text(struct hearth_str text,
                                                enum hearth_id_spelling spelling)
 {
     struct hearth_trace_id id = {0};
-    bool is_decimal = spelling == HEARTH_ID_DECIMAL && hearth_str_to_u64(text, &id.lo);
+    /* dd-trace-go writes "trace id" with 32 digits, sixteen of them 0 in a trace of 64 bits. */
+    bool is_decimal = spelling == HEARTH_ID_DECIMAL && text.n < HEARTH_TRACE_ID_TEXT &&
+                      hearth_str_to_u64(text, &id.lo);
     if (text.n == 0 || is_decimal || read_hex_trace(text, &id)) {
         return id;
     }

@@ -28,7 +28,7 @@ enum hearth_id_spelling {
 
 /* What an intake's text means. Never 0, but for an empty text and for zero itself. */
 uint64_t hearth_span_id_of_text(struct hearth_str text, enum hearth_id_spelling spelling);
-/* Hexadecimal with up to 32 digits, in DECIMAL after decimal of 64 bits; else a hash in lo. */
+/* Hexadecimal with up to 32 digits, in DECIMAL after decimal of 64 bits (but of 32 digits); else a hash in lo. */
 struct hearth_trace_id hearth_trace_id_of_text(struct hearth_str text,
                                                enum hearth_id_spelling spelling);
 /* Big-endian bytes: 8 of a span, 16 or 8 of a trace; none of other lengths. */

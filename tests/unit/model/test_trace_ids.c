@@ -78,6 +78,8 @@ static void traces_are_hexadecimal_of_any_length_to_32_or_decimal(void **state)
     /* Hexadecimal in HEX, though every digit is a decimal one. */
     assert_trace("10", HEARTH_ID_HEX, 0, 0x10);
     assert_trace("10", HEARTH_ID_DECIMAL, 0, 10);
+    /* So is one of all 32 digits, wherever it stands. */
+    assert_trace("00000000000000001234567890123456", HEARTH_ID_DECIMAL, 0, 0x1234567890123456);
 }
 
 static void bytes_are_big_endian_and_of_the_right_length(void **state)
