@@ -22,6 +22,8 @@ size_t pb_value_bytes(ProtobufCType type);
 /* A repeated field of map entries (protobuf-c has no flag for it). */
 bool pb_is_map(const ProtobufCFieldDescriptor *field);
 enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor);
+/* Bytes that are hexadecimal digits in JSON, as OpenTelemetry has it for ids; others are base64. */
+bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field);
 
 /* lowerCamelCase of a field name, byte by byte: the next byte at *pos, or 0 at the end. */
 char pb_json_name_next(const char *name, size_t *pos);

@@ -27,6 +27,7 @@ struct path {
 struct reader {
     struct hearth_arena *arena;
     struct hearth_err *err;
+    bool is_hex; /* the field of bytes that is being read is an id: pb_is_hex */
 };
 
 static enum hearth_status read_message(struct reader *reader,
@@ -69,6 +70,30 @@ static enum hearth_status read_string(struct reader *reader, struct hearth_str t
     return copy == NULL ? HEARTH_FAIL_ARENA(reader->err, reader->arena) : HEARTH_OK;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                    : -1;
+}
+
+/* False: it is something else, which producers that know no such rule write in base64. */
+static bool
+hex_decode(struct hearth_str text, struct hearth_arena *arena, struct hearth_str *ret_bytes)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (hex_digit(text.p[i]) < 0) {
+            return false;
+        }
+    }
+    char *bytes = text.n % 2 != 0 ? NULL : hearth_arena_alloc(arena, text.n / 2 + 1);
+    for (size_t i = 0; i < text.n && bytes != NULL; i += 2) {
+        bytes[i / 2] = (char)(hex_digit(text.p[i]) << 4 | hex_digit(text.p[i + 1]));
+    }
+    *ret_bytes = hearth_str_n(bytes, bytes == NULL ? 0 : text.n / 2);
+    return bytes != NULL;
+}
+
 static enum hearth_status
 read_bytes(struct reader *reader, const json_t *json, const struct path *path, void *to)
 {
@@ -76,14 +101,17 @@ read_bytes(struct reader *reader, const json_t *json, const struct path *path, v
     struct hearth_str bytes;
     bool refused_before = reader->arena->refused;
     reader->arena->refused = false;
-    bool ok = json_is_string(json) && hearth_base64_decode(text, reader->arena, &bytes);
+    bool ok =
+        json_is_string(json) && ((reader->is_hex && hex_decode(text, reader->arena, &bytes)) ||
+                                 hearth_base64_decode(text, reader->arena, &bytes));
     bool refused = reader->arena->refused;
     reader->arena->refused = refused || refused_before;
     if (refused) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
     if (!ok) {
-        return fail_value(reader, path, "bytes in base64");
+        return fail_value(reader, path,
+                          reader->is_hex ? "an id in hexadecimal digits" : "bytes in base64");
     }
     ProtobufCBinaryData data = {bytes.n, (uint8_t *)(uintptr_t)bytes.p};
     memcpy(to, &data, sizeof data);
@@ -333,6 +361,7 @@ static enum hearth_status read_members(struct reader *reader,
             continue;
         }
         char *base = (char *)message;
+        reader->is_hex = pb_is_hex(descriptor, field);
         if (pb_is_map(field)) {
             HEARTH_TRY(read_map(reader, field, value, &member, depth, base));
         } else if (field->label == PROTOBUF_C_LABEL_REPEATED) {
@@ -386,7 +415,7 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
     }
     /* A level of messages is an object, and an array or a map around it. */
     HEARTH_TRY(json_tree_parse(json, 2 * HEARTH_PB_MAX_DEPTH, left, &tree, err));
-    struct reader reader = {arena, err};
+    struct reader reader = {.arena = arena, .err = err};
     enum hearth_status status = read_message(&reader, descriptor, tree, NULL, 1, ret_message);
     json_tree_free(tree);
     return status;

@@ -164,6 +164,18 @@ static void begin_text(struct hearth_pb_json *json, struct hearth_str text, stru
     hearth_buf_byte(out, '"');
 }
 
+static void write_hex(struct hearth_buf *out, struct hearth_str bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    hearth_buf_byte(out, '"');
+    for (size_t i = 0; i < bytes.n; i++) {
+        unsigned char byte = (unsigned char)bytes.p[i];
+        const char pair[] = {digits[byte >> 4], digits[byte & 15]};
+        hearth_buf_append(out, pair, sizeof pair);
+    }
+    hearth_buf_byte(out, '"');
+}
+
 static void
 begin_bytes(struct hearth_pb_json *json, struct hearth_str bytes, struct hearth_buf *out)
 {
@@ -226,7 +238,13 @@ static void begin_value(struct hearth_pb_json *json,
     case PROTOBUF_C_TYPE_BYTES: {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, value, sizeof bytes);
-        begin_bytes(json, hearth_str_n((const char *)bytes.data, bytes.len), out);
+        struct hearth_str text = hearth_str_n((const char *)bytes.data, bytes.len);
+        const struct frame *frame = &json->frames[json->n_frames - 1];
+        if (pb_is_hex(frame->message->descriptor, field)) {
+            write_hex(out, text); /* ids are short: not in parts */
+        } else {
+            begin_bytes(json, text, out);
+        }
         return;
     }
     case PROTOBUF_C_TYPE_MESSAGE: {

@@ -19,7 +19,9 @@
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
 
-/* Segments that a tenant may still send: tenants share one when their hashes collide. */
+#define HEARTH_RATE_SLOTS 512
+
+/* Segments or spans that a tenant may still send: tenants share one when their hashes collide. */
 struct hearth_segment_rate {
     double tokens;
     int64_t at_mono_ns; /* 0: never asked */
@@ -32,8 +34,9 @@ void hearth_network_free(struct hearth_network *network);
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
-    pthread_mutex_t rates_lock; /* guards segment_rates */
-    struct hearth_segment_rate segment_rates[512];
+    pthread_mutex_t rates_lock; /* guards both */
+    struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
+    struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
     struct hearth_network *network; /* of hearth_query_set_network; NULL: none */
 };
 

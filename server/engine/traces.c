@@ -1,6 +1,4 @@
 /* traces.c -- spans and thread snapshots from agents, made fit to be stored (contract: hearth/engine/traces.h). */
-#include "hearth/engine/traces.h"
-
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -8,7 +6,7 @@
 #include "hearth/store/agents.h"
 #include "hearth/store/background.h"
 
-#include "query_internal.h"
+#include "traces_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,15 +30,7 @@ bool hearth_segments_keep_parse(struct hearth_str text, enum hearth_segments_kee
 
 /* ---- items ---- */
 
-/* What waits to be committed, with a copy of all that it refers to. */
-struct taken {
-    struct hearth_trace_item item;
-    struct hearth_arena arena;
-    hearth_traces_done_fn *done;
-    void *context;
-};
-
-static void free_taken(struct taken *taken)
+void hearth_taken_free(struct hearth_taken *taken)
 {
     hearth_arena_release(&taken->arena);
     hearth_mem_free(taken);
@@ -49,17 +39,17 @@ static void free_taken(struct taken *taken)
 static void
 on_done(struct hearth_trace_item *item, enum hearth_status status, const struct hearth_err *err)
 {
-    struct taken *taken = HEARTH_CONTAINER_OF(item, struct taken, item);
+    struct hearth_taken *taken = HEARTH_CONTAINER_OF(item, struct hearth_taken, item);
     taken->done(taken->context, status, err);
-    free_taken(taken);
+    hearth_taken_free(taken);
 }
 
-static struct taken *make_taken(const struct hearth_query *query,
-                                const struct hearth_limits *limits,
-                                hearth_traces_done_fn *done,
-                                void *context)
+struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
+                                      const struct hearth_limits *limits,
+                                      hearth_traces_done_fn *done,
+                                      void *context)
 {
-    struct taken *taken = hearth_mem_zalloc(sizeof *taken);
+    struct hearth_taken *taken = hearth_mem_zalloc(sizeof *taken);
     if (taken == NULL) {
         return NULL;
     }
@@ -75,11 +65,10 @@ static struct taken *make_taken(const struct hearth_query *query,
     return taken;
 }
 
-/* Freed when it was not taken. */
-static enum hearth_status submit(const struct hearth_query *query,
-                                 struct taken *taken,
-                                 bool *ret_waits,
-                                 struct hearth_err *err)
+enum hearth_status hearth_taken_submit(const struct hearth_query *query,
+                                       struct hearth_taken *taken,
+                                       bool *ret_waits,
+                                       struct hearth_err *err)
 {
     enum hearth_status status;
     if (taken->arena.refused) {
@@ -89,34 +78,60 @@ static enum hearth_status submit(const struct hearth_query *query,
     }
     *ret_waits = status == HEARTH_OK;
     if (status != HEARTH_OK) {
-        free_taken(taken);
+        hearth_taken_free(taken);
     }
     return status;
 }
 
 /* ---- rate ---- */
 
-/* How many of n segments the tenant may have now: a bucket of one second. */
-static size_t
-charge(struct hearth_query_engine *engine, struct hearth_str tenant, int64_t rate, size_t n)
+/* The tenant's slot with what it earned until now, under the lock. */
+static struct hearth_segment_rate *
+earn(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant, int64_t rate)
 {
-    if (rate <= 0) {
-        return n;
-    }
     struct hearth_segment_rate *slot =
-        &engine->segment_rates[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) %
-                               HEARTH_ARRAY_LEN(engine->segment_rates)];
+        &slots[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % HEARTH_RATE_SLOTS];
     int64_t now_ns = hearth_clock_mono_ns();
-    (void)pthread_mutex_lock(&engine->rates_lock);
     double earned = (double)(now_ns - slot->at_mono_ns) * (double)rate / 1e9;
     slot->tokens = slot->at_mono_ns == 0 || slot->tokens + earned > (double)rate
                        ? (double)rate
                        : slot->tokens + earned;
     slot->at_mono_ns = now_ns;
+    return slot;
+}
+
+size_t hearth_rate_some(struct hearth_query_engine *engine,
+                        struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                        struct hearth_str tenant,
+                        int64_t rate,
+                        size_t n)
+{
+    if (rate <= 0) {
+        return n;
+    }
+    (void)pthread_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = earn(slots, tenant, rate);
     size_t n_allowed = slot->tokens < (double)n ? (size_t)slot->tokens : n;
     slot->tokens -= (double)n_allowed;
     (void)pthread_mutex_unlock(&engine->rates_lock);
     return n_allowed;
+}
+
+bool hearth_rate_all(struct hearth_query_engine *engine,
+                     struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                     struct hearth_str tenant,
+                     int64_t rate,
+                     size_t n)
+{
+    if (rate <= 0) {
+        return true;
+    }
+    (void)pthread_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = earn(slots, tenant, rate);
+    bool is_allowed = slot->tokens >= (double)(n < (uint64_t)rate ? n : (uint64_t)rate);
+    slot->tokens -= is_allowed ? (double)n : 0;
+    (void)pthread_mutex_unlock(&engine->rates_lock);
+    return is_allowed;
 }
 
 static void count_dropped(const char *reason, size_t n)
@@ -166,8 +181,7 @@ static int compare_spans(const void *left, const void *right)
     return (a->span_id > b->span_id) - (a->span_id < b->span_id);
 }
 
-/* At most max bytes of whole characters. */
-static void cut_text(struct hearth_str *text, size_t max, bool *is_cut)
+void hearth_span_text_cut(struct hearth_str *text, size_t max, bool *is_cut)
 {
     if (text->n <= max) {
         return;
@@ -182,21 +196,22 @@ static void cut_text(struct hearth_str *text, size_t max, bool *is_cut)
 static void cut_tags(struct hearth_span_tag *tags, size_t n, size_t max, bool *is_cut)
 {
     for (size_t i = 0; i < n; i++) {
-        cut_text(&tags[i].key, max, is_cut);
-        cut_text(&tags[i].value, max, is_cut);
+        hearth_span_text_cut(&tags[i].key, max, is_cut);
+        hearth_span_text_cut(&tags[i].value, max, is_cut);
     }
 }
 
-static void cut_span(struct hearth_span *span, size_t max, bool *is_cut)
+void hearth_span_cut(struct hearth_span *span, const struct hearth_limits *limits, bool *is_cut)
 {
-    cut_text(&span->name, max, is_cut);
-    cut_text(&span->peer, max, is_cut);
+    size_t max = limits->max_span_text_bytes > 0 ? (size_t)limits->max_span_text_bytes : SIZE_MAX;
+    hearth_span_text_cut(&span->name, max, is_cut);
+    hearth_span_text_cut(&span->peer, max, is_cut);
     for (size_t i = 0; i < span->n_refs; i++) {
         struct hearth_span_ref *ref = &span->refs[i];
-        cut_text(&ref->service, max, is_cut);
-        cut_text(&ref->instance, max, is_cut);
-        cut_text(&ref->endpoint, max, is_cut);
-        cut_text(&ref->address, max, is_cut);
+        hearth_span_text_cut(&ref->service, max, is_cut);
+        hearth_span_text_cut(&ref->instance, max, is_cut);
+        hearth_span_text_cut(&ref->endpoint, max, is_cut);
+        hearth_span_text_cut(&ref->address, max, is_cut);
     }
     cut_tags(span->tags, span->n_tags, max, is_cut);
     for (size_t i = 0; i < span->n_logs; i++) {
@@ -206,14 +221,15 @@ static void cut_span(struct hearth_span *span, size_t max, bool *is_cut)
 
 static void cut_segment(struct hearth_segment *segment, const struct hearth_limits *limits)
 {
-    qsort(segment->spans, segment->n_spans, sizeof segment->spans[0], compare_spans);
+    if (!segment->is_raw) {
+        qsort(segment->spans, segment->n_spans, sizeof segment->spans[0], compare_spans);
+    }
     if (limits->max_segment_spans > 0 && segment->n_spans > (uint64_t)limits->max_segment_spans) {
         segment->n_spans = (size_t)limits->max_segment_spans;
         segment->is_cut = true;
     }
-    size_t max = limits->max_span_text_bytes > 0 ? (size_t)limits->max_span_text_bytes : SIZE_MAX;
     for (size_t i = 0; i < segment->n_spans; i++) {
-        cut_span(&segment->spans[i], max, &segment->is_cut);
+        hearth_span_cut(&segment->spans[i], limits, &segment->is_cut);
     }
 }
 
@@ -266,11 +282,29 @@ static enum hearth_status pack_spans(struct hearth_segment *segment,
     return status;
 }
 
-static enum hearth_status make_group(struct hearth_segment *segment,
-                                     const struct hearth_limits *limits,
-                                     struct hearth_arena *arena,
-                                     struct hearth_span_group *ret,
-                                     struct hearth_err *err)
+/* Of those that are left. */
+static enum hearth_status put_span_ids(const struct hearth_segment *segment,
+                                       struct hearth_arena *arena,
+                                       struct hearth_span_group *ret,
+                                       struct hearth_err *err)
+{
+    uint64_t *ids = hearth_arena_array(arena, segment->n_spans, sizeof *ids);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        ids[i] = (uint64_t)segment->spans[i].span_id;
+    }
+    ret->span_ids = ids;
+    ret->n_span_ids = segment->n_spans;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_span_group_make(struct hearth_segment *segment,
+                                          const struct hearth_limits *limits,
+                                          struct hearth_arena *arena,
+                                          struct hearth_span_group *ret,
+                                          struct hearth_err *err)
 {
     cut_segment(segment, limits);
     const struct hearth_span *first = &segment->spans[0];
@@ -287,6 +321,7 @@ static enum hearth_status make_group(struct hearth_segment *segment,
         .instance = hearth_arena_str(arena, segment->instance),
         .trace_id = hearth_arena_str(arena, segment->trace_id),
         .segment_id = hearth_arena_str(arena, segment->segment_id),
+        .is_raw = segment->is_raw,
         .start_ns = start_ns,
         .end_ns = end_ns < start_ns ? start_ns : end_ns,
         .endpoint = hearth_arena_str(arena, first->name),
@@ -296,25 +331,32 @@ static enum hearth_status make_group(struct hearth_segment *segment,
     HEARTH_TRY(pack_spans(segment, start_ns, limits, arena, &ret->spans, err));
     ret->is_cut = segment->is_cut;
     ret->n_spans = (int32_t)segment->n_spans;
-    return HEARTH_OK;
+    return segment->is_raw ? put_span_ids(segment, arena, ret, err) : HEARTH_OK;
 }
 
-/* Its first moment lies within what is kept, and not in the future. */
-static bool is_in_time(const struct hearth_query *query,
+void hearth_span_times(const struct hearth_query *query,
                        const struct hearth_limits *limits,
-                       const struct hearth_segment *segment)
+                       int64_t *ret_oldest_ns,
+                       int64_t *ret_newest_ns)
 {
     struct hearth_retention retention;
     hearth_store_retention(query->engine->store, query->tenant, &retention);
     int64_t kept_ns = retention.spans_ns > 0 ? retention.spans_ns : limits->reject_older_than_ns;
-    int64_t now_ns = hearth_clock_wall_ns(), newest_ns = INT64_MAX, oldest_ns = 0;
-    if (kept_ns > 0 && kept_ns < now_ns) {
-        oldest_ns = now_ns - kept_ns;
-    }
+    int64_t now_ns = hearth_clock_wall_ns(), newest_ns = INT64_MAX;
     if (limits->reject_newer_than_ns > 0 &&
         __builtin_add_overflow(now_ns, limits->reject_newer_than_ns, &newest_ns)) {
         newest_ns = INT64_MAX;
     }
+    *ret_oldest_ns = kept_ns > 0 && kept_ns < now_ns ? now_ns - kept_ns : 0;
+    *ret_newest_ns = newest_ns;
+}
+
+static bool is_in_time(const struct hearth_query *query,
+                       const struct hearth_limits *limits,
+                       const struct hearth_segment *segment)
+{
+    int64_t oldest_ns, newest_ns;
+    hearth_span_times(query, limits, &oldest_ns, &newest_ns);
     for (size_t i = 0; i < segment->n_spans; i++) {
         const struct hearth_span *span = &segment->spans[i];
         if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
@@ -328,7 +370,7 @@ static enum hearth_status fill_item(const struct hearth_query *query,
                                     const struct hearth_limits *limits,
                                     struct hearth_segment *segments,
                                     size_t n,
-                                    struct taken *taken,
+                                    struct hearth_taken *taken,
                                     struct hearth_err *err)
 {
     struct hearth_span_group *groups = hearth_arena_calloc(&taken->arena, n, sizeof *groups);
@@ -338,7 +380,8 @@ static enum hearth_status fill_item(const struct hearth_query *query,
     size_t n_groups = 0;
     for (size_t i = 0; i < n; i++) {
         if (is_in_time(query, limits, &segments[i])) {
-            HEARTH_TRY(make_group(&segments[i], limits, &taken->arena, &groups[n_groups++], err));
+            HEARTH_TRY(hearth_span_group_make(&segments[i], limits, &taken->arena,
+                                              &groups[n_groups++], err));
         }
     }
     taken->item.groups = groups;
@@ -366,22 +409,23 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
     }
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
-    size_t n_allowed = charge(query->engine, query->tenant, limits.max_segment_rate, n);
+    size_t n_allowed = hearth_rate_some(query->engine, query->engine->segment_rates, query->tenant,
+                                        limits.max_segment_rate, n);
     count_dropped("rate", n - n_allowed);
     if (n_allowed == 0) {
         return HEARTH_OK;
     }
-    struct taken *taken = make_taken(query, &limits, done, context);
+    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment");
     }
     taken->item.only_profiled = keep == HEARTH_KEEP_PROFILED;
     enum hearth_status status = fill_item(query, &limits, segments, n_allowed, taken, err);
     if (status != HEARTH_OK || taken->item.n_groups == 0) {
-        free_taken(taken);
+        hearth_taken_free(taken);
         return status;
     }
-    return submit(query, taken, ret_waits, err);
+    return hearth_taken_submit(query, taken, ret_waits, err);
 }
 
 /* ---- snapshots ---- */
@@ -455,7 +499,7 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
     HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
-    struct taken *taken = make_taken(query, &limits, done, context);
+    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a thread snapshot");
     }
@@ -467,5 +511,5 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
         taken->item.snapshots = one;
         taken->item.n_snapshots = 1;
     }
-    return submit(query, taken, ret_waits, err);
+    return hearth_taken_submit(query, taken, ret_waits, err);
 }

@@ -154,6 +154,9 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
     size_t n_traces = 0;
     bool is_new = false;
     for (size_t i = 0; i < n; i++) {
+        if (groups[i].is_raw) {
+            continue; /* of OpenTelemetry: no segment that an agent looked at */
+        }
         (void)hearth_idmap_intern(&places, place_key(&groups[i]), 0, &is_new);
         (void)hearth_idmap_intern(&seen, text_key(groups[i].trace_id), 0, &is_new);
         if (is_new) {
@@ -171,7 +174,8 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
         status = found->segments == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
     }
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
-        if (hearth_idmap_find(&places, place_key(&groups[i])) != HEARTH_IDMAP_NONE) {
+        if (!groups[i].is_raw &&
+            hearth_idmap_find(&places, place_key(&groups[i])) != HEARTH_IDMAP_NONE) {
             status = take_segment(found, &groups[i], err);
         }
     }

@@ -1,4 +1,4 @@
-/* agent_methods.c -- families by service, the token, the tenant of those who name none. */
+/* agent_methods.c -- families by service, the token, the tenant of those who name none; the switch of OTLP. */
 #include "agent_methods.h"
 
 #include "hearth/engine/traces.h"
@@ -65,6 +65,16 @@ static enum hearth_status check_switch(const struct hearth_agent_options *option
                                method->path + 1, family->option);
 }
 
+static enum hearth_status check_otlp_switch(const struct hearth_otlp_options *options,
+                                            const struct hearth_method *method,
+                                            struct hearth_err *err)
+{
+    return options->traces ? HEARTH_OK
+                           : HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
+                                         "%s is switched off: spans are taken with --otlp-traces",
+                                         method->path + 1);
+}
+
 static enum hearth_status
 check_token(const char *token, const struct hearth_front_caller *caller, struct hearth_err *err)
 {
@@ -92,6 +102,9 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
 {
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;
+    if ((method->flags & HEARTH_METHOD_OTLP) != 0) {
+        HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
+    }
     if ((method->flags & HEARTH_METHOD_AGENT) != 0) {
         HEARTH_TRY(check_switch(&options->agents, method, err));
         HEARTH_TRY(check_token(options->agents.token, caller, err));
@@ -104,6 +117,27 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
         return HEARTH_OK;
     }
     return hearth_tenant_find(options->multitenancy, n_tenants, tenant, ret_tenant, err);
+}
+
+bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret)
+{
+    double ratio;
+    if (!hearth_str_to_double(text, &ratio) || !(ratio >= 0 && ratio <= 1)) {
+        return false;
+    }
+    *ret = ratio;
+    return true;
+}
+
+enum hearth_status hearth_otlp_check_options(const struct hearth_otlp_options *options,
+                                             struct hearth_err *err)
+{
+    double ignored;
+    const char *ratio = options->traces_ratio;
+    return ratio == NULL || hearth_sampling_ratio_parse(hearth_str_c(ratio), &ignored)
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "otlp-traces-ratio is \"%s\": it is a number from 0 to 1", ratio);
 }
 
 enum hearth_status hearth_agent_check_options(const struct hearth_front_options *options,

@@ -2,7 +2,7 @@
  * agent_methods.h -- who may call the methods of SkyWalking's agents (HEARTH_METHOD_AGENT), and for which tenant.
  *
  * A family of methods can be switched off by an option of its own. Its methods are then UNIMPLEMENTED, at which agents
- * stop asking until they are started again.
+ * stop asking until they are started again. So are those of OpenTelemetry's protocol unless they are switched on.
  *
  * Threads: pure.
  * Source:  docs/reference/skywalking.md, "Who may call".
@@ -38,6 +38,11 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
                                       struct hearth_tenant *ret_tenant,
                                       struct hearth_err *err);
 
+/* A number from 0 to 1. */
+HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_otlp_check_options(const struct hearth_otlp_options *options,
+                                             struct hearth_err *err);
 /* Options that cannot be meant are INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agent_check_options(const struct hearth_front_options *options,

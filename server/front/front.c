@@ -252,6 +252,7 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
                                rules[i].name, (long long)rules[i].value, (long long)rules[i].min);
         }
     }
+    HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
     return hearth_agent_check_options(options, err);
 }
 

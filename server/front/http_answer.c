@@ -2,6 +2,8 @@
 #include "http_answer.h"
 
 #include "hearth/base/base64.h"
+#include "hearth/codec/pb.h"
+#include "hearth/pb/google/rpc/status.pb-c.h"
 
 #include "grpc_web.h"
 #include "http_call.h"
@@ -50,6 +52,33 @@ static struct hearth_buf take_packed(struct hearth_rpc *rpc)
     return body;
 }
 
+static void write_status(const struct hearth_rpc *rpc, bool as_json, struct hearth_buf *out)
+{
+    Google__Rpc__Status status;
+    google__rpc__status__init(&status);
+    status.code = hearth_status_grpc(rpc->status);
+    status.message = (char *)(uintptr_t)rpc->err.msg;
+    if (as_json) {
+        hearth_pb_to_json(&status.base, out);
+    } else {
+        hearth_pb_pack(&status.base, out);
+    }
+}
+
+/* What is switched off is not there. Whoever is told to come later is told when. */
+static void make_otlp_error(struct hearth_rpc *rpc, struct hearth_http_answer *answer)
+{
+    bool as_json = rpc->http->errors == HEARTH_HTTP_ERRORS_STATUS_JSON;
+    if (rpc->status == HEARTH_UNIMPLEMENTED && rpc->http->code == 0) {
+        answer->code = 404;
+    }
+    answer->content_type = as_json ? HEARTH_OTLP_JSON : HEARTH_OTLP_PROTO;
+    write_status(rpc, as_json, &answer->body);
+    if (answer->code == 429 || answer->code == 503) {
+        add_header(answer, "Retry-After", "1");
+    }
+}
+
 static void make_plain(struct hearth_rpc *rpc,
                        const struct hearth_rpc_media *media,
                        bool takes_gzip,
@@ -60,6 +89,10 @@ static void make_plain(struct hearth_rpc *rpc,
         answer->code = call->code;
     } else if (rpc->status != HEARTH_OK) {
         answer->code = (unsigned)hearth_status_http(rpc->status);
+    }
+    if (rpc->status != HEARTH_OK && call != NULL && call->errors != HEARTH_HTTP_ERRORS_CONNECT) {
+        make_otlp_error(rpc, answer);
+        return;
     }
     if (rpc->status != HEARTH_OK) {
         answer->content_type = "application/json";

@@ -4,7 +4,7 @@
  * A route is a struct hearth_method without messages, out of http_routes.def. Its handler reads the arguments and the
  * body (rpc->body, compressed as the client sent it; the handler may drop it early by rpc->drop_body), appends the
  * answer's body to rpc->packed and ends the request. Errors are answered as Connect errors are (status code by the
- * table, JSON). Deadlines, cancellation, tenants, budgets, gzip of answers and the log are those of RPCs.
+ * table, JSON), of routes with HEARTH_METHOD_OTLP as google.rpc.Status in the request's own encoding. Deadlines, cancellation, tenants, budgets, gzip of answers and the log are those of RPCs.
  *
  * Before a handler runs: the method is one of the route's (else 405), the arguments are well formed (else 400), the
  * body is complete and within max-request-bytes, and the tenant is known when the route has HEARTH_METHOD_TENANT.
@@ -27,6 +27,13 @@ struct hearth_http_arg {
     struct hearth_str name, value; /* percent-decoded; '+' is a blank; no NUL inside, one behind */
 };
 
+/* What an error is answered with. */
+enum hearth_http_errors {
+    HEARTH_HTTP_ERRORS_CONNECT,
+    HEARTH_HTTP_ERRORS_STATUS, /* google.rpc.Status */
+    HEARTH_HTTP_ERRORS_STATUS_JSON,
+};
+
 /* Of a request by such a route; rpc->http, NULL for RPCs. Texts live in the request's arena. */
 struct hearth_http_call {
     struct hearth_str method;     /* "GET", "HEAD", "POST" */
@@ -37,6 +44,7 @@ struct hearth_http_call {
     unsigned code;           /* in place of 200 or of the status' own number; 0: those */
     const char *answer_type; /* Content-Type, static; NULL: none */
     const char *error_code;  /* in place of the status' name, static; NULL: that */
+    enum hearth_http_errors errors;
 };
 
 enum hearth_http_methods {

@@ -316,6 +316,13 @@ static enum hearth_status check_call(struct http_request *request,
     struct hearth_rpc *rpc = &request->rpc;
     struct hearth_http_call *call = &request->call;
     const struct hearth_connect_head *said = &head->connect;
+    if ((rpc->method->flags & HEARTH_METHOD_OTLP) != 0) {
+        enum hearth_rpc_codec codec;
+        call->errors =
+            hearth_otlp_media_find(said->content_type, &codec) && codec == HEARTH_RPC_PROTO
+                ? HEARTH_HTTP_ERRORS_STATUS
+                : HEARTH_HTTP_ERRORS_STATUS_JSON;
+    }
     HEARTH_TRY(check_tenant_and_length(rpc, head));
     call->content_type = hearth_arena_str(&rpc->arena, said->content_type);
     call->content_encoding = hearth_arena_str(&rpc->arena, said->content_encoding);

@@ -147,23 +147,44 @@ static const struct hearth_rpc_media g_media[] = {
     {"application/grpc-web-text+proto", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO},
 };
 
-const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header)
+/* The type of a Content-Type; false for what is malformed or has a character set that is not UTF-8. */
+static bool scan_content_type(struct hearth_str header, struct hearth_str *ret_type)
 {
-    struct hearth_str s = hearth_str_trim(header), type;
+    struct hearth_str s = hearth_str_trim(header);
     size_t at = 0;
-    if (!scan_type(s, &at, &type)) {
-        return NULL;
+    if (!scan_type(s, &at, ret_type)) {
+        return false;
     }
     while (at < s.n) {
         struct param param;
         bool found;
         if (!scan_param(s, &at, &param, &found) || (at < s.n && s.p[at] == ',')) {
-            return NULL;
+            return false;
         }
         if (found && hearth_str_eq_nocase(param.name, HEARTH_STR("charset")) &&
             !hearth_str_eq_nocase(param.value, HEARTH_STR("utf-8"))) {
-            return NULL;
+            return false;
         }
+    }
+    return true;
+}
+
+bool hearth_otlp_media_find(struct hearth_str header, enum hearth_rpc_codec *ret)
+{
+    struct hearth_str type;
+    if (!scan_content_type(header, &type)) {
+        return false;
+    }
+    bool is_json = hearth_str_eq_nocase(type, HEARTH_STR("application/json"));
+    *ret = is_json ? HEARTH_RPC_JSON : HEARTH_RPC_PROTO;
+    return is_json || hearth_str_eq_nocase(type, HEARTH_STR(HEARTH_OTLP_PROTO));
+}
+
+const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header)
+{
+    struct hearth_str type;
+    if (!scan_content_type(header, &type)) {
+        return NULL;
     }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_media); i++) {
         if (hearth_str_eq_nocase(type, hearth_str_c(g_media[i].type))) {
@@ -171,6 +192,26 @@ const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header)
         }
     }
     return NULL;
+}
+
+bool hearth_otlp_encoding_find(struct hearth_str header, enum hearth_compression *ret)
+{
+    static const struct {
+        const char *name;
+        enum hearth_compression compression;
+    } all[] = {
+        {"", HEARTH_COMPRESSION_NONE},     {"identity", HEARTH_COMPRESSION_NONE},
+        {"gzip", HEARTH_COMPRESSION_GZIP}, {"deflate", HEARTH_COMPRESSION_ZLIB},
+        {"zstd", HEARTH_COMPRESSION_ZSTD},
+    };
+    struct hearth_str name = hearth_str_trim(header);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
+        if (hearth_str_eq_nocase(name, hearth_str_c(all[i].name))) {
+            *ret = all[i].compression;
+            return true;
+        }
+    }
+    return false;
 }
 
 enum hearth_status hearth_content_encoding_parse(struct hearth_str header,

@@ -46,6 +46,14 @@ struct hearth_rpc_media {
 /* By a Content-Type, with charset=utf-8 or without; NULL for what is not spoken. */
 const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header);
 
+/* Of OpenTelemetry's protocol over HTTP; false for what it does not speak. */
+#define HEARTH_OTLP_PROTO "application/x-protobuf"
+#define HEARTH_OTLP_JSON  "application/json"
+HEARTH_MUST_CHECK bool hearth_otlp_media_find(struct hearth_str header, enum hearth_rpc_codec *ret);
+/* identity (also ""), gzip, deflate, zstd: exporters can be set to any of them. */
+HEARTH_MUST_CHECK bool hearth_otlp_encoding_find(struct hearth_str header,
+                                                 enum hearth_compression *ret);
+
 /* identity (also ""), gzip; UNIMPLEMENTED for others, naming what is offered. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_content_encoding_parse(struct hearth_str header,

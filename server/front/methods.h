@@ -24,6 +24,8 @@ enum hearth_method_flags {
     /* Of SkyWalking's agents: their token is checked, and their tenant is the option's when they name none. Its
      * family can be switched off (agent_methods.h). */
     HEARTH_METHOD_AGENT = 1u << 5,
+    /* Of OpenTelemetry's protocol: switched off by options of its own; errors of its plain routes are google.rpc.Status. */
+    HEARTH_METHOD_OTLP = 1u << 6,
 };
 
 struct hearth_method {
@@ -44,6 +46,7 @@ const char *hearth_service_name(size_t i);
 
 /* The handlers; each ends its request exactly once. */
 void hearth_svc_push(struct hearth_rpc *rpc);
+void hearth_svc_otlp_traces(struct hearth_rpc *rpc);
 void hearth_svc_profile_types(struct hearth_rpc *rpc);
 void hearth_svc_label_names(struct hearth_rpc *rpc);
 void hearth_svc_label_values(struct hearth_rpc *rpc);
@@ -167,5 +170,6 @@ void hearth_http_label_values(struct hearth_rpc *rpc);
 void hearth_http_labels(struct hearth_rpc *rpc);
 void hearth_http_rule_metrics(struct hearth_rpc *rpc);
 void hearth_http_ingest(struct hearth_rpc *rpc);
+void hearth_http_otlp_traces(struct hearth_rpc *rpc);
 
 #endif

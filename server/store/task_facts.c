@@ -126,7 +126,7 @@ static const char targets_sql[] =
     " max(k.last_at), sum(k.n_snapshots)::int8, '' FROM " HEARTH_TASK_TABLES
     " JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id = t.service_id"
     " LEFT JOIN LATERAL (SELECT instance FROM hearth_data.span_group WHERE segment_key ="
-    " k.segment_key AND service_id = k.service_id UNION ALL SELECT instance FROM"
+    " k.segment_key AND service_id = k.service_id AND flags & 1 = 0 UNION ALL SELECT instance FROM"
     " hearth_data.task_segment WHERE service_id = k.service_id AND task_id = k.task_id AND"
     " segment_key = k.segment_key LIMIT 1) g ON true WHERE t.task_id = ANY ($2)"
     " GROUP BY k.task_id, g.instance UNION ALL SELECT t.task_id, CASE k.side WHEN 1 THEN"
@@ -349,13 +349,14 @@ take_asking(struct question *question, const PGresult *rows, struct hearth_err *
 #define LOOKED_AT "20"
 #define REQUESTS  "50000"
 
-/* Rows by task and instance, the most frequent endpoint first. */
+/* Rows by task and instance, the most frequent endpoint first. Agents see no requests that OpenTelemetry alone saw (flag 1). */
 static const char requests_sql[] =
     "SELECT t.task_id, d.target, (g.endpoint = t.endpoint)::int4, g.endpoint, g.n, g.slowest FROM"
     " " HEARTH_TASK_TABLES " CROSS JOIN LATERAL (SELECT target, delivered_at FROM"
     " hearth_data.task_delivery WHERE task_id = t.task_id ORDER BY delivered_at LIMIT " LOOKED_AT
     ") d CROSS JOIN LATERAL (SELECT r.endpoint, count(*) AS n, max(r.duration) / 1000000 AS slowest"
-    " FROM (SELECT endpoint, duration FROM hearth_data.span_group WHERE service_id = t.service_id"
+    " FROM (SELECT endpoint, duration FROM hearth_data.span_group WHERE flags & 1 = 0"
+    " AND service_id = t.service_id"
     " AND start_at >= greatest(t.start_at, d.delivered_at) * 1000000 AND start_at <="
     " (greatest(t.start_at, d.delivered_at) + t.duration) * 1000000 AND instance = d.target"
     " LIMIT " REQUESTS ") r GROUP BY r.endpoint) g WHERE t.task_id = ANY ($2) AND t.kind = 4"

@@ -2,7 +2,7 @@
  * trace_batch.c -- spans and snapshots of several items as one transaction (trace_writer.h).
  *
  *   services     from memory, else from the database, made when they are new
- *   instances    refreshed once a minute; that may fail (there are too many, or it takes too long): the spans are stored nevertheless
+ *   instances    of agents, refreshed once a minute; that may fail (there are too many, or it takes too long): the spans are stored nevertheless
  *   leaves       of the days
  *   transaction  the services are locked, so that they stay; an INSERT of all groups; one of where their spans are, a row for each service;
  *                one of the snapshots of each tenant, those of a segment in one row
@@ -117,9 +117,12 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         const struct hearth_span_group *group = &item->groups[i];
         const struct hearth_str parts[] = {item->tenant, group->service, group->instance};
         bool is_new = false;
+        if (group->instance.n == 0 || group->is_raw) {
+            continue; /* who exports spans is no agent that could be given a task */
+        }
         (void)hearth_idmap_intern(
             refreshed, name_key(parts, 3, 1 + (uint64_t)batch->now_ms / 60000), 0, &is_new);
-        if (is_new && group->instance.n > 0) {
+        if (is_new) {
             due[n_due++] = (struct hearth_instance){.service = group->service,
                                                     .name = group->instance,
                                                     .first_seen_ms = batch->now_ms,

@@ -47,7 +47,7 @@ static size_t bytes_of(const struct hearth_trace_item *item)
     for (size_t i = 0; i < item->n_groups; i++) {
         const struct hearth_span_group *group = &item->groups[i];
         n += group->spans.n + group->service.n + group->instance.n + group->trace_id.n +
-             group->segment_id.n + group->endpoint.n;
+             group->segment_id.n + group->endpoint.n + group->n_span_ids * sizeof *group->span_ids;
     }
     for (size_t i = 0; i < item->n_snapshots; i++) {
         const struct hearth_snapshot *snapshot = &item->snapshots[i].snapshot;

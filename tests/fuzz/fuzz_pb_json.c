@@ -8,6 +8,7 @@
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
+#include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
@@ -24,6 +25,7 @@ static const ProtobufCMessageDescriptor *const g_types[] = {
     &google__v1__profile__descriptor,
     &push__v1__push_request__descriptor,
     &grpc__health__v1__health_check_response__descriptor,
+    &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
 };
 
 static struct hearth_buf json_of(const ProtobufCMessage *message)

@@ -486,6 +486,7 @@ ROUTES = {
     "/ingest": ("POST", UPLOADS),
     "/pyroscope/ingest": ("POST", UPLOADS),
     "/api/v1/profile/ingest": ("POST", UPLOADS),
+    "/v1/traces": ("POST", [("", b"", 415, "application/x-protobuf")]),
     "/api/v1/status/config": ("GET, HEAD", [("", None, 200, "max-samples")]),
     "/api/v1/status/config/diff": ("GET, HEAD", [("", None, 200, "data-dir")]),
     "/api/v1/status/config/default": ("GET, HEAD", [("", None, 200, "max-samples")]),
@@ -500,7 +501,7 @@ ROUTES = {
 }
 
 # Of hearth itself, and of other protocols than this one: no rows here.
-OWN = ("hearth.v1.", "skywalking.")
+OWN = ("hearth.v1.", "skywalking.", "opentelemetry.")
 # Answered by another layer than methods.def's messages: no rows either.
 BARE = ("grpc.reflection.", "vcs.v1.")
 

@@ -18,7 +18,8 @@ def varint(n):
 
 
 def encode(fields):
-    """[(number, int | float | bytes | str | list)] -> bytes; a list is a nested message, ("packed", [ints]) packed ints."""
+    """[(number, int | float | bytes | str | list)] -> bytes; a list is a nested message, ("packed", [ints]) packed ints,
+    ("fixed64", int) an integer of eight bytes."""
     out = bytearray()
     for number, value in fields:
         if isinstance(value, bool):
@@ -28,6 +29,9 @@ def encode(fields):
             continue
         if isinstance(value, float):
             out += varint(number << 3 | 1) + struct.pack("<d", value)
+            continue
+        if isinstance(value, tuple) and value[0] == "fixed64":
+            out += varint(number << 3 | 1) + struct.pack("<Q", value[1])
             continue
         if isinstance(value, str):
             value = value.encode()

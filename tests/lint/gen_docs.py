@@ -142,7 +142,8 @@ def missing_words(root):
     for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
         yield "docs/reference/cli.md", f"`--{flag}"
     for service, method in re.findall(r'X\(\w+, "([\w.]+)", "(\w+)"', (root / "server/front/methods.def").read_text()):
-        page = "docs/reference/skywalking.md" if service.startswith("skywalking.") else "docs/api.md"
+        own = {"skywalking": "docs/reference/skywalking.md", "opentelemetry": "docs/reference/otlp.md"}
+        page = own.get(service.split(".")[0], "docs/api.md")
         yield page, service
         yield page, method
 

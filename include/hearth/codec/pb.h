@@ -7,19 +7,19 @@
  *
  * JSON (parse): lowerCamelCase and original field names; enums by name or number; unknown fields
  * and unknown enum names are ignored; 64-bit integers as numbers or strings; bytes in base64 (both
- * alphabets); null means absent; duplicate keys are refused, also when they spell one field in
+ * alphabets), ids of OpenTelemetry's messages also as an even number of hexadecimal digits; null means absent; duplicate keys are refused, also when they spell one field in
  * two ways. Errors of syntax name line and column, errors of type the path of the field. Integers
  * above INT64_MAX must be strings. The parsed text is held to the arena's limit as well, apart from
  * the message.
  *
  * JSON (write): lowerCamelCase; default values omitted; 64-bit integers as strings; enums as names;
- * bytes in standard base64; maps as objects; members of a oneof when set.
+ * bytes in standard base64, ids of OpenTelemetry in hexadecimal; maps as objects; members of a oneof when set.
  * Supported: every scalar, enum, message, repeated, oneof and map field. Well-known types:
  * Timestamp and Duration.
  *
  * Ownership: messages live in the arena (never call *_free_unpacked). Strings and bytes are copies.
  * Threads: pure.
- * Source: Protocol Buffers encoding; ProtoJSON format; protobuf-c 1.4 descriptors.
+ * Source: Protocol Buffers encoding; ProtoJSON format; OTLP, "JSON Protobuf Encoding"; protobuf-c 1.4 descriptors.
  */
 #ifndef HEARTH_CODEC_PB_H
 #define HEARTH_CODEC_PB_H

@@ -33,6 +33,8 @@ struct hearth_segment {
     struct hearth_span *spans;
     size_t n_spans;
     bool is_cut; /* the agent left spans out */
+    bool
+        is_raw; /* the ids are bytes, the spans in the order in which they began: of OpenTelemetry */
 };
 
 /* From another thread, or before the call returns. Must not block. */

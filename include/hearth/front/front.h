@@ -48,6 +48,13 @@ struct hearth_agent_options {
     const char *segments_keep; /* kept: "all", "profiled", "none"; NULL: all */
 };
 
+/* Of OpenTelemetry's protocol: docs/reference/otlp.md. */
+struct hearth_otlp_options {
+    bool traces;                        /* else its methods are unimplemented */
+    const char *traces_ratio;           /* kept: a number from 0 to 1; NULL: 1 */
+    const char *const *span_attributes; /* kept, NULL-terminated; NULL: none */
+};
+
 struct hearth_front_options {
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
     bool multitenancy; /* X-Scope-OrgID required; else every request is tenant "anonymous" */
@@ -65,6 +72,7 @@ struct hearth_front_options {
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */
     int64_t memory_quota_bytes;             /* gRPC resource quota; 256 MiB, the least */
     struct hearth_agent_options agents;     /* "anonymous", no token, all on */
+    struct hearth_otlp_options otlp;        /* off */
     /* Kept, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory;   /* all queries, with answers that are being sent */
     struct hearth_budget *push_memory;    /* all bodies, and pushes until they wait for a commit */

@@ -3,6 +3,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
+#include "hearth/pb/opentelemetry/proto/trace/v1/trace.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
@@ -22,6 +23,7 @@
 #define REQUEST  &querier__v1__select_merge_stacktraces_request__descriptor
 #define RESPONSE &querier__v1__select_merge_stacktraces_response__descriptor
 #define SERIES   &querier__v1__select_series_request__descriptor
+#define SPAN     &opentelemetry__proto__trace__v1__span__descriptor
 #define POINT    &types__v1__point__descriptor
 
 static void both_spellings_name_a_field(void **state)
@@ -146,6 +148,35 @@ static void bytes_are_base64_of_either_alphabet(void **state)
     becomes(RESPONSE, "{\"tree\":\"\"}", "{}");
 }
 
+static void ids_of_opentelemetry_are_hexadecimal_or_base64(void **state)
+{
+    (void)state;
+    static const char *const traces[] = {
+        "000102030405060708090a0b0c0d0eff",
+        "000102030405060708090A0B0C0D0EFF",
+        "AAECAwQFBgcICQoLDA0O/w==",
+        "AAECAwQFBgcICQoLDA0O_w",
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(traces); i++) {
+        const char *json = hearth_arena_printf(&g_arena, "{\"traceId\":\"%s\"}", traces[i]);
+        becomes(SPAN, json, "{\"traceId\":\"000102030405060708090a0b0c0d0eff\"}");
+    }
+    becomes(SPAN,
+            "{\"span_id\":\"0102030405060708\",\"parentSpanId\":\"AQIDBAUGBwg=\",\"links\":"
+            "[{\"spanId\":\"ffffffffffffffff\"}]}",
+            "{\"spanId\":\"0102030405060708\",\"parentSpanId\":\"0102030405060708\",\"links\":"
+            "[{\"spanId\":\"ffffffffffffffff\"}]}");
+    becomes(SPAN, "{\"spanId\":\"\",\"traceId\":\"abc\"}", "{\"traceId\":\"69b7\"}");
+    Opentelemetry__Proto__Trace__V1__Span *span = read_json(SPAN, "{\"spanId\":\"00ff\"}");
+    assert_int_equal(span->span_id.len, 2);
+    assert_memory_equal(span->span_id.data, "\0\xff", 2);
+    refuses(SPAN, "{\"links\":[{\"traceId\":\"%\"}]}",
+            "links[0].traceId: expected an id in hexadecimal digits");
+    refuses(SPAN, "{\"spanId\":7}", "spanId: expected an id in hexadecimal digits");
+    becomes(SPAN, "{\"attributes\":[{\"value\":{\"bytesValue\":\"00ff\"}}]}",
+            "{\"attributes\":[{\"value\":{\"bytesValue\":\"00ff\"}}]}"); /* base64, as others are */
+}
+
 static void null_means_absent_except_in_lists(void **state)
 {
     (void)state;
@@ -266,6 +297,7 @@ int main(void)
         JSON_TEST(ranges_are_those_of_the_type),
         JSON_TEST(doubles_are_numbers),
         JSON_TEST(bytes_are_base64_of_either_alphabet),
+        JSON_TEST(ids_of_opentelemetry_are_hexadecimal_or_base64),
         JSON_TEST(null_means_absent_except_in_lists),
         JSON_TEST(errors_name_the_path),
         JSON_TEST(errors_of_syntax_name_line_and_column),

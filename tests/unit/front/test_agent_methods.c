@@ -153,6 +153,43 @@ static void a_family_that_is_off_names_its_option(void **state)
     assert_non_null(strstr(out, "skywalking.v3.EventService/collect"));
 }
 
+static void opentelemetry_is_off_and_says_how_to_switch_it_on(void **state)
+{
+    (void)state;
+    char out[256];
+    struct hearth_front_options options = options_with("s3cret");
+    struct hearth_front_caller none = {0};
+    const struct hearth_method *export =
+        method("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
+    assert_int_equal(admit(&options, export, &none, out), HEARTH_UNIMPLEMENTED);
+    assert_non_null(strstr(out, "--otlp-traces"));
+    options.otlp.traces = true;
+    assert_int_equal(admit(&options, export, &none, out), HEARTH_OK); /* tokens are of agents */
+}
+
+static void a_ratio_is_a_number_from_0_to_1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double ratio; /* -1: refused */
+    } cases[] = {
+        {"0", 0},     {"1", 1},    {"0.25", 0.25}, {"1e-3", 0.001}, {"1.0", 1},  {"1.5", -1},
+        {"-0.1", -1}, {"nan", -1}, {"inf", -1},    {"", -1},        {"10%", -1}, {"0,5", -1},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        double ratio = -1;
+        struct hearth_err err = HEARTH_ERR_INIT;
+        struct hearth_otlp_options options = {.traces_ratio = cases[i].text};
+        bool is_good = hearth_sampling_ratio_parse(hearth_str_c(cases[i].text), &ratio);
+        assert_int_equal(is_good, cases[i].ratio >= 0);
+        assert_true(ratio == cases[i].ratio);
+        assert_int_equal(hearth_otlp_check_options(&options, &err),
+                         is_good ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
+        assert_true(is_good || strstr(err.msg, "otlp-traces-ratio is \"") != NULL);
+    }
+}
+
 static void agents_that_name_no_tenant_have_that_of_the_option(void **state)
 {
     (void)state;
@@ -212,6 +249,8 @@ int main(void)
         cmocka_unit_test(without_a_token_everybody_may_call),
         cmocka_unit_test(a_token_is_asked_of_agents_only_and_never_shown),
         cmocka_unit_test(a_family_that_is_off_names_its_option),
+        cmocka_unit_test(opentelemetry_is_off_and_says_how_to_switch_it_on),
+        cmocka_unit_test(a_ratio_is_a_number_from_0_to_1),
         cmocka_unit_test(agents_that_name_no_tenant_have_that_of_the_option),
         cmocka_unit_test(a_tenant_that_cannot_be_is_refused_at_the_start),
     };

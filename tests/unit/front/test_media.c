@@ -135,6 +135,47 @@ static void gzip_is_offered_unless_its_weight_is_zero(void **state)
     }
 }
 
+static void opentelemetry_speaks_two_types_and_four_encodings(void **state)
+{
+    static const struct {
+        const char *header;
+        int codec; /* -1: none */
+    } types[] = {
+        {"application/x-protobuf", HEARTH_RPC_PROTO},
+        {"Application/X-Protobuf; charset=UTF-8", HEARTH_RPC_PROTO},
+        {"application/json", HEARTH_RPC_JSON},
+        {"application/json;charset=utf-8", HEARTH_RPC_JSON},
+        {"application/json;charset=latin1", -1},
+        {"application/proto", -1},
+        {"application/x-protobuf, application/json", -1},
+        {"text/plain", -1},
+        {"", -1},
+    };
+    static const struct {
+        const char *header;
+        int compression;
+    } encodings[] = {
+        {"", HEARTH_COMPRESSION_NONE},
+        {"identity", HEARTH_COMPRESSION_NONE},
+        {" GZIP ", HEARTH_COMPRESSION_GZIP},
+        {"deflate", HEARTH_COMPRESSION_ZLIB},
+        {"zstd", HEARTH_COMPRESSION_ZSTD},
+        {"snappy", -1},
+        {"gzip, zstd", -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(types); i++) {
+        enum hearth_rpc_codec codec;
+        bool found = hearth_otlp_media_find(hearth_str_c(types[i].header), &codec);
+        assert_int_equal(found ? (int)codec : -1, types[i].codec);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(encodings); i++) {
+        enum hearth_compression compression;
+        bool found = hearth_otlp_encoding_find(hearth_str_c(encodings[i].header), &compression);
+        assert_int_equal(found ? (int)compression : -1, encodings[i].compression);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +184,7 @@ int main(void)
         cmocka_unit_test(knows_the_content_types_of_both_protocols),
         cmocka_unit_test(an_unknown_encoding_names_the_known_ones),
         cmocka_unit_test(gzip_is_offered_unless_its_weight_is_zero),
+        cmocka_unit_test(opentelemetry_speaks_two_types_and_four_encodings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
