@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Real clients of Pyroscope and agents of SkyWalking, unchanged, from their package registries, against a real hearthd.
+"""Clients of Pyroscope, agents of SkyWalking and SDKs of OpenTelemetry, unchanged, from their registries, against a real hearthd.
 
 run.py [NAME...]   all, or those whose name contains one of these; --strict: a client that could not be run fails the run
 
@@ -27,6 +27,7 @@ HERE = ROOT / "tests/conformance"
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
 import contract  # noqa: E402
+import otlp  # noqa: E402
 import schema  # noqa: E402
 import test_contract  # noqa: E402
 import wire  # noqa: E402
@@ -437,6 +438,48 @@ def skywalking_java_traces(asked):
     return traced(asked, service, "Traced.lookForTheOrder", command, seconds=150)
 
 
+# ---- OpenTelemetry's traces ----
+
+
+def spans_kept(asked, text):
+    """Each span that the SDK says it exported is stored once, as it was."""
+    said = json.loads(text)
+    stored = collections.defaultdict(list)
+    for trace in {s["trace"] for s in said["spans"]}:
+        for group in otlp.groups(asked.server, bytes.fromhex(trace)):
+            assert (group["service"], group["instance"]) == (said["service"], "one"), group
+            for s in group["spans"]():
+                stored[trace, "%016x" % s["id"]].append(s)
+    assert len(stored) == len(said["spans"]) == 100, "%d spans of %d" % (len(stored), len(said["spans"]))
+    tags = {"pod": "pod-1", "service.name": said["service"]}
+    for s in said["spans"]:
+        kept, = stored[s["trace"], s["id"]]
+        parent = kept["parent"] and "%016x" % kept["parent"]
+        assert (kept["name"], parent) == (s["name"], s["parent"]), (kept, s)
+        is_root = s["parent"] is None
+        assert (kept["kind"], kept["status"]) == ((1, 0) if is_root else (2, 2)), kept
+        assert kept["tags"] == ({**tags, "http.route": "/order"} if is_root else tags), kept
+        assert abs(kept["start"] / 1e6 - now_ms()) < 120_000 and kept["end"] >= kept["start"], kept
+    return "%d spans" % len(said["spans"])
+
+
+def opentelemetry_python(asked):
+    python = python_with_pip()
+    exporters = ("opentelemetry-exporter-otlp-proto-%s==1.45.2" % p for p in ("grpc", "http"))
+    packages = python_packages(python, "python-opentelemetry", "opentelemetry-sdk==1.45.2", *exporters)
+    address, env = "127.0.0.1:%d" % asked.server.port, {"PYTHONPATH": str(packages)}
+    program = HERE / "opentelemetry/spans.py"
+    return ", ".join(p + " " + spans_kept(asked, run(python, program, p, address, env=env)) for p in ("grpc", "http"))
+
+
+def opentelemetry_node(asked):
+    directory = node_directory("opentelemetry")
+    address = "127.0.0.1:%d" % asked.server.port
+    return ", ".join(
+        p + " " + spans_kept(asked, run(tool("node"), "spans.mjs", p, address, cwd=directory)) for p in ("grpc", "json", "proto")
+    )
+
+
 # ---- pictures ----
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -555,6 +598,8 @@ CLIENTS = {
     "skywalking python": skywalking_python,
     "skywalking python, a trace task": skywalking_python_traces,
     "skywalking java, a trace task": skywalking_java_traces,
+    "opentelemetry python": opentelemetry_python,
+    "opentelemetry node": opentelemetry_node,
     "graphviz": graphviz,
 }
 
@@ -562,7 +607,7 @@ CLIENTS = {
 def main():
     wanted = [a for a in sys.argv[1:] if a != "--strict"]
     strict = "--strict" in sys.argv
-    asked = Asked(Server())
+    asked = Asked(Server("--otlp-traces"))
     ok, failed, absent = 0, [], []
     for name, client in CLIENTS.items():
         if wanted and not any(w in name for w in wanted):
