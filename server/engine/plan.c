@@ -129,12 +129,12 @@ cover(struct planner *p, const struct plan_group *group, size_t tier, struct pla
         int64_t hole = max_i64(floor_to(group->forbidden[i].from_ns, length), at);
         int64_t hole_end = min_i64(ceil_to(group->forbidden[i].to_ns, length), end);
         if (hole < hole_end) {
-            add_piece(p, t->source, at, hole);
+            add_piece(p, (int)t->source, at, hole);
             cover(p, group, tier + 1, (struct plan_stretch){hole, hole_end});
             at = hole_end;
         }
     }
-    add_piece(p, t->source, at, end);
+    add_piece(p, (int)t->source, at, end);
     cover(p, group, tier + 1, (struct plan_stretch){end, s.to_ns});
 }
 

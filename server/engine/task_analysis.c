@@ -103,7 +103,7 @@ static enum hearth_status begin(void *context, struct hearth_err *err)
     struct analysis *a = context;
     hearth_stack_forest_free(a->forest);
     a->forest = hearth_stack_forest_new(a->query->arena);
-    a->kind = 0;
+    a->kind = (enum hearth_stack_kind)0;
     a->n_cut = a->n_chunks = 0;
     return a->forest == NULL ? (enum hearth_status)HEARTH_FAIL(err, HEARTH_NO_MEMORY,
                                                                "no memory for stack traces")

@@ -488,7 +488,7 @@ enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes,
     struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, arena, err,
                        "head"};
     uint64_t version, kind;
-    *ret = (struct hearth_task_chunk){0};
+    *ret = (struct hearth_task_chunk){.kind = (enum hearth_stack_kind)0};
     HEARTH_TRY(take(&r, UINT64_MAX, &version));
     HEARTH_TRY(take(&r, HEARTH_STACKS_OFF_CPU, &kind));
     HEARTH_TRY(take(&r, UINT64_MAX, &ret->n_cut));
