@@ -242,7 +242,7 @@ look_up_rest(struct cli *cli, struct question *q, struct cli_found *found, size_
     return status;
 }
 
-/* NOT_FOUND, both texts of the server said, when there is nothing of any. */
+/* NOT_FOUND, with what the server says of the spans, when there is nothing of any. */
 static enum hearth_status
 look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
 {
@@ -254,13 +254,12 @@ look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
     }
-    struct hearth_err first = cli->err;
     enum hearth_status second = look_up_rest(cli, q, found, n);
     if (second == HEARTH_NOT_FOUND && status == HEARTH_OK) {
         return HEARTH_OK;
     }
-    if (second == HEARTH_NOT_FOUND && strcmp(first.msg, cli->err.msg) != 0) {
-        cli_say("hearth", first.msg);
+    if (second == HEARTH_NOT_FOUND) {
+        hearth_err_prefix(&cli->err, "neither as a trace nor as a span");
     }
     if (second != HEARTH_OK || status == HEARTH_OK) {
         return second;

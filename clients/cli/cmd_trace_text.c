@@ -64,11 +64,9 @@ static void print_head(const struct cli_found *found, struct hearth_buf *out)
         put(out, lookup->reason);
         hearth_buf_byte(out, '\n');
     }
-    if (lookup->searched[0] != '\0' &&
-        lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_EXACT) {
-        hearth_buf_cstr(out, "searched: ");
-        put(out, lookup->searched);
-        hearth_buf_byte(out, '\n');
+    if (lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_EXACT &&
+        lookup->searched[0] != '\0') {
+        cli_say("searched", lookup->searched);
     }
 }
 
@@ -213,14 +211,29 @@ static void find_parents(struct tree *tree, struct node **sorted)
     }
 }
 
-/* Children by the order of the answer. Totals and what is shown go up to the roots. */
-static void link_nodes(struct tree *tree, size_t n_wanted)
+/* By start; those that are not stored behind, in the order of the answer. */
+static int by_start(const void *a, const void *b)
 {
+    const struct node *const *x = a, *const *y = b;
+    const Hearth__V1__StoredSpan *s = (*x)->found->span, *t = (*y)->found->span;
+    if (s != NULL && t != NULL && s->start_ns != t->start_ns) {
+        return s->start_ns < t->start_ns ? -1 : 1;
+    }
+    if ((s == NULL) != (t == NULL)) {
+        return s == NULL ? 1 : -1;
+    }
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Totals and what is shown go up to the roots. */
+static void link_nodes(struct tree *tree, struct node **sorted, size_t n_wanted)
+{
+    qsort(sorted, tree->n, sizeof(struct node *), by_start);
     for (size_t i = tree->n; i-- > 0;) {
-        struct node *node = &tree->nodes[i];
+        struct node *node = sorted[i];
         size_t *head = node->parent == NO_NODE ? &tree->root : &tree->nodes[node->parent].first;
         node->next = *head;
-        *head = i;
+        *head = (size_t)(node - tree->nodes);
     }
     for (size_t i = 0; i < tree->n; i++) {
         for (size_t at = i; at != NO_NODE; at = tree->nodes[at].parent) {
@@ -231,19 +244,49 @@ static void link_nodes(struct tree *tree, size_t n_wanted)
     }
 }
 
-static void
-put_span(const struct cli *cli, const struct node *node, const char *unit, struct hearth_buf *out)
+/* What there is to say of the spans of an answer. */
+enum layout {
+    COSTS, /* none is stored: who belongs below whom, names and times are not known */
+    TREE,
+    TIMES, /* none has samples */
+};
+
+static enum layout layout_of(const Hearth__V1__Lookup *lookup)
+{
+    if (lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_EXACT) {
+        return TIMES;
+    }
+    for (size_t i = 0; i < lookup->n_spans; i++) {
+        if (lookup->spans[i]->span != NULL) {
+            return TREE;
+        }
+    }
+    return COSTS;
+}
+
+static void put_span_head(enum layout layout, const char *type, struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, layout == TIMES ? "\nspans" : "\nspans, by ");
+    put(out, layout == TIMES ? "" : type);
+    hearth_buf_byte(out, '\n');
+    if (layout != TIMES) {
+        hearth_buf_printf(out, "%10s ", "self");
+    }
+    if (layout == TREE) {
+        hearth_buf_printf(out, "%10s ", "total");
+    }
+    if (layout != COSTS) {
+        hearth_buf_printf(out, "%10s ", "took");
+    }
+    hearth_buf_printf(out, " %-16s  %s\n", "span", layout == COSTS ? "service" : "name");
+}
+
+/* "└ name  service, kind, error" */
+static void put_name(const struct cli *cli, const struct node *node, struct hearth_buf *out)
 {
     const Hearth__V1__StoredSpan *span = node->found->span;
-    char self[48], total[48], took[48] = "";
-    cli_value((double)node->self, hearth_str_c(unit), self);
-    cli_value((double)node->total, hearth_str_c(unit), total);
-    if (span != NULL) {
-        cli_value((double)(span->end_ns - span->start_ns), HEARTH_STR("nanoseconds"), took);
-    }
     int indent = node->depth > MAX_INDENT / 2 ? MAX_INDENT : (int)node->depth * 2;
-    hearth_buf_printf(out, "%10s %10s %10s  %-16s  %*s%s", self, total, took, node->found->span_id,
-                      indent > 2 ? indent - 2 : 0, "", indent > 0 ? "└ " : "");
+    hearth_buf_printf(out, "%*s%s", indent > 2 ? indent - 2 : 0, "", indent > 0 ? "└ " : "");
     const char *name = span == NULL || span->name[0] == '\0' ? "(not stored)" : span->name;
     int room = cli->width > 110 ? cli->width - 62 - indent : 48;
     cli_fit(hearth_str_c(name), room, false, out);
@@ -253,6 +296,36 @@ put_span(const struct cli *cli, const struct node *node, const char *unit, struc
         hearth_buf_printf(out, ", %s", span->kind);
     }
     hearth_buf_cstr(out, span != NULL && strcmp(span->status, "error") == 0 ? ", error" : "");
+}
+
+static void put_span(const struct cli *cli,
+                     const struct node *node,
+                     enum layout layout,
+                     const char *unit,
+                     struct hearth_buf *out)
+{
+    const Hearth__V1__StoredSpan *span = node->found->span;
+    char self[48], total[48], took[48] = "";
+    cli_value((double)node->self, hearth_str_c(unit), self);
+    cli_value((double)node->total, hearth_str_c(unit), total);
+    if (span != NULL) {
+        cli_value((double)(span->end_ns - span->start_ns), HEARTH_STR("nanoseconds"), took);
+    }
+    if (layout != TIMES) {
+        hearth_buf_printf(out, "%10s ", self);
+    }
+    if (layout == TREE) {
+        hearth_buf_printf(out, "%10s ", total);
+    }
+    if (layout != COSTS) {
+        hearth_buf_printf(out, "%10s ", took);
+    }
+    hearth_buf_printf(out, " %-16s  ", node->found->span_id);
+    if (layout == COSTS) {
+        put(out, node->found->service);
+    } else {
+        put_name(cli, node, out);
+    }
     hearth_buf_byte(out, '\n');
 }
 
@@ -266,34 +339,41 @@ static const char *unit_of(const Hearth__V1__Lookup *lookup, const char *type)
     return "";
 }
 
+static enum hearth_status
+make_tree(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, struct tree *tree)
+{
+    *tree = (struct tree){.n = lookup->n_spans, .root = NO_NODE};
+    tree->nodes = hearth_arena_calloc(&cli->arena, tree->n, sizeof *tree->nodes);
+    struct node **sorted = hearth_arena_calloc(&cli->arena, tree->n, sizeof(struct node *));
+    if (tree->nodes == NULL || sorted == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < tree->n; i++) {
+        tree->nodes[i] = (struct node){.found = lookup->spans[i],
+                                       .self = value_of(lookup->spans[i], type),
+                                       .first = NO_NODE,
+                                       .next = NO_NODE};
+    }
+    int64_t wanted = cli->has_limit ? cli->limit : MAX_SPANS;
+    find_parents(tree, sorted);
+    link_nodes(tree, sorted, (uint64_t)wanted < tree->n ? (size_t)wanted : tree->n);
+    return HEARTH_OK;
+}
+
 static enum hearth_status print_spans(struct cli *cli,
                                       const Hearth__V1__Lookup *lookup,
                                       const char *type,
                                       struct hearth_buf *out)
 {
-    struct tree tree = {.n = lookup->n_spans, .root = NO_NODE};
-    tree.nodes = hearth_arena_calloc(&cli->arena, tree.n, sizeof *tree.nodes);
-    struct node **sorted = hearth_arena_calloc(&cli->arena, tree.n, sizeof *sorted);
-    if (tree.nodes == NULL || sorted == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    for (size_t i = 0; i < tree.n; i++) {
-        tree.nodes[i] = (struct node){.found = lookup->spans[i],
-                                      .self = value_of(lookup->spans[i], type),
-                                      .first = NO_NODE,
-                                      .next = NO_NODE};
-    }
-    find_parents(&tree, sorted);
-    int64_t wanted = cli->has_limit ? cli->limit : MAX_SPANS;
-    link_nodes(&tree, (uint64_t)wanted < tree.n ? (size_t)wanted : tree.n);
-    hearth_buf_cstr(out, "\nspans, by ");
-    put(out, type);
-    hearth_buf_printf(out, "\n%10s %10s %10s  %-16s  %s\n", "self", "total", "took", "span",
-                      "name");
+    struct tree tree;
+    enum layout layout = layout_of(lookup);
+    const char *unit = unit_of(lookup, type);
+    HEARTH_TRY(make_tree(cli, lookup, type, &tree));
+    put_span_head(layout, type, out);
     for (size_t at = tree.root; at != NO_NODE;) {
         const struct node *node = &tree.nodes[at];
         if (node->is_shown) {
-            put_span(cli, node, unit_of(lookup, type), out);
+            put_span(cli, node, layout, unit, out);
         }
         if (node->first != NO_NODE) {
             at = node->first;
@@ -402,6 +482,10 @@ cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_bu
     const char *type = cli_trace_type(cli, found, 1, &n_types);
     print_head(found, out);
     print_types(found->lookup, out);
+    if (found->of == CLI_OF_ROOT && found->lookup->n_types > 0) {
+        hearth_buf_cstr(out,
+                        "these are its own samples; --flame has those of the spans below, too\n");
+    }
     print_profiles(found->lookup, out);
     if (found->lookup->n_spans > 0) {
         HEARTH_TRY(print_spans(cli, found->lookup, type, out));
