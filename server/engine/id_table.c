@@ -1,10 +1,16 @@
-/* id_table.c -- open addressing, at most half full; keys stand in the order of their numbers. */
+/*
+ * id_table.c -- open addressing, at most half full; keys stand in the order of their numbers.
+ *
+ * What costs here is waiting for memory. A slot has a part of its key's hash, so that keys of others are hardly ever
+ * looked at, and growing goes through the slots alone, in order.
+ */
 #include "id_table.h"
 
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
 #define FIRST_CAP 256u
+#define HASH_BITS 32
 
 void hearth_id_table_init(struct hearth_id_table *table, struct hearth_budget *budget)
 {
@@ -27,20 +33,6 @@ void hearth_id_table_reset(struct hearth_id_table *table)
     }
 }
 
-static size_t place_of(const struct hearth_id_table *table, uint64_t hi, uint64_t lo)
-{
-    size_t mask = table->n_slots - 1;
-    size_t at = hearth_hash_mix(hearth_hash_mix(lo, table->seed), hi ^ table->seed) & mask;
-    while (table->slots[at] != 0) {
-        const struct hearth_id_key *key = &table->keys[table->slots[at] - 1];
-        if (key->lo == lo && key->hi == hi) {
-            break;
-        }
-        at = (at + 1) & mask;
-    }
-    return at;
-}
-
 /* Twice the room. What is refused half way is given back with the rest. */
 static bool grow(struct hearth_id_table *table)
 {
@@ -56,17 +48,23 @@ static bool grow(struct hearth_id_table *table)
         return false;
     }
     table->keys = keys;
-    uint32_t *slots = hearth_mem_calloc(n_slots, sizeof slots[0]);
+    uint64_t *slots = hearth_mem_calloc(n_slots, sizeof slots[0]);
     if (slots == NULL) {
         return false;
+    }
+    for (size_t i = 0; i < table->n_slots; i++) {
+        if (table->slots[i] != 0) {
+            size_t at = (size_t)(table->slots[i] >> HASH_BITS) & (n_slots - 1);
+            while (slots[at] != 0) {
+                at = (at + 1) & (n_slots - 1);
+            }
+            slots[at] = table->slots[i];
+        }
     }
     hearth_mem_free(table->slots);
     table->slots = slots;
     table->n_slots = n_slots;
     table->cap = cap;
-    for (size_t i = 0; i < table->n; i++) {
-        slots[place_of(table, keys[i].hi, keys[i].lo)] = (uint32_t)i + 1;
-    }
     return true;
 }
 
@@ -77,11 +75,16 @@ hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo, 
     if (HEARTH_UNLIKELY(table->n == table->cap) && !grow(table)) {
         return HEARTH_IDMAP_NONE;
     }
-    size_t at = place_of(table, hi, lo);
-    if (table->slots[at] == 0) {
-        table->keys[table->n] = (struct hearth_id_key){hi, lo};
-        table->slots[at] = (uint32_t)++table->n;
-        *ret_inserted = true;
+    uint32_t hash = hearth_id_table_hash(table, hi, lo);
+    size_t mask = table->n_slots - 1, at = hash & mask;
+    for (; table->slots[at] != 0; at = (at + 1) & mask) {
+        const struct hearth_id_key *key = &table->keys[(uint32_t)table->slots[at] - 1];
+        if (table->slots[at] >> HASH_BITS == hash && key->lo == lo && key->hi == hi) {
+            return (uint32_t)table->slots[at] - 1;
+        }
     }
-    return table->slots[at] - 1;
+    table->keys[table->n] = (struct hearth_id_key){hi, lo};
+    table->slots[at] = (uint64_t)hash << HASH_BITS | (uint32_t)++table->n;
+    *ret_inserted = true;
+    return (uint32_t)(table->n - 1);
 }

@@ -1,8 +1,8 @@
 /*
  * id_table.h -- dense numbers for keys of 128 bits, exactly: ids of spans and traces, and pairs of them (private to the engine).
  *
- * 16 bytes for a key and at most 16 for its places in the table, from the budget. Keys are compared whole, since what is
- * counted here is promised to the unit. Threads: not thread-safe.
+ * 32 to 64 bytes for a key, from the budget. Keys are compared whole, since what is counted here is promised to the unit.
+ * Threads: not thread-safe.
  */
 #ifndef HEARTH_ENGINE_ID_TABLE_H
 #define HEARTH_ENGINE_ID_TABLE_H
@@ -19,7 +19,7 @@ struct hearth_id_key {
 struct hearth_id_table {
     struct hearth_budget *budget;
     struct hearth_id_key *keys; /* [n] */
-    uint32_t *slots;            /* [n_slots]: number plus 1; 0: empty */
+    uint64_t *slots; /* [n_slots]: 32 bits of the key's hash, then its number plus 1; 0: empty */
     size_t n, cap, n_slots, held_bytes;
     uint64_t seed;
 };
@@ -31,5 +31,22 @@ void hearth_id_table_reset(struct hearth_id_table *table); /* keeps memory */
 /* The number of a key, a new one if there was none. HEARTH_IDMAP_NONE: memory was refused. */
 uint32_t
 hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo, bool *ret_inserted);
+
+HEARTH_ALWAYS_INLINE uint32_t hearth_id_table_hash(const struct hearth_id_table *table,
+                                                   uint64_t hi,
+                                                   uint64_t lo)
+{
+    return (uint32_t)hearth_hash_mix(hearth_hash_mix(lo, table->seed), hi ^ table->seed);
+}
+
+/* A key will be asked for soon: who knows many at once need not wait for memory at each. */
+HEARTH_ALWAYS_INLINE void
+hearth_id_table_prefetch(const struct hearth_id_table *table, uint64_t hi, uint64_t lo)
+{
+    if (table->n_slots > 0) {
+        __builtin_prefetch(
+            &table->slots[hearth_id_table_hash(table, hi, lo) & (table->n_slots - 1)]);
+    }
+}
 
 #endif

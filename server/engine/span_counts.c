@@ -88,6 +88,15 @@ count_span(struct counts_run *run, uint32_t at, uint64_t span_id, struct hearth_
     return HEARTH_OK;
 }
 
+static void
+expect_spans(const struct counts_run *run, uint32_t at, const struct hearth_attr_column *spans)
+{
+    for (size_t i = 0; i < spans->n_values; i++) {
+        hearth_id_table_prefetch(&run->cell_spans, at, spans->values[i].lo);
+        hearth_id_table_prefetch(&run->spans, run->cells[at].group, spans->values[i].lo);
+    }
+}
+
 static enum hearth_status visit_row(void *context,
                                     const struct hearth_read_row *row,
                                     uint32_t hit,
@@ -112,6 +121,7 @@ static enum hearth_status visit_row(void *context,
         }
         if (at == NONE) {
             HEARTH_TRY(cell_of(run, run->scan.grouping.of_hit[hit], b, &at, err));
+            expect_spans(run, at, spans);
         }
         int64_t *value = &run->cells[at].value;
         if (__builtin_add_overflow(*value, columns->values[i], value)) {

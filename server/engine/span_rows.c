@@ -82,7 +82,9 @@ struct row_maps {
     const struct hearth_attr_columns *columns;
     uint32_t *entry; /* by value of `by` */
     uint32_t *name, *endpoint;
-    uint32_t *counted; /* by span: the last entry that it was counted for */
+    uint32_t *counted;           /* by span: the last entry that it was noted for */
+    struct hearth_id_key *pairs; /* [n_pairs]: (entry, span) that were noted */
+    size_t n_pairs;
 };
 
 static uint32_t *new_map(struct rows_run *run, const struct hearth_attr_column *column)
@@ -176,24 +178,30 @@ static enum hearth_status merge_facts(struct rows_run *run,
     return name == NONE || endpoint == NONE ? fail_memory(err) : HEARTH_OK;
 }
 
-/* Spans of an entry that is not one itself. */
-static enum hearth_status count_span(struct rows_run *run,
-                                     const struct row_maps *maps,
-                                     size_t i,
-                                     uint32_t at,
-                                     struct hearth_err *err)
+/* A span of an entry that is not one itself, to be counted at the end of the row. */
+static void note_span(const struct rows_run *run, struct row_maps *maps, size_t i, uint32_t at)
 {
     const struct hearth_attr_column *spans = &maps->columns->of[HEARTH_ATTR_SPAN_ID];
     const struct hearth_attr_value *span = value_of(spans, i);
     if (span == NULL || maps->counted[spans->index[i] - 1] == at) {
-        return HEARTH_OK;
+        return;
     }
-    bool inserted;
     maps->counted[spans->index[i] - 1] = at;
-    if (hearth_id_table_intern(&run->pairs, at, span->lo, &inserted) == NONE) {
-        return fail_memory(err);
+    maps->pairs[maps->n_pairs++] = (struct hearth_id_key){at, span->lo};
+    hearth_id_table_prefetch(&run->pairs, at, span->lo);
+}
+
+static enum hearth_status
+count_spans(struct rows_run *run, const struct row_maps *maps, struct hearth_err *err)
+{
+    for (size_t i = 0; i < maps->n_pairs; i++) {
+        const struct hearth_id_key *pair = &maps->pairs[i];
+        bool inserted;
+        if (hearth_id_table_intern(&run->pairs, pair->hi, pair->lo, &inserted) == NONE) {
+            return fail_memory(err);
+        }
+        entries_of(run)[pair->hi].n_spans += inserted;
     }
-    entries_of(run)[at].n_spans += inserted;
     return HEARTH_OK;
 }
 
@@ -211,7 +219,7 @@ count_row(struct rows_run *run, const struct hearth_read_row *row, uint32_t hit,
 }
 
 static enum hearth_status add_sample(struct rows_run *run,
-                                     const struct row_maps *maps,
+                                     struct row_maps *maps,
                                      const struct hearth_read_row *row,
                                      uint32_t hit,
                                      size_t i,
@@ -236,8 +244,19 @@ static enum hearth_status add_sample(struct rows_run *run,
     if (entry->last_row != run->row_no) {
         count_row(run, row, hit, *known);
     }
-    HEARTH_TRY(merge_facts(run, maps, i, entry, err));
-    return run->by == HEARTH_ATTR_SPAN_ID ? HEARTH_OK : count_span(run, maps, i, *known, err);
+    if (run->by != HEARTH_ATTR_SPAN_ID) {
+        note_span(run, maps, i, *known);
+    }
+    return merge_facts(run, maps, i, entry, err);
+}
+
+/* Those of texts are few, and close by. */
+static void expect_keys(const struct rows_run *run, const struct hearth_attr_column *column)
+{
+    bool is_text = run->by == HEARTH_ATTR_SPAN_NAME || run->by == HEARTH_ATTR_ENDPOINT;
+    for (size_t i = 0; i < column->n_values && !is_text; i++) {
+        hearth_id_table_prefetch(&run->ids, column->values[i].hi, column->values[i].lo);
+    }
 }
 
 static enum hearth_status visit_row(void *context,
@@ -247,16 +266,19 @@ static enum hearth_status visit_row(void *context,
                                     struct hearth_err *err)
 {
     struct rows_run *run = context;
-    const struct row_maps maps = {
+    struct row_maps maps = {
         .columns = columns,
         .entry = new_map(run, &columns->of[run->by]),
         .name = new_map(run, &columns->of[HEARTH_ATTR_SPAN_NAME]),
         .endpoint = new_map(run, &columns->of[HEARTH_ATTR_ENDPOINT]),
         .counted = new_map(run, &columns->of[HEARTH_ATTR_SPAN_ID]),
+        .pairs = hearth_arena_array(&run->scan.scratch, columns->n, sizeof maps.pairs[0]),
     };
-    if (maps.entry == NULL || maps.name == NULL || maps.endpoint == NULL || maps.counted == NULL) {
+    if (maps.pairs == NULL || maps.entry == NULL || maps.name == NULL || maps.endpoint == NULL ||
+        maps.counted == NULL) {
         return HEARTH_FAIL_ARENA(err, &run->scan.scratch);
     }
+    expect_keys(run, &columns->of[run->by]);
     struct counted_row counted = {.profile_no = row->profile_no,
                                   .writer_id = row->writer_id,
                                   .begin = run->counted.n / sizeof(uint32_t)};
@@ -268,6 +290,7 @@ static enum hearth_status visit_row(void *context,
             HEARTH_TRY(add_sample(run, &maps, row, hit, i, err));
         }
     }
+    HEARTH_TRY(count_spans(run, &maps, err));
     counted.n = (uint32_t)(run->counted.n / sizeof(uint32_t) - counted.begin);
     hearth_buf_append(&run->row_bytes, &counted, sizeof counted);
     return hearth_buf_failed(&run->counted) || hearth_buf_failed(&run->row_bytes) ? fail_memory(err)
