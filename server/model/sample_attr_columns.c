@@ -11,6 +11,7 @@
 #define VERSION   1
 #define N_ATTRS   HEARTH_ATTR_TIMESTAMP
 #define CONTINUED UINT64_C(0x8080808080808080)
+#define ONES      UINT64_C(0x0101010101010101)
 
 struct reader {
     const uint8_t *at, *end;
@@ -33,7 +34,8 @@ static bool skip_varints(struct reader *r, size_t n)
     while (n >= 8 && n_left(r) >= 8) {
         uint64_t word;
         memcpy(&word, r->at, sizeof word);
-        n -= (size_t)__builtin_popcountll(~word & CONTINUED);
+        n -= (size_t)(((~word & CONTINUED) >> 7) * ONES >>
+                      56); /* the sum of eight bytes of 0 and 1 */
         r->at += 8;
     }
     while (n > 0 && r->at < r->end) {

@@ -22,7 +22,7 @@ from pprof import Profile
 PODS, PROFILES, SPANS, SAMPLES = 10, 240, 200, 600
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 PLACE = "feedfeed"  # in ids: eight digits of the profile's own
-TIMES = 30
+TIMES = 20
 
 
 def make_stacks(rng):
