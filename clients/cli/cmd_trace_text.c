@@ -95,7 +95,7 @@ static void put_labels(const Hearth__V1__FoundProfile *profile, struct hearth_bu
         if (strncmp(label->name, "__", 2) == 0 || strcmp(label->name, "service_name") == 0) {
             continue;
         }
-        hearth_buf_cstr(out, any ? ", " : "");
+        hearth_buf_cstr(out, any ? ", " : "  ");
         put(out, label->name);
         hearth_buf_byte(out, '=');
         put(out, label->value);
@@ -122,7 +122,7 @@ static void print_profiles(const Hearth__V1__Lookup *lookup, struct hearth_buf *
         cli_value((double)profile->duration_ns, HEARTH_STR("nanoseconds"), length);
         hearth_buf_printf(out, "%-24s  %8s  ", at, length);
         cli_fit(hearth_str_c(profile->service), width, true, out);
-        hearth_buf_printf(out, "  %-36s  ", profile->profile_id);
+        hearth_buf_printf(out, "  %-36s", profile->profile_id);
         put_labels(profile, out);
         hearth_buf_byte(out, '\n');
     }
