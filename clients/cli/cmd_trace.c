@@ -337,6 +337,10 @@ static const char *find_mistake(const struct cli *cli)
     if (!profile && (t->children != NULL || t->each != NULL)) {
         return "--children and --each are for --flame, --top, -o pprof=FILE and -o collapsed";
     }
+    if (t->each != NULL && (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED)) {
+        return "--each makes several profiles, which one output cannot hold; ask for one ID at a "
+               "time";
+    }
     if (!profile && (cli->functions.n + cli->without.n + cli->call_site.n > 0)) {
         return "--function, --without and --call-site are for --flame, --top, -o pprof=FILE and -o "
                "collapsed";

@@ -186,10 +186,6 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
     Hearth__V1__SpanProfileResponse *answer = NULL;
     hearth__v1__span_profile_request__init(&request);
     bool is_pprof = cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED;
-    if (is_pprof && cli->trace.each != NULL) {
-        return cli_usage("--each makes several profiles, which one output cannot hold; ask for one "
-                         "ID at a time");
-    }
     request.profile_type = cli_field(cli, cli->type);
     request.format = is_pprof ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_PPROF
                      : cli->trace.top != NULL
