@@ -97,8 +97,10 @@ enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor)
 bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field)
 {
     static const char package[] = "opentelemetry.proto.";
+    if (field->type != PROTOBUF_C_TYPE_BYTES ||
+        strncmp(descriptor->package_name, package, sizeof package - 1) != 0) {
+        return false;
+    }
     size_t n = strlen(field->name);
-    return field->type == PROTOBUF_C_TYPE_BYTES && n > 3 &&
-           strcmp(field->name + n - 3, "_id") == 0 &&
-           strncmp(descriptor->package_name, package, sizeof package - 1) == 0;
+    return n > 3 && strcmp(field->name + n - 3, "_id") == 0;
 }

@@ -414,9 +414,11 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
         return HEARTH_FAIL_ARENA(err, arena);
     }
     /* A level of messages is an object, and an array or a map around it. */
-    HEARTH_TRY(json_tree_parse(json, 2 * HEARTH_PB_MAX_DEPTH, left, &tree, err));
+    enum hearth_status status = json_tree_parse(json, 2 * HEARTH_PB_MAX_DEPTH, left, &tree, err);
+    arena->refused = arena->refused || status == HEARTH_NO_MEMORY; /* it is the arena's limit */
+    HEARTH_TRY(status);
     struct reader reader = {.arena = arena, .err = err};
-    enum hearth_status status = read_message(&reader, descriptor, tree, NULL, 1, ret_message);
+    status = read_message(&reader, descriptor, tree, NULL, 1, ret_message);
     json_tree_free(tree);
     return status;
 }

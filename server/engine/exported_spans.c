@@ -37,6 +37,8 @@ struct pick {
     size_t resource;
     struct hearth_trace_id trace;
     const struct hearth_span *span;
+    size_t
+        n_row; /* of the first of a row: its spans, or 0 when there are too many in this second */
 };
 
 struct export
@@ -93,7 +95,7 @@ static void pick_span(struct export *export,
     /* Clocks that were set meanwhile, and spans that are still open. */
     span->end_ns = span->end_ns > newest_ns ? newest_ns : span->end_ns;
     span->end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
-    export->picks[export->n_picks++] = (struct pick){resource, it->trace, span};
+    export->picks[export->n_picks++] = (struct pick){resource, it->trace, span, 0};
 }
 
 static enum hearth_status pick_spans(struct export *export,
@@ -200,21 +202,34 @@ put_row(struct export *export, size_t from, size_t n, struct hearth_err *err)
                                   &export->groups[export->n_groups++], err);
 }
 
-static enum hearth_status put_rows(struct export *export, struct hearth_err *err)
+/* Which rows there are, and which of them may be had; their number. Before anything is made of them. */
+static size_t choose_rows(struct export *export)
 {
     const struct hearth_query *query = export->query;
-    struct hearth_arena *arena = &export->taken->arena;
-    export->groups = hearth_arena_calloc(arena, export->n_picks, sizeof *export->groups);
-    if (export->groups == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
+    size_t n_rows = 0;
     for (size_t from = 0, to; from < export->n_picks; from = to) {
         to = end_of_row(export, from);
         if (hearth_rate_all(query->engine, query->engine->otlp_rates, query->tenant,
                             export->limits.max_otlp_span_rate, to - from)) {
-            HEARTH_TRY(put_row(export, from, to - from, err));
+            export->picks[from].n_row = to - from;
+            n_rows++;
         } else {
             export->outcome.n_too_many += to - from;
+        }
+    }
+    return n_rows;
+}
+
+static enum hearth_status put_rows(struct export *export, size_t n_rows, struct hearth_err *err)
+{
+    struct hearth_arena *arena = &export->taken->arena;
+    export->groups = hearth_arena_calloc(arena, n_rows, sizeof *export->groups);
+    if (export->groups == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < export->n_picks; i++) {
+        if (export->picks[i].n_row > 0) {
+            HEARTH_TRY(put_row(export, i, export->picks[i].n_row, err));
         }
     }
     export->taken->item.groups = export->groups;
@@ -229,10 +244,20 @@ static void count_dropped(const char *reason, size_t n)
     }
 }
 
-static enum hearth_status take_picks(struct export *export, bool *ret_waits, struct hearth_err *err)
+static enum hearth_status take_rows(struct export *export,
+                                    size_t n_rows,
+                                    hearth_traces_done_fn *done,
+                                    void *context,
+                                    bool *ret_waits,
+                                    struct hearth_err *err)
 {
-    enum hearth_status status = put_rows(export, err);
-    if (status != HEARTH_OK || export->n_groups == 0) {
+    export->taken = hearth_taken_new(export->query, &export->limits, done, context);
+    if (export->taken == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rows of spans", n_rows);
+    }
+    export->taken->arena.limit_bytes = export->query->arena->limit_bytes;
+    enum hearth_status status = put_rows(export, n_rows, err);
+    if (status != HEARTH_OK) {
         hearth_taken_free(export->taken);
         return status;
     }
@@ -253,12 +278,9 @@ enum hearth_status hearth_traces_take_export(const struct hearth_query *query,
     *ret_waits = false;
     hearth_query_limits(query, &export.limits);
     HEARTH_TRY(pick_spans(&export, ratio, resources, n, err));
-    if (export.n_picks > 0) {
-        export.taken = hearth_taken_new(query, &export.limits, done, context);
-        if (export.taken == NULL) {
-            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu spans", export.n_picks);
-        }
-        HEARTH_TRY(take_picks(&export, ret_waits, err));
+    size_t n_rows = choose_rows(&export);
+    if (n_rows > 0) {
+        HEARTH_TRY(take_rows(&export, n_rows, done, context, ret_waits, err));
     }
     count_dropped("sampling", export.outcome.n_sampled);
     count_dropped("time", export.outcome.n_untimely);

@@ -412,6 +412,18 @@ read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec, struct Proto
     return HEARTH_OK;
 }
 
+/* A request that can never be held is not to come again, as one that finds others in the way is. */
+static enum hearth_status is_too_large(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (status != HEARTH_NO_MEMORY || !rpc->arena.refused || rpc->arena.over_budget) {
+        return status;
+    }
+    return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                       "the spans of this request need more than %zu bytes of memory, which is due "
+                       "to max-request-bytes: send fewer at once",
+                       rpc->arena.limit_bytes);
+}
+
 void hearth_http_otlp_traces(struct hearth_rpc *rpc)
 {
     struct hearth_trace_call *call = hearth_trace_call_of(rpc);
@@ -430,7 +442,7 @@ void hearth_http_otlp_traces(struct hearth_rpc *rpc)
                  &answer);
     }
     if (status != HEARTH_OK) {
-        hearth_rpc_end(rpc, status);
+        hearth_rpc_end(rpc, is_too_large(rpc, status));
         return;
     }
     if (codec == HEARTH_RPC_JSON) {
