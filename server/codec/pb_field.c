@@ -97,7 +97,7 @@ enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor)
 bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field)
 {
     static const char package[] = "opentelemetry.proto.";
-    if (field->type != PROTOBUF_C_TYPE_BYTES ||
+    if (field->type != PROTOBUF_C_TYPE_BYTES || descriptor->package_name == NULL ||
         strncmp(descriptor->package_name, package, sizeof package - 1) != 0) {
         return false;
     }
