@@ -290,5 +290,68 @@ class SpanLists(unittest.TestCase):
             self.assertIn(part, str(caught.exception))
 
 
+class Moments(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.url = cls.cluster.url()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
+    def ask(self, method, request):
+        return self.server.connect(SPANS + method, request)
+
+    def test_parts_and_whole_are_of_one_moment_while_profiles_come_in(self):
+        """Every sample has a span and a stack that is new, so none is ever unlabelled, whatever a question meets."""
+        server = self.server = Server("--builder=false", database_url=self.url)
+        self.addCleanup(server.stop)
+        now, done, totals, pushed = now_ms(), [], [], []
+
+        def push():
+            for i in range(20_000):
+                if i >= 40 and len(set(totals)) > 3:
+                    break
+                pushed.append(i)
+                profile = Profile(TYPES, time_ns=(now - i) * 1_000_000)
+                for k in range(20):
+                    profile.add(["main", "new %d %d" % (i, k)], [1, 1 + k], {"span_id": hex_of(1 + 50 * i + k, 16)})
+                server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "busy %d" % (i % 3)})
+            done.append(True)
+
+        def ask():
+            selection = {"profileType": CPU, "labelSelector": '{service_name=~"busy.*"}', "start": str(now - MINUTE), "end": str(now)}
+            while True:
+                last = bool(done)
+                for filters in ({}, {"stacks": {"functions": ["main"]}}, {"stacks": {"without": ["none"]}}):
+                    answer = self.ask("TopSpans", {"selection": {**selection, **filters}, "limit": "100000"})
+                    self.assertEqual(sum(int(row["value"]) for row in answer.get("rows", [])), int(answer.get("total", 0)))
+                    self.assertEqual(int(answer.get("unlabelled", 0)), 0)
+                    totals.append(int(answer.get("total", 0)))
+                if last:
+                    return
+
+        in_threads([push, ask])
+        self.assertEqual(totals[-3:], [len(pushed) * 210] * 3)
+
+    def test_a_question_that_needs_more_memory_than_it_may_says_so(self):
+        server = self.server = Server("--builder=false", "--max-query-memory-bytes", "1m", database_url=self.url)
+        self.addCleanup(server.stop)
+        now = now_ms()
+        profile = Profile(TYPES, time_ns=now * 1_000_000)
+        for k in range(10_000):
+            profile.add(["main"], [1, 1], {"span_id": hex_of(1 + k, 16)})
+        server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "many"})
+        selection = {"profileType": CPU, "labelSelector": '{service_name="many"}', "start": str(now), "end": str(now)}
+        for method, more in (("TopSpans", {}), ("TopSpans", {"by": "SPANS_BY_TRACE"}), ("SpanCounts", {"step": 1})):
+            try:
+                self.ask(method, {"selection": selection, **more})
+                self.assertEqual(more.get("by"), "SPANS_BY_TRACE", "there are none")
+            except RpcError as error:
+                self.assertEqual(error.code, "resource_exhausted")
+                self.assertIn("memory", str(error))
+
+
 if __name__ == "__main__":
     unittest.main()
