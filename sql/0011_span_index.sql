@@ -29,9 +29,12 @@ CREATE TABLE hearth_data.span_index (
 ALTER TABLE hearth_data.span_index ALTER associations SET STORAGE EXTERNAL;
 CREATE SEQUENCE hearth_data.span_index_part;
 
--- Profiles and spans that were stored before are not in the index.
+-- Profiles and spans that were stored before are not in the index; where nothing was, it reaches back to the beginning.
 CREATE TABLE hearth_data.span_index_begin (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     since int8 NOT NULL -- nanoseconds
 );
-INSERT INTO hearth_data.span_index_begin (since) VALUES ((extract(epoch FROM clock_timestamp()) * 1e9)::int8);
+INSERT INTO hearth_data.span_index_begin (since)
+SELECT CASE WHEN EXISTS (SELECT FROM hearth_data.profile) OR EXISTS (SELECT FROM hearth_data.segment)
+    OR EXISTS (SELECT FROM hearth_data.span_group) THEN (extract(epoch FROM clock_timestamp()) * 1e9)::int8
+    ELSE '-9223372036854775808'::int8 END;

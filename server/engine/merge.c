@@ -118,6 +118,9 @@ static enum hearth_status add_samples(struct hearth_sums *sums,
             }
             *ret_dict = (size_t)(dict - sums->dicts);
         }
+        if (sums->match->counted != NULL && value > 0) {
+            hearth_span_set_add(sums->match->counted, samples[i].attrs.span_id);
+        }
         HEARTH_TRY(make_room(sums, dict, samples[i].stack_id + 1, err));
         int64_t *sum = &dict->acc[samples[i].stack_id];
         if (__builtin_add_overflow(*sum, value, sum)) {
@@ -200,27 +203,14 @@ void hearth_sums_forget(struct hearth_sums *sums)
         .match = sums->match, .limit_bytes = sums->limit_bytes, .budget = sums->budget};
     hearth_sums_release(sums);
     *sums = empty;
+    if (sums->match != NULL && sums->match->counted != NULL) {
+        sums->match->counted->n = 0;
+    }
 }
 
 static void forget_sums(void *context)
 {
     hearth_sums_forget(context);
-}
-
-/* By profile, span or trace: nothing but single profiles knows those. */
-enum hearth_status hearth_selection_match(const struct hearth_query *query,
-                                          const struct hearth_profile_filter *profiles,
-                                          struct hearth_selection *selection,
-                                          struct hearth_err *err)
-{
-    struct hearth_profile_match *match;
-    HEARTH_TRY(hearth_profile_match_make(profiles, query->arena, &match, err));
-    if (match != NULL) {
-        selection->match = match;
-        selection->rows = true;
-        selection->detail = match->detail;
-    }
-    return HEARTH_OK;
 }
 
 enum hearth_status hearth_merge_select(const struct hearth_query *query,

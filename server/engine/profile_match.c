@@ -52,7 +52,10 @@ static bool copy_lists(const struct hearth_profile_filter *filter,
     match->profiles = hearth_arena_array(arena, filter->n_profiles, sizeof match->profiles[0]);
     match->spans = hearth_arena_array(arena, filter->n_spans, sizeof match->spans[0]);
     match->traces = hearth_arena_array(arena, filter->n_traces, sizeof match->traces[0]);
-    if (match->profiles == NULL || match->spans == NULL || match->traces == NULL) {
+    match->local_roots =
+        hearth_arena_array(arena, filter->n_local_roots, sizeof match->local_roots[0]);
+    if (match->profiles == NULL || match->spans == NULL || match->traces == NULL ||
+        match->local_roots == NULL) {
         return false;
     }
     for (size_t i = 0; i < filter->n_profiles; i++) {
@@ -61,11 +64,15 @@ static bool copy_lists(const struct hearth_profile_filter *filter,
     for (size_t i = 0; i < filter->n_spans; i++) {
         match->spans[match->n_spans++] = filter->spans[i];
     }
+    for (size_t i = 0; i < filter->n_local_roots; i++) {
+        match->local_roots[match->n_local_roots++] = filter->local_roots[i];
+    }
     for (size_t i = 0; i < filter->n_traces; i++) {
         match->traces[match->n_traces++] = filter->traces[i];
     }
     sort(match->profiles, match->n_profiles, sizeof match->profiles[0], by_profile);
     sort(match->spans, match->n_spans, sizeof match->spans[0], by_span);
+    sort(match->local_roots, match->n_local_roots, sizeof match->local_roots[0], by_span);
     sort(match->traces, match->n_traces, sizeof match->traces[0], by_trace);
     return true;
 }
@@ -77,26 +84,42 @@ static void put_be64(uint64_t value, char *out)
     }
 }
 
-/* What the encoded attributes of a row hold if it has one of the spans, or else of the traces. */
-static bool make_hints(struct hearth_profile_match *match, struct hearth_arena *arena)
+/* What the encoded attributes of a row hold if a sample of it passes: of lists that must all hold, the first is enough. */
+static bool make_attr_hints(struct hearth_profile_match *match, struct hearth_arena *arena)
 {
-    size_t n = match->n_spans > 0 ? match->n_spans : match->n_traces;
-    size_t n_bytes = match->n_spans > 0 ? 8 : 16;
-    struct hearth_str *with = hearth_arena_array(arena, n, sizeof with[0]);
-    char *bytes = hearth_arena_array(arena, n, n_bytes);
-    int64_t *numbers = hearth_arena_array(arena, match->n_profiles, sizeof numbers[0]);
-    if (with == NULL || bytes == NULL || numbers == NULL) {
+    struct hearth_read_detail *detail = &match->detail;
+    size_t n_most = match->n_spans + match->n_local_roots + match->n_traces;
+    struct hearth_str *with = hearth_arena_array(arena, n_most, sizeof with[0]);
+    char *at = hearth_arena_array(arena, n_most, 16);
+    if (with == NULL || at == NULL) {
         return false;
     }
-    for (size_t i = 0; i < n; i++) {
-        char *at = bytes + i * n_bytes;
-        if (match->n_spans > 0) {
-            put_be64(match->spans[i], at);
-        } else {
-            put_be64(match->traces[i].hi, at);
-            put_be64(match->traces[i].lo, at + 8);
-        }
-        with[i] = hearth_str_n(at, n_bytes);
+    detail->attrs_with = with;
+    for (size_t i = 0; i < match->n_spans; i++, at += 8) {
+        put_be64(match->spans[i], at);
+        with[detail->n_attrs_with++] = hearth_str_n(at, 8);
+    }
+    for (size_t i = 0; i < match->n_local_roots && (match->any_list || match->n_spans == 0);
+         i++, at += 8) {
+        put_be64(match->local_roots[i], at);
+        with[detail->n_attrs_with++] = hearth_str_n(at, 8);
+    }
+    bool has_hints = match->n_spans + match->n_local_roots > 0;
+    for (size_t i = 0; i < match->n_traces && (match->any_list || !has_hints); i++, at += 16) {
+        put_be64(match->traces[i].hi, at);
+        put_be64(match->traces[i].lo, at + 8);
+        with[detail->n_attrs_with++] = hearth_str_n(at, 16);
+    }
+    return true;
+}
+
+static bool make_hints(struct hearth_profile_match *match,
+                       const struct hearth_profile_filter *filter,
+                       struct hearth_arena *arena)
+{
+    int64_t *numbers = hearth_arena_array(arena, match->n_profiles, sizeof numbers[0]);
+    if (numbers == NULL) {
+        return false;
     }
     for (size_t i = 0; i < match->n_profiles; i++) {
         numbers[i] = match->profiles[i].profile_no;
@@ -106,10 +129,11 @@ static bool make_hints(struct hearth_profile_match *match, struct hearth_arena *
         .attrs = match->of_samples ? HEARTH_ATTRS_ALONE : HEARTH_ATTRS_NOT_READ,
         .profile_nos = numbers,
         .n_profile_nos = match->n_profiles,
-        .attrs_with = with,
-        .n_attrs_with = n,
+        .some = filter->some,
+        .instants = filter->instants,
+        .n_instants = filter->n_instants,
     };
-    return true;
+    return make_attr_hints(match, arena);
 }
 
 enum hearth_status hearth_profile_match_make(const struct hearth_profile_filter *filter,
@@ -125,8 +149,10 @@ enum hearth_status hearth_profile_match_make(const struct hearth_profile_filter 
     if (match == NULL || !copy_lists(filter, arena, match)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    match->of_samples = filter->n_spans > 0 || filter->n_traces > 0;
-    if (!make_hints(match, arena)) {
+    match->of_samples = hearth_profile_filter_has_ids(filter);
+    match->any_list = filter->any_list;
+    match->counted = filter->counted;
+    if (!make_hints(match, filter, arena)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
     *ret = match;
@@ -141,18 +167,47 @@ bool hearth_profile_match_row(const struct hearth_profile_match *match,
            bsearch(&id, match->profiles, match->n_profiles, sizeof id, by_profile) != NULL;
 }
 
+static bool has_span(const uint64_t *ids, size_t n, uint64_t id)
+{
+    return n > 0 && id != 0 && bsearch(&id, ids, n, sizeof id, by_span) != NULL;
+}
+
+static bool has_trace(const struct hearth_profile_match *match, struct hearth_trace_id id)
+{
+    return match->n_traces > 0 && !hearth_trace_id_is_none(id) &&
+           bsearch(&id, match->traces, match->n_traces, sizeof id, by_trace) != NULL;
+}
+
 bool hearth_profile_match_sample(const struct hearth_profile_match *match,
                                  const struct hearth_sample_attrs *attrs)
 {
-    if (match->n_spans > 0 &&
-        (attrs->span_id == 0 || bsearch(&attrs->span_id, match->spans, match->n_spans,
-                                        sizeof attrs->span_id, by_span) == NULL)) {
-        return false;
+    bool span = has_span(match->spans, match->n_spans, attrs->span_id);
+    bool root = has_span(match->local_roots, match->n_local_roots, attrs->local_root_span_id);
+    bool trace = has_trace(match, (struct hearth_trace_id){attrs->trace_id_hi, attrs->trace_id_lo});
+    return match->any_list ? span || root || trace
+                           : (span || match->n_spans == 0) && (root || match->n_local_roots == 0) &&
+                                 (trace || match->n_traces == 0);
+}
+
+/* Kept in order: few are new. */
+void hearth_span_set_add(struct hearth_span_set *set, uint64_t span_id)
+{
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (set->ids[mid] < span_id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
     }
-    struct hearth_trace_id trace = {attrs->trace_id_hi, attrs->trace_id_lo};
-    return match->n_traces == 0 ||
-           ((trace.hi != 0 || trace.lo != 0) &&
-            bsearch(&trace, match->traces, match->n_traces, sizeof trace, by_trace) != NULL);
+    if (span_id == 0 || (low < set->n && set->ids[low] == span_id) ||
+        set->n == HEARTH_SPAN_SET_MAX) {
+        return;
+    }
+    memmove(set->ids + low + 1, set->ids + low, (set->n - low) * sizeof set->ids[0]);
+    set->ids[low] = span_id;
+    set->n++;
 }
 
 enum hearth_status hearth_row_samples(const struct hearth_read_row *row,

@@ -15,10 +15,14 @@ struct hearth_profile_match {
     size_t n_profiles;
     uint64_t *spans;
     size_t n_spans;
+    uint64_t *local_roots;
+    size_t n_local_roots;
     struct hearth_trace_id *traces;
     size_t n_traces;
-    bool of_samples;                  /* spans or traces are given: rows are not enough */
+    bool any_list;
+    bool of_samples;                  /* ids of samples are given: rows are not enough */
     struct hearth_read_detail detail; /* what a read has to bring for it */
+    struct hearth_span_set *counted;  /* the filter's */
 };
 
 /* Everything in arena; NULL in *ret for an empty filter. NO_MEMORY. */
@@ -32,6 +36,8 @@ bool hearth_profile_match_row(const struct hearth_profile_match *match,
                               const struct hearth_read_row *row);
 bool hearth_profile_match_sample(const struct hearth_profile_match *match,
                                  const struct hearth_sample_attrs *attrs);
+/* A sample that was let through counts. */
+void hearth_span_set_add(struct hearth_span_set *set, uint64_t span_id);
 
 /* The samples of a row that carry attributes. In arena. CORRUPT also when its column is missing. */
 HEARTH_MUST_CHECK

@@ -79,6 +79,46 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
     return labels_of(index, series, hit->column, arena, ret_labels, err);
 }
 
+enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
+                                              int32_t series_id,
+                                              struct hearth_arena *arena,
+                                              struct hearth_series_hit **ret_hits,
+                                              size_t *ret_n,
+                                              struct hearth_err *err)
+{
+    uint32_t ordinal = id_table_get(&index->series_ids, series_id);
+    *ret_hits = NULL;
+    *ret_n = 0;
+    if (ordinal == ORD_NONE) {
+        return HEARTH_OK;
+    }
+    const struct index_group *group = &index->groups[index->series[ordinal].group];
+    const struct index_shape *shape = &index->shapes[group->shape];
+    struct hearth_series_hit *hits = hearth_arena_array(arena, shape->n_columns, sizeof hits[0]);
+    if (hits == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint16_t c = 0; c < shape->n_columns; c++) {
+        hits[c] = (struct hearth_series_hit){series_id, index->services[group->service].id,
+                                             shape->id, c, shape->n_columns};
+    }
+    *ret_hits = hits;
+    *ret_n = shape->n_columns;
+    return HEARTH_OK;
+}
+
+struct hearth_str hearth_label_index_type(const struct hearth_label_index *index,
+                                          const struct hearth_series_hit *hit)
+{
+    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
+    const struct index_group *group =
+        ordinal == ORD_NONE ? NULL : &index->groups[index->series[ordinal].group];
+    return group == NULL || hit->column >= index->shapes[group->shape].n_columns
+               ? HEARTH_STR("")
+               : index->texts[hearth_index_derived_text(index, group, hit->column,
+                                                        DERIVED_PROFILE_TYPE)];
+}
+
 /* ---- names ---- */
 
 struct names_answer {

@@ -32,9 +32,11 @@ static inline bool hearth_stack_filter_is_empty(const struct hearth_stack_filter
            filter->regex.n == 0 && filter->without_regex.n == 0;
 }
 
+struct hearth_read_instant;
+
 /*
- * By what a sample was taken for. Within one list any element will do; all lists that are given must hold. With spans
- * or traces only samples that carry the id count, with their own values. Such questions read single
+ * By what a sample was taken for. Within one list any element will do; all lists that are given must hold. With spans,
+ * local roots or traces only samples that carry the id count, with their own values. Such questions read single
  * profiles, never roll-ups.
  */
 struct hearth_profile_filter {
@@ -42,13 +44,34 @@ struct hearth_profile_filter {
     size_t n_profiles;
     const uint64_t *spans;
     size_t n_spans;
+    const uint64_t *local_roots;
+    size_t n_local_roots;
     const struct hearth_trace_id *traces;
     size_t n_traces;
+    bool any_list; /* of spans, local roots and traces one that holds is enough */
+    /* Where these ids are, if that is known (store/read.h); else the engine looks them up. */
+    bool some;
+    const struct hearth_read_instant *instants;
+    size_t n_instants;
+    struct hearth_span_set *counted; /* spans whose samples counted; NULL: not wanted */
 };
+
+/* Distinct spans, ascending once a question is answered; what is more than fits is left out. */
+#define HEARTH_SPAN_SET_MAX 10000
+struct hearth_span_set {
+    uint64_t *ids; /* [HEARTH_SPAN_SET_MAX] */
+    size_t n;
+};
+
+/* Of samples, not of whole profiles. */
+static inline bool hearth_profile_filter_has_ids(const struct hearth_profile_filter *filter)
+{
+    return filter->n_spans > 0 || filter->n_local_roots > 0 || filter->n_traces > 0;
+}
 
 static inline bool hearth_profile_filter_is_empty(const struct hearth_profile_filter *filter)
 {
-    return filter->n_profiles == 0 && filter->n_spans == 0 && filter->n_traces == 0;
+    return filter->n_profiles == 0 && !hearth_profile_filter_has_ids(filter);
 }
 
 #endif

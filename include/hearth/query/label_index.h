@@ -126,6 +126,18 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
                                               size_t *ret_n,
                                               struct hearth_err *err);
 
+/* All columns of a series; none (*ret_n 0) when it is not there. In arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
+                                              int32_t series_id,
+                                              struct hearth_arena *arena,
+                                              struct hearth_series_hit **ret_hits,
+                                              size_t *ret_n,
+                                              struct hearth_err *err);
+/* The profile type id of a column; empty for a hit that is not there. Borrows from the index. */
+struct hearth_str hearth_label_index_type(const struct hearth_label_index *index,
+                                          const struct hearth_series_hit *hit);
+
 /* All labels of a hit, sorted; texts borrow from the index. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_labels(const struct hearth_label_index *index,

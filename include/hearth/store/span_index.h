@@ -38,7 +38,7 @@ enum hearth_status hearth_store_find_spans(struct hearth_store *store,
                                            bool *ret_is_cut,
                                            struct hearth_err *err);
 
-/* Since when what is stored is in the index. */
+/* Since when what is stored is in the index; INT64_MIN: all of it. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_span_index_since(struct hearth_store *store,
                                                  struct hearth_cancel *cancel,

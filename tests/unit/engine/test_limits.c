@@ -37,6 +37,9 @@ static void the_defaults_are_the_documented_ones(void **state)
     assert_int_equal(limits.max_flamegraph_nodes, 1048576);
     assert_int_equal(limits.max_query_memory_bytes, 384 * mib);
     assert_int_equal(limits.max_points, 11000000);
+    assert_int_equal(limits.max_lookup_ids, 1000);
+    assert_int_equal(limits.max_lookup_profiles, 10000);
+    assert_int_equal(limits.max_lookup_spans, 10000);
 }
 
 static void names_of_discards_fit_a_header_and_a_metric_label(void **state)

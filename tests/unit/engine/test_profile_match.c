@@ -74,6 +74,52 @@ static void any_of_a_list_will_do_and_every_list_must_hold(void **state)
     assert_true(lets_through(match, 0, 0, 5));
 }
 
+static void a_sample_may_meet_one_list_of_several(void **state)
+{
+    (void)state;
+    const uint64_t spans[] = {3}, roots[] = {77, 8};
+    const struct hearth_trace_id traces[] = {{1, 2}};
+    struct hearth_profile_filter filter = {.spans = spans,
+                                           .n_spans = 1,
+                                           .local_roots = roots,
+                                           .n_local_roots = 2,
+                                           .traces = traces,
+                                           .n_traces = 1,
+                                           .any_list = true};
+    const struct hearth_profile_match *match = match_of(filter);
+    assert_int_equal(match->detail.n_attrs_with, 4);
+    assert_true(lets_through(match, 3, 0, 0)); /* its local root is 77, too */
+    assert_true(lets_through(match, 4, 0, 0));
+    filter.n_local_roots = 0;
+    match = match_of(filter);
+    assert_true(lets_through(match, 3, 9, 9));
+    assert_true(lets_through(match, 4, 1, 2));
+    assert_false(lets_through(match, 4, 2, 2));
+    filter.n_local_roots = 2;
+    filter.any_list = false;
+    match = match_of(filter);
+    assert_true(lets_through(match, 3, 1, 2));
+    assert_false(lets_through(match, 3, 1, 3));
+    assert_int_equal(match->detail.n_attrs_with, 1);
+}
+
+/* In order and each once, up to what fits. */
+static void spans_that_counted_are_kept_in_order(void **state)
+{
+    (void)state;
+    struct hearth_span_set set = {
+        .ids = hearth_arena_array(&g_arena, HEARTH_SPAN_SET_MAX, sizeof set.ids[0])};
+    for (uint64_t i = 0; i < HEARTH_SPAN_SET_MAX + UINT64_C(5); i++) {
+        hearth_span_set_add(&set, i * 7919 % 10007);
+        hearth_span_set_add(&set, i * 7919 % 10007);
+    }
+    hearth_span_set_add(&set, 0);
+    assert_int_equal(set.n, HEARTH_SPAN_SET_MAX);
+    for (size_t i = 0; i < set.n; i++) {
+        assert_true(set.ids[i] > (i == 0 ? 0 : set.ids[i - 1]));
+    }
+}
+
 static void zero_is_no_id(void **state)
 {
     (void)state;
@@ -153,6 +199,8 @@ int main(void)
         cmocka_unit_test(an_empty_filter_is_none),
         cmocka_unit_test(profiles_are_known_by_writer_and_number),
         cmocka_unit_test(any_of_a_list_will_do_and_every_list_must_hold),
+        cmocka_unit_test(a_sample_may_meet_one_list_of_several),
+        cmocka_unit_test(spans_that_counted_are_kept_in_order),
         cmocka_unit_test(zero_is_no_id),
         cmocka_unit_test(hints_are_found_in_encoded_attributes),
         cmocka_unit_test(a_value_column_that_is_missing_is_damage),

@@ -1,0 +1,43 @@
+/*
+ * span_places.h -- where the index says that samples with ids are (private to the engine).
+ *
+ * Threads: one request is one thread. Ownership: in the query's arena.
+ */
+#ifndef HEARTH_ENGINE_SPAN_PLACES_H
+#define HEARTH_ENGINE_SPAN_PLACES_H
+
+#include "hearth/store/span_index.h"
+
+#include "planned.h"
+
+/* Profiles that may have such samples: whoever reads them looks. */
+struct hearth_span_places {
+    struct hearth_read_instant *instants; /* by (service_id, series_id, ts_ns), distinct */
+    size_t n;
+    bool is_cut; /* there are more, and these are the latest */
+};
+
+/* Of associations, in any order, those of profiles. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_span_places_of(const struct hearth_association *found,
+                                         size_t n,
+                                         struct hearth_arena *arena,
+                                         struct hearth_span_places *ret,
+                                         struct hearth_err *err);
+
+/* Of the ids of a filter, which has some. from_ns, to_ns as in hearth_store_find_spans. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_span_places_find(const struct hearth_query *query,
+                                           const struct hearth_profile_filter *filter,
+                                           int64_t from_ns,
+                                           int64_t to_ns,
+                                           struct hearth_span_places *ret,
+                                           struct hearth_err *err);
+
+/* A limit as a number of things: 0 is none. */
+static inline size_t hearth_lookup_limit(int64_t limit)
+{
+    return limit <= 0 || limit > INT32_MAX ? INT32_MAX : (size_t)limit;
+}
+
+#endif
