@@ -159,6 +159,9 @@ void hearth_svc_sw_go_profile(struct hearth_rpc *rpc);
 void hearth_svc_span_counts(struct hearth_rpc *rpc);
 void hearth_svc_list_spans(struct hearth_rpc *rpc);
 void hearth_svc_top_spans(struct hearth_rpc *rpc);
+void hearth_svc_lookup_span(struct hearth_rpc *rpc);
+void hearth_svc_lookup_trace(struct hearth_rpc *rpc);
+void hearth_svc_span_profile(struct hearth_rpc *rpc);
 
 /* Those of http_routes.def. */
 void hearth_http_config(struct hearth_rpc *rpc);

@@ -3,9 +3,9 @@
 
 #include "front_internal.h"
 
-static enum hearth_status read_filter(struct hearth_rpc *rpc,
-                                      const Hearth__V1__StackFilter *in,
-                                      struct hearth_stack_filter *ret)
+enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
+                                           const Hearth__V1__StackFilter *in,
+                                           struct hearth_stack_filter *ret)
 {
     *ret = (struct hearth_stack_filter){0};
     if (in == NULL) {
@@ -57,7 +57,7 @@ enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc,
     if (ret->unit == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    HEARTH_TRY(read_filter(rpc, in->stacks, &ret->merge.stacks));
+    HEARTH_TRY(hearth_rpc_stack_filter(rpc, in->stacks, &ret->merge.stacks));
     return hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"selection.profile_ids", in->profile_ids, in->n_profile_ids, false},

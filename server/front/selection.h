@@ -28,4 +28,16 @@ enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc,
                                         const Hearth__V1__Selection *in,
                                         struct hearth_rpc_selection *ret);
 
+/* Which stack traces count; in NULL: all. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
+                                           const Hearth__V1__StackFilter *in,
+                                           struct hearth_stack_filter *ret);
+
+/* Rows of a table as messages, in the request's arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc,
+                                       const struct hearth_top *top,
+                                       Hearth__V1__TopRow ***ret);
+
 #endif

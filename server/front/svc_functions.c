@@ -45,17 +45,14 @@ read_top_spec(struct hearth_rpc *rpc, const Hearth__V1__TopRequest *in, struct h
     return HEARTH_OK;
 }
 
-static enum hearth_status answer_top(struct hearth_rpc *rpc,
-                                     const struct hearth_rpc_selection *selection,
-                                     const struct hearth_top *top)
+enum hearth_status
+hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top, Hearth__V1__TopRow ***ret)
 {
-    Hearth__V1__TopResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__TopRow **rows = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *rows);
     Hearth__V1__TopRow *bodies = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *bodies);
-    if (out == NULL || rows == NULL || bodies == NULL) {
+    if (rows == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    hearth__v1__top_response__init(out);
     for (size_t i = 0; i < top->n_rows; i++) {
         const struct hearth_top_row *row = &top->rows[i];
         hearth__v1__top_row__init(&bodies[i]);
@@ -67,15 +64,25 @@ static enum hearth_status answer_top(struct hearth_rpc *rpc,
         bodies[i].total = row->total;
         rows[i] = &bodies[i];
     }
+    *ret = rows;
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
+static enum hearth_status answer_top(struct hearth_rpc *rpc,
+                                     const struct hearth_rpc_selection *selection,
+                                     const struct hearth_top *top)
+{
+    Hearth__V1__TopResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    hearth__v1__top_response__init(out);
+    HEARTH_TRY(hearth_rpc_top_rows(rpc, top, &out->rows));
     out->n_rows = top->n_rows;
-    out->rows = rows;
     out->row_count = top->n_all;
     out->total = top->total;
     out->aggregation = selection->aggregation;
     out->unit = selection->unit;
-    if (rpc->arena.refused) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
     rpc->answer = &out->base;
     return HEARTH_OK;
 }

@@ -41,6 +41,40 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
 
 /* ---- flame graphs ---- */
 
+enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
+                                         const struct hearth_flamegraph *graph,
+                                         Querier__V1__FlameGraph **ret)
+{
+    Querier__V1__FlameGraph *flame = hearth_arena_alloc(&rpc->arena, sizeof *flame);
+    char **names = hearth_arena_array(&rpc->arena, graph->n_names, sizeof *names);
+    Querier__V1__Level **levels = hearth_arena_array(&rpc->arena, graph->n_levels, sizeof *levels);
+    Querier__V1__Level *bodies = hearth_arena_array(&rpc->arena, graph->n_levels, sizeof *bodies);
+    if (flame == NULL || names == NULL || levels == NULL || bodies == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    querier__v1__flame_graph__init(flame);
+    for (size_t i = 0; i < graph->n_names; i++) {
+        names[i] = hearth_rpc_text(rpc, graph->names[i]);
+        if (names[i] == NULL) {
+            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+        }
+    }
+    for (size_t i = 0; i < graph->n_levels; i++) {
+        querier__v1__level__init(&bodies[i]);
+        bodies[i].n_values = graph->levels[i].n;
+        bodies[i].values = graph->levels[i].values;
+        levels[i] = &bodies[i];
+    }
+    flame->n_names = graph->n_names;
+    flame->names = names;
+    flame->n_levels = graph->n_levels;
+    flame->levels = levels;
+    flame->total = graph->total;
+    flame->max_self = graph->max_self;
+    *ret = flame;
+    return HEARTH_OK;
+}
+
 static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
                                             const struct hearth_query *query,
                                             const struct hearth_merge_spec *spec,
@@ -48,34 +82,7 @@ static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
 {
     struct hearth_flamegraph graph = {0};
     HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
-    Querier__V1__FlameGraph *flame = hearth_arena_alloc(&rpc->arena, sizeof *flame);
-    char **names = hearth_arena_array(&rpc->arena, graph.n_names, sizeof *names);
-    Querier__V1__Level **levels = hearth_arena_array(&rpc->arena, graph.n_levels, sizeof *levels);
-    Querier__V1__Level *bodies = hearth_arena_array(&rpc->arena, graph.n_levels, sizeof *bodies);
-    if (flame == NULL || names == NULL || levels == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-    querier__v1__flame_graph__init(flame);
-    for (size_t i = 0; i < graph.n_names; i++) {
-        names[i] = hearth_rpc_text(rpc, graph.names[i]);
-        if (names[i] == NULL) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-    for (size_t i = 0; i < graph.n_levels; i++) {
-        querier__v1__level__init(&bodies[i]);
-        bodies[i].n_values = graph.levels[i].n;
-        bodies[i].values = graph.levels[i].values;
-        levels[i] = &bodies[i];
-    }
-    flame->n_names = graph.n_names;
-    flame->names = names;
-    flame->n_levels = graph.n_levels;
-    flame->levels = levels;
-    flame->total = graph.total;
-    flame->max_self = graph.max_self;
-    out->flamegraph = flame;
-    return HEARTH_OK;
+    return hearth_rpc_flamegraph(rpc, &graph, &out->flamegraph);
 }
 
 static enum hearth_status answer_tree(struct hearth_rpc *rpc,

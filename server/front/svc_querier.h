@@ -69,6 +69,10 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc,
                                     Querier__V1__SelectMergeStacktracesResponse *out);
 /* As messages, in the request's arena. */
 HEARTH_MUST_CHECK
+enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
+                                         const struct hearth_flamegraph *graph,
+                                         Querier__V1__FlameGraph **ret);
+HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_flame_diff(struct hearth_rpc *rpc,
                                          const struct hearth_flame_diff *diff,
                                          Querier__V1__FlameGraphDiff **ret);

@@ -99,7 +99,28 @@ static void take_group(struct question *question, const PGresult *rows, int row)
     };
 }
 
-/* By ids: $2 keys, $3 limit. Else $2 service, $3 from, $4 to, $5 instance, $6 endpoint, $7 limit. */
+static const char *place_statement(const struct question *question, struct hearth_pg_params *params)
+{
+    const struct hearth_span_query *query = question->query;
+    size_t n = query->n_places;
+    int32_t *services = hearth_arena_array(question->arena, n, sizeof *services);
+    int64_t *starts = hearth_arena_array(question->arena, n, sizeof *starts);
+    if (services == NULL || starts == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        services[i] = query->places[i].service_id;
+        starts[i] = query->places[i].start_ns;
+    }
+    hearth_pg_param_i32_array(params, services, n);
+    hearth_pg_param_i64_array(params, starts, n);
+    hearth_pg_param_i64(params, limit_of(query->limit));
+    return "SELECT " GROUP_COLUMNS
+           "(g.service_id, g.start_at) IN (SELECT p.service, p.start_at FROM"
+           " unnest($2::int4[], $3::int8[]) p (service, start_at))" LATEST_FIRST "$4";
+}
+
+/* By ids: $2 keys, $3 limit. By places: $2 services, $3 starts, $4 limit. Else $2 service, $3 from, $4 to, $5 instance, $6 endpoint, $7 limit. */
 static const char *group_statement(const struct question *question, struct hearth_pg_params *params)
 {
     const struct hearth_span_query *query = question->query;
@@ -114,6 +135,9 @@ static const char *group_statement(const struct question *question, struct heart
         hearth_pg_param_i64(params, limit_of(query->limit));
         return by_trace ? "SELECT " GROUP_COLUMNS "g.trace_key = ANY ($2)" LATEST_FIRST "$3"
                         : "SELECT " GROUP_COLUMNS "g.segment_key = ANY ($2)" LATEST_FIRST "$3";
+    }
+    if (query->n_places > 0) {
+        return place_statement(question, params);
     }
     hearth_pg_param_text(params, query->service);
     hearth_pg_param_i64(params, query->from_ns);

@@ -76,6 +76,7 @@ struct hearth_stored_span {
     uint64_t span_id, parent_id; /* of SkyWalking: numbers within the segment */
     struct hearth_trace_id trace;
     struct hearth_str service, instance;
+    struct hearth_str trace_text, segment; /* of SkyWalking, whose ids are texts; else empty */
     const struct hearth_span *span;
 };
 

@@ -83,13 +83,20 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
 
 /* ---- spans ---- */
 
-/* Of these traces, else of these segments, else of what the rest says. */
+struct hearth_group_place {
+    int32_t service_id;
+    int64_t start_ns;
+};
+
+/* Of these traces, else of these segments, else at these places, else of what the rest says. */
 struct hearth_span_query {
     const struct hearth_str *trace_ids;
     size_t n_trace_ids;
     const struct hearth_str *segment_ids;
     size_t n_segment_ids;
     bool is_raw; /* the ids are bytes */
+    const struct hearth_group_place *places;
+    size_t n_places;
     struct hearth_str service;
     struct hearth_str instance, endpoint; /* empty: any */
     int64_t from_ns, to_ns;               /* that begin in it, both ends included */

@@ -1,0 +1,336 @@
+"""From traces to profiles: which profiles spans and traces have and what these cost, against a model in Python.
+
+Asked of the same data in every state: raw, of a second server with the index packed, compacted.
+"""
+
+import base64
+import collections
+import random
+import unittest
+
+from pprof import Decoded, Profile
+from questions import CPU, QUERIER, SAMPLES, read_tree
+from server import Cluster, RpcError, Server, eventually, in_threads, now_ms, sql
+from test_profiles_and_spans import HOUR, MINUTE, QUICK, TYPES, hex_of, stacks_of
+
+RPC = "hearth.v1.TraceProfileService/"
+MS = 1_000_000
+N_PROFILES, N_SPANS, N_TRACES = 60, 24, 6
+SERVER_OPTIONS = ["--multitenancy", "--max-lookup-ids", "50", "--reject-newer-than", "0"]
+NOBODY = 0x1234567890ABCDEF
+
+Sample = collections.namedtuple("Sample", "stack n ns span root trace")
+Pushed = collections.namedtuple("Pushed", "service pod ts duration samples")
+
+
+def signed(n):
+    return n - (1 << 64) if n >= 1 << 63 else n
+
+
+class Data:
+    """Spans run over several profiles of one service, half of them in a trace; every third is its own local root."""
+
+    def __init__(self):
+        r = self.random = random.Random(6)
+        self.end = now_ms() // 1000 * 1000
+        self.start = self.end - 4 * HOUR
+        self.spans = [r.getrandbits(64) | 1 << 63 if i % 2 else r.getrandbits(63) | 1 for i in range(N_SPANS)]
+        self.traces = [r.getrandbits(128) | 1 for _ in range(N_TRACES)]
+        # A local root that carries no samples of its own.
+        self.quiet_root = r.getrandbits(64) | 1
+        self.profiles = []
+
+    def ids(self, i):
+        root = self.quiet_root if i == 1 else self.spans[i // 3 * 3]
+        return self.spans[i], root, self.traces[i // 4] if i % 8 < 4 else 0
+
+    def make(self):
+        r = self.random
+        number = r.randint(0, N_SPANS - 1)
+        service = "cart" if number < 16 else "pay"
+        samples = []
+        for k in range(r.randint(3, 12)):
+            i = number - number % 3 + k % 3
+            span, root, trace = self.ids(i) if r.random() < 0.7 else (0, 0, 0)
+            stack = tuple(["main"] + ["f%d" % r.randint(0, 7) for _ in range(r.randint(1, 4))])
+            n = r.randint(0, 50)
+            samples.append(Sample(stack, n, n * 1_000_003 + r.randint(0, 99), span, root, trace))
+        return Pushed(service, "p-%d" % r.randint(0, 1), r.randint(self.start, self.end - 6 * MINUTE), 10_000, samples)
+
+    def labels(self, s, k):
+        """In the spellings of several profilers."""
+        if not s.span:
+            return {}
+        trace = {"trace_id": hex_of(s.trace, 32)} if s.trace else {}
+        if k % 3 == 0:
+            return {"span_id": hex_of(s.span, 16), "local_root_span_id": hex_of(s.root, 16), **trace}
+        if k % 3 == 1:
+            return {"span id": str(s.span), "local root span id": str(s.root), **trace}
+        return {"span id": signed(s.span), "local root span id": signed(s.root), **trace}
+
+    def push(self, server, tenant):
+        self.profiles = [self.make() for _ in range(N_PROFILES)]
+
+        def some(first):
+            for p in self.profiles[first::4]:
+                profile = Profile(TYPES, time_ns=p.ts * MS, duration_ns=p.duration * MS)
+                for k, s in enumerate(p.samples):
+                    profile.add(list(s.stack), [s.n, s.ns], self.labels(s, k))
+                labels = {"__name__": "process_cpu", "service_name": p.service, "pod": p.pod}
+                server.push(profile.encode(), labels, metadata=tenant)
+
+        in_threads([lambda first=first: some(first) for first in range(4)])
+
+    def matching(self, test):
+        return [(p, s) for p in self.profiles for s in p.samples if (s.n or s.ns) and test(s)]
+
+
+def types_of(found):
+    return {t["profileType"]: (int(t.get("total", 0)), int(t["profileCount"])) for t in found.get("types", [])}
+
+
+class TraceProfiles(unittest.TestCase):
+    maxDiff = 3000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.url = cls.cluster.url()
+        cls.raw = cls.server = Server("--builder=false", *SERVER_OPTIONS, database_url=cls.url)
+        cls.tenant = "shop"
+        cls.data = Data()
+        cls.data.push(cls.raw, [("x-scope-orgid", cls.tenant)])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.raw.stop()
+        cls.cluster.stop()
+
+    # ---- asking ----
+
+    def ask(self, method, request, tenant=None):
+        return self.server.connect(method, request, {"X-Scope-OrgID": tenant or self.tenant})
+
+    def spans(self, *ids, options=None, tenant=None, **known):
+        request = {"spans": [{"spanId": i, **known} for i in ids], "options": options or {}}
+        return self.ask(RPC + "LookupSpan", request, tenant)["results"]
+
+    def traces(self, *ids, options=None, **known):
+        request = {"traces": [{"traceId": i, **known} for i in ids], "options": options or {}}
+        return self.ask(RPC + "LookupTrace", request)["results"]
+
+    def refused(self, code, call, *arguments, **options):
+        with self.assertRaises(RpcError) as caught:
+            call(*arguments, **options)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return str(caught.exception)
+
+    def item(self, **request):
+        answer = self.ask(RPC + "SpanProfile", {"profileType": CPU, **request})
+        self.assertEqual(answer["unit"], "nanoseconds")
+        return answer["profiles"][0]
+
+    def stacks(self, **request):
+        item = self.item(format="SPAN_PROFILE_FORMAT_TREE", maxNodes="100000", **request)
+        stacks = dict(stacks_of(read_tree(base64.b64decode(item["tree"]))))
+        self.assertEqual(int(item["total"]), sum(stacks.values()))
+        return stacks, item.get("spanIds", [])
+
+    def merged(self, **more):
+        request = {"profileTypeID": CPU, "labelSelector": "{}", "start": str(self.data.start), "end": str(self.data.end),
+                   "format": "PROFILE_FORMAT_TREE", "maxNodes": "100000", **more}
+        answer = self.ask(QUERIER + "SelectMergeStacktraces", request)
+        return dict(stacks_of(read_tree(base64.b64decode(answer.get("tree", "")))))
+
+    # ---- what is expected ----
+
+    def check_found(self, found, test):
+        """An exact answer against the model."""
+        matching = self.data.matching(test)
+        profiles = {id(p): p for p, _ in matching}
+        with_cpu = {id(p) for p, s in matching if s.ns}
+        with_n = {id(p) for p, s in matching if s.n}
+        self.assertEqual(found["certainty"], "CERTAINTY_EXACT")
+        self.assertEqual(types_of(found), {CPU: (sum(s.ns for _, s in matching), len(with_cpu)), SAMPLES: (sum(s.n for _, s in matching), len(with_n))})
+        self.assertEqual(int(found["profileCount"]), len(profiles))
+        seen = sorted((int(p["timeNs"]), p["service"], int(p["durationNs"])) for p in found["profiles"])
+        self.assertEqual(seen, sorted((p.ts * MS, p.service, p.duration * MS) for p in profiles.values()))
+        self.assertEqual(found["spanIds"], sorted({hex_of(s.span, 16) for _, s in matching}))
+        self.assertEqual(found.get("traceIds", []), sorted({hex_of(s.trace, 32) for _, s in matching if s.trace}))
+        for one in found["spans"]:
+            mine = [s for _, s in matching if hex_of(s.span, 16) == one["spanId"]]
+            self.assertEqual({t: v for t, (v, _) in types_of(one).items()}, {CPU: sum(s.ns for s in mine), SAMPLES: sum(s.n for s in mine)})
+        # To ask further.
+        further = {"labelSelector": found["labelSelector"], "start": found["start"], "end": found["end"], "profileTypeID": CPU}
+        self.assertEqual(sum(self.merged(spanSelector=found["spanIds"], **further).values()), sum(s.ns for _, s in matching))
+        ids = [p["profileId"] for p in found["profiles"]]
+        self.assertEqual(sum(self.merged(profileIdSelector=ids, spanSelector=found["spanIds"]).values()), sum(s.ns for _, s in matching))
+        return ids
+
+    def expected(self, test):
+        out = collections.Counter()
+        for _, s in self.data.matching(test):
+            if s.ns:
+                out[s.stack] += s.ns
+        return dict(out)
+
+    # ---- what has to hold in every state ----
+
+    def check_lookups(self):
+        data = self.data
+        known = [s for s in data.spans if data.matching(lambda s_, s=s: s_.span == s)]
+        self.assertGreater(len(known), 15)
+        ids = []
+        for span, found in zip(known, self.spans(*[hex_of(s, 16) for s in known])):
+            self.assertEqual(found["id"], hex_of(span, 16))
+            ids.append(self.check_found(found, lambda s: s.span == span))
+        for text in (hex_of(known[0], 16).upper(), str(known[0])):
+            self.check_found(self.spans(text)[0], lambda s: s.span == known[0])
+        (found,) = self.spans(hex_of(data.quiet_root, 16))
+        self.check_found(found, lambda s: s.root == data.quiet_root)
+        self.assertIn("local root", found["searched"])
+        for trace in data.traces[::2]:
+            (found,) = self.traces(hex_of(trace, 32))
+            self.check_found(found, lambda s: s.trace == trace)
+        (found,) = self.spans(hex_of(known[0], 16), options={"profileTypes": [SAMPLES], "maxProfiles": "1"})
+        self.assertEqual(list(types_of(found)), [SAMPLES])
+        self.assertEqual(len(found["profiles"]), 1)
+        return ids
+
+    def check_nobody(self):
+        unknown = hex_of(NOBODY, 16)
+        said = self.refused("not_found", self.spans, unknown)
+        self.assertRegex(said, "no sample carries the id|when it ran is not known")
+        self.assertIn("searched: samples of span " + unknown, said)
+        self.assertIn("local root", self.refused("not_found", self.spans, unknown, options={"exactOnly": True}))
+        self.assertIn("samples of trace", self.refused("not_found", self.traces, hex_of(NOBODY, 32)))
+        span = hex_of(self.data.spans[0], 16)
+        self.refused("not_found", self.spans, span, tenant="other")
+        self.refused("not_found", self.ask, RPC + "SpanProfile", {"profileType": CPU, "spanIds": [span]}, "other")
+        one, other = self.spans(unknown, span)
+        self.assertNotIn("certainty", one)
+        self.assertTrue(one["searched"] and one["reason"])
+        self.assertEqual(other["certainty"], "CERTAINTY_EXACT")
+        self.assertRegex(self.refused("not_found", self.item, spanIds=[unknown]), "samples of 1 spans")
+
+    def check_exact_beats_window(self):
+        p, s = self.data.matching(lambda s: s.span and s.ns)[0]
+        around = {"service": p.service, "startNs": str(p.ts * MS), "endNs": str(p.ts * MS + 5), "tags": [{"key": "pod", "value": p.pod}]}
+        (found,) = self.spans(hex_of(s.span, 16), **around)
+        self.check_found(found, lambda other: other.span == s.span)
+        window = {"window": {"padMs": "0"}}
+        (found,) = self.spans(hex_of(NOBODY, 16), options=window, **around)
+        self.assertEqual(found["certainty"], "CERTAINTY_WINDOW")
+        same = [q for q in self.data.profiles if (q.service, q.pod) == (p.service, p.pod) and q.ts <= p.ts <= q.ts + q.duration]
+        self.assertEqual(int(found["profileCount"]), len(same))
+        self.assertEqual(types_of(found)[CPU][0], sum(s.ns for q in same for s in q.samples))
+        self.assertNotIn("spanIds", found)
+        (found,) = self.spans("", options=window, **around)
+        self.assertEqual(found["certainty"], "CERTAINTY_WINDOW")
+        self.refused("not_found", self.spans, hex_of(NOBODY, 16), options={"exactOnly": True}, **around)
+
+    def check_profiles(self):
+        data = self.data
+        span, other = data.spans[3], data.spans[17]
+        text = hex_of(span, 16)
+        self.assertEqual(self.stacks(spanIds=[text]), (self.expected(lambda s: s.span == span), [text]))
+        self.assertEqual(self.stacks(spanIds=[str(span)])[0], self.expected(lambda s: s.span == span))
+        self.assertEqual(self.stacks(localRootIds=[text])[0], self.expected(lambda s: s.root == span))
+        trace = data.traces[2]
+        self.assertEqual(self.stacks(traceIds=[hex_of(trace, 32)])[0], self.expected(lambda s: s.trace == trace))
+        together, ids = self.stacks(spanIds=[text], localRootIds=[hex_of(other, 16)], traceIds=[hex_of(trace, 32)])
+        union = lambda s: s.span == span or s.root == other or s.trace == trace
+        self.assertEqual(together, self.expected(union))
+        self.assertEqual(ids, sorted({hex_of(s.span, 16) for _, s in data.matching(union) if s.ns}))
+        self.assertEqual(self.stacks(spanIds=[text], children=True)[0], self.expected(lambda s: s.span == span or s.root == span))
+        # Other formats; a selector, a range and stacks.
+        total = sum(self.expected(lambda s: s.span == span).values())
+        self.assertEqual(int(self.item(spanIds=[text])["flamegraph"]["total"]), total)
+        pprof = Decoded(base64.b64decode(self.item(spanIds=[text], format="SPAN_PROFILE_FORMAT_PPROF")["pprof"]))
+        self.assertEqual(sum(values[0] for _, values, _ in pprof.samples), total)
+        top = self.item(spanIds=[text], format="SPAN_PROFILE_FORMAT_TOP", maxNodes="100")
+        self.assertEqual((int(top["total"]), sum(int(row.get("self", 0)) for row in top["top"])), (total, total))
+        middle = (data.start + data.end) // 2
+        first = sum(s.ns for p in data.profiles for s in p.samples if s.span == span and p.ts <= middle)
+        cut = self.ask(RPC + "SpanProfile", {"profileType": CPU, "spanIds": [text], "start": str(data.start), "end": str(middle)}) if first else None
+        self.assertEqual(int(cut["profiles"][0]["total"]) if cut else 0, first)
+        self.refused("not_found", self.item, spanIds=[text], labelSelector='{service_name="nobody"}')
+        f1 = sum(v for k, v in self.expected(lambda s: s.span == span).items() if "f1" in k)
+        self.assertEqual(int(self.item(spanIds=[text], stacks={"functions": ["f1"]}).get("total", 0)), f1)
+
+    def check_each(self):
+        data = self.data
+        request = {"profileType": CPU, "each": True, "spanIds": [hex_of(data.spans[3], 16), hex_of(NOBODY, 16)],
+                   "localRootIds": [hex_of(data.spans[3], 16)], "traceIds": [hex_of(data.traces[0], 32)]}
+        items = self.ask(RPC + "SpanProfile", request)["profiles"]
+        self.assertEqual([i["id"] for i in items], request["spanIds"] + request["localRootIds"] + request["traceIds"])
+        tests = [lambda s: s.span == data.spans[3], lambda s: False, lambda s: s.root == data.spans[3], lambda s: s.trace == data.traces[0]]
+        self.assertEqual([int(i.get("total", 0)) for i in items], [sum(self.expected(t).values()) for t in tests])
+
+    def check_conservation(self):
+        """Every node of the whole is the sum of its nodes in all spans and of the samples without one."""
+        parts = collections.Counter(self.expected(lambda s: s.span == 0))
+        for span in self.data.spans:
+            if self.expected(lambda s: s.span == span):
+                parts.update(self.stacks(spanIds=[hex_of(span, 16)])[0])
+        self.assertEqual(dict(parts), self.merged())
+        heat = self.ask(QUERIER + "SelectHeatmap", {
+            "profileTypeID": CPU, "labelSelector": "{}", "start": str(self.data.start), "end": str(self.data.end), "step": 60,
+            "queryType": "HEATMAP_QUERY_TYPE_SPAN", "exemplarType": "EXEMPLAR_TYPE_SPAN"})
+        n_spots = len({(id(p), s.span) for p, s in self.data.matching(lambda s: s.span and s.ns)})
+        self.assertEqual(sum(sum(slot["counts"]) for series in heat["series"] for slot in series["slots"]), n_spots)
+
+    def check(self, server):
+        type(self).server = server
+        ids = self.check_lookups()
+        self.check_nobody()
+        self.check_exact_beats_window()
+        self.check_profiles()
+        self.check_each()
+        self.check_conservation()
+        return ids
+
+    # ---- the states ----
+
+    def test_spans_and_traces_have_the_same_profiles_in_every_state(self):
+        first = self.check(self.raw)
+        built = Server(*QUICK, "--compact-after", "0", *SERVER_OPTIONS, database_url=self.url)
+        try:
+            hour = (now_ms() // HOUR - 1) * HOUR * MS
+            compacted = "SELECT count(*) FROM hearth_data.roll_state WHERE compacted_to >= %d" % hour
+            eventually(lambda: int(sql(self.url, compacted)[0][0]) >= 2, 20, what="compaction")
+            eventually(lambda: sql(self.url, "SELECT count(*) FROM hearth_data.span_fresh") == [["0"]], 60, what="the index")
+            self.assertEqual(self.check(built), first, "ids are the same")
+        finally:
+            built.stop()
+            type(self).server = self.raw
+
+    def test_what_cannot_be_asked_is_refused(self):
+        span = hex_of(self.data.spans[0], 16)
+        refused = lambda method, **request: self.refused("invalid_argument", self.ask, RPC + method, request)
+        self.assertIn("spans are required", refused("LookupSpan"))
+        self.assertIn("traces are required", refused("LookupTrace"))
+        self.assertIn("neither an id nor a service", refused("LookupSpan", spans=[{}]))
+        self.assertIn("start and end are required", refused("LookupSpan", spans=[{"service": "cart"}]))
+        self.assertIn('"0" is that of none', refused("LookupSpan", spans=[{"spanId": "0"}]))
+        self.assertIn("ends before it begins", refused("LookupSpan", spans=[{"spanId": span, "startNs": "5", "endNs": "4"}]))
+        self.assertIn("max-lookup-ids allows 50", refused("LookupSpan", spans=[{"spanId": span}] * 51))
+        self.assertIn("pad_ms", refused("LookupSpan", spans=[{"spanId": span}], options={"window": {"padMs": "-1"}}))
+        self.assertIn("max_profiles -1", refused("LookupSpan", spans=[{"spanId": span}], options={"maxProfiles": "-1"}))
+        self.assertIn("required", refused("SpanProfile", profileType=CPU))
+        self.assertIn("max-lookup-ids allows 50", refused("SpanProfile", profileType=CPU, spanIds=[span] * 51))
+        self.assertIn("is that of none", refused("SpanProfile", profileType=CPU, traceIds=["0"]))
+
+    def test_ids_that_are_texts_are_found_by_their_text(self):
+        profile = Profile(TYPES, time_ns=(self.data.end - MINUTE) * MS, duration_ns=MS)
+        profile.add(["main", "texts"], [3, 30], {"profile_id": "request 17/ä", "trace_id": "no hexadecimal"})
+        self.raw.push(profile.encode(), {"__name__": "process_cpu", "service_name": "texts"}, metadata=[("x-scope-orgid", "texts")])
+        (found,) = self.spans("request 17/ä", tenant="texts")
+        self.assertEqual(types_of(found), {CPU: (30, 1), SAMPLES: (3, 1)})
+        answer = self.ask(RPC + "SpanProfile", {"profileType": CPU, "traceIds": ["no hexadecimal"]}, "texts")
+        self.assertEqual(answer["profiles"][0]["total"], "30")
+        self.assertEqual(answer["profiles"][0]["spanIds"], found["spanIds"])
+
+
+if __name__ == "__main__":
+    unittest.main()
