@@ -2,6 +2,7 @@
  * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's plain
  * HTTP for dashboards and scripts.
  */
+#include "hearth/engine/span_profiles.h"
 #include "hearth/model/flame_text.h"
 #include "hearth/query/selector.h"
 #include "hearth/query/typed_query.h"
@@ -15,6 +16,7 @@
 #include <math.h>
 
 #define MAX_POINTS        1500 /* that a timeline should have at most, before steps are rounded */
+#define MAX_IDS           100  /* of an argument */
 #define MIN_STEP_MS       15000
 #define TEXT_MIN_PERCENT  0.5
 #define TEXT_NAME_WIDTH   200
@@ -288,19 +290,6 @@ answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer, struc
 
 /* ---- render ---- */
 
-static enum hearth_status render_json(struct hearth_rpc *rpc,
-                                      const struct hearth_query *query,
-                                      const struct hearth_merge_spec *spec)
-{
-    struct hearth_flamebearer_about about;
-    struct hearth_flamegraph graph = {0};
-    struct timelines lines;
-    HEARTH_TRY(about_type(rpc, spec, &about));
-    HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
-    HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
-    return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
-}
-
 static enum hearth_status write_text(struct hearth_rpc *rpc,
                                      const struct hearth_flamegraph *graph,
                                      struct hearth_str profile_type)
@@ -315,6 +304,72 @@ static enum hearth_status write_text(struct hearth_rpc *rpc,
         return HEARTH_OK;
     }
     return hearth_flame_text_write(graph, &how, &rpc->arena, &rpc->packed, &rpc->err);
+}
+
+static enum hearth_status render_json(struct hearth_rpc *rpc,
+                                      const struct hearth_query *query,
+                                      const struct hearth_merge_spec *spec)
+{
+    struct hearth_flamebearer_about about;
+    struct hearth_flamegraph graph = {0};
+    struct timelines lines;
+    HEARTH_TRY(about_type(rpc, spec, &about));
+    HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
+    HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
+    return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
+}
+
+/* ids: separated by commas. At most MAX_IDS, all of the request's argument. */
+static enum hearth_status
+read_ids(struct hearth_rpc *rpc, const char *name, const struct hearth_str **ret, size_t *ret_n)
+{
+    struct hearth_str text = hearth_http_arg(rpc, name);
+    struct hearth_str *ids = hearth_arena_array(&rpc->arena, MAX_IDS, sizeof *ids);
+    size_t n = 0;
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    for (size_t from = 0; from < text.n;) {
+        size_t to = hearth_str_find(text, ',', from);
+        if (to > from && n == MAX_IDS) {
+            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s: more than %d ids", name,
+                               MAX_IDS);
+        }
+        if (to > from) {
+            ids[n++] = hearth_str_n(text.p + from, to - from);
+        }
+        from = to + 1;
+    }
+    *ret = ids;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+/* What samples of spans and traces come to, wherever they are unless a range is given. */
+static enum hearth_status render_spans(struct hearth_rpc *rpc,
+                                       struct hearth_query *query,
+                                       const struct hearth_merge_spec *spec,
+                                       struct hearth_str format)
+{
+    struct hearth_span_profile_spec of = {.merge = *spec, .format = HEARTH_SPAN_FLAMEGRAPH};
+    struct hearth_span_profile found;
+    struct hearth_flamebearer_about about;
+    HEARTH_TRY(read_ids(rpc, "span-id", &of.span_ids, &of.n_span_ids));
+    HEARTH_TRY(read_ids(rpc, "trace-id", &of.trace_ids, &of.n_trace_ids));
+    if (hearth_str_eq_c(format, "dot")) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "span-id and trace-id take the formats json and text");
+    }
+    if (hearth_http_arg(rpc, "from").p == NULL && hearth_http_arg(rpc, "until").p == NULL) {
+        query->start_ms = query->end_ms = 0;
+    }
+    HEARTH_TRY(about_type(rpc, spec, &about));
+    HEARTH_TRY(hearth_query_span_profile(query, &of, &found, &rpc->err));
+    if (hearth_str_eq_c(format, "text")) {
+        return write_text(rpc, &found.flamegraph, spec->profile_type);
+    }
+    return answer_rendering(rpc, hearth_flamebearer_single(&found.flamegraph, &about),
+                            (struct timelines){0});
 }
 
 static enum hearth_status render_text(struct hearth_rpc *rpc,
@@ -333,6 +388,9 @@ static enum hearth_status render(struct hearth_rpc *rpc)
     struct hearth_merge_spec spec;
     HEARTH_TRY(read_selection(rpc, &names, &query, &spec));
     struct hearth_str format = hearth_http_arg(rpc, "format");
+    if (hearth_http_arg(rpc, "span-id").n > 0 || hearth_http_arg(rpc, "trace-id").n > 0) {
+        return render_spans(rpc, &query, &spec, format);
+    }
     if (hearth_str_eq_c(format, "text")) {
         return render_text(rpc, &query, &spec);
     }

@@ -5,13 +5,15 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import time
 import unittest
 
 import contract
-from pprof import Profile
-from server import HEARTH, Server, now_ms, server_environment
+import otlp
+from pprof import Decoded, Profile
+from server import HEARTH, Server, now_ms, server_environment, temporary_directory
 from test_cli import NO_DATA, OK, USAGE, hearth
 
 BEFORE, AFTER, SHOP, HEAT, SPANS = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat", "spans"))
@@ -22,11 +24,20 @@ class CliQuestions(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server("--otlp-traces")
         cls.url = "http://127.0.0.1:%d" % cls.server.port
         cls.t = now_ms() // 1000 * 1000 - 120_000
         for labels, after_ms, profile in contract.PUSHED:
             cls.server.push(profile((cls.t + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
+        trace, a, b = (bytes.fromhex(i) for i in (contract.TRACE_A, contract.SPAN_A, contract.SPAN_B))
+        at = cls.t * 1_000_000
+        spans = [
+            otlp.span(trace, a, "GET /pay", at, at + 20 * otlp.MS),
+            otlp.span(trace, b, "query", at + otlp.MS, at + 11 * otlp.MS, otlp.CLIENT, a, otlp.ERROR),
+        ]
+        body = otlp.request(({"service.name": "spans"}, spans))
+        status, _, answer = cls.server.http("POST", "/v1/traces", body, {"Content-Type": otlp.PROTO})
+        assert status == 200, answer
 
     @classmethod
     def tearDownClass(cls):
@@ -192,10 +203,141 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("2 points", spans)
         self.refused("--by-kind of a heatmap is profile or span", "heatmap", HEAT, "--by-kind", "line")
 
-    # ---- spans ----
+    # ---- traces and spans ----
+
+    def first(self):
+        """When the profiles of T were taken, as the client prints it."""
+        return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.t // 1000))
+
+    def test_a_trace_is_printed_with_what_its_spans_cost(self):
+        profile = self.json("trace", "cc")["results"][0]["profiles"][0]["profileId"]
+        lines = self.ask("trace", "cc").splitlines()
+        self.assertEqual(
+            lines,
+            [
+                "trace cc: exact, its samples carry the id",
+                "",
+                "     total  profiles  type",
+                "      9 ns         1  " + contract.CPU,
+                "",
+                "profile of                taken in  service  id                                    labels",
+                "%s      0 ns  spans    %s" % (self.first(), profile),
+                "",
+                "spans, by " + contract.CPU,
+                "      self      total       took  span              name",
+                "      7 ns       9 ns      20 ms  %s  GET /pay  spans, entry" % contract.SPAN_A,
+                "      2 ns       2 ns      10 ms  %s  └ query  spans, exit, error" % contract.SPAN_B,
+                "",
+                "hearth trace cc --flame --type " + contract.CPU,
+                "hearth flame '{service_name=\"spans\"}' --type %s --from %s --to %s --trace-id %s"
+                % (contract.CPU, self.first(), self.first(), contract.TRACE_A),
+            ],
+        )
+        for line in lines[-2:]:
+            self.assertIn("9 ns 100.00%", self.ask(*shlex.split(line)[1:]).splitlines()[0])
+
+    def test_an_id_may_be_of_a_span_and_in_any_spelling(self):
+        for span in (contract.SPAN_A, contract.SPAN_A.upper(), "170"):
+            found = self.json("trace", span)["results"][0]
+            self.assertEqual((found["certainty"], found["types"][0]["total"], found["spanIds"]), ("CERTAINTY_EXACT", "7", [contract.SPAN_A]))
+        lines = self.ask("trace", contract.SPAN_A, "--span").splitlines()
+        self.assertEqual(lines[0], "span %s: exact, its samples carry the id" % contract.SPAN_A)
+        self.assertEqual(lines[-2], "hearth trace %s --span --flame --type %s" % (contract.SPAN_A, contract.CPU))
+        self.assertTrue(lines[-1].endswith(" --span-id " + contract.SPAN_A))
+        both = self.ask("trace", "cc", contract.SPAN_B)
+        self.assertIn("\n\nspan %s: exact" % contract.SPAN_B, both)
+
+    def test_the_stack_traces_of_spans_come_as_those_of_any_question(self):
+        self.assertEqual(
+            self.ask("trace", contract.SPAN_A, "--flame").splitlines(),
+            ["      7 ns 100.00% ████████████████ " + name for name in ("total", "main", "x")],
+        )
+        self.assertIn("      9 ns 100.00%", self.ask("trace", contract.SPAN_A, "--flame", "--children"))
+        self.assertEqual(
+            self.ask("trace", contract.SPAN_A, contract.SPAN_B, "--top", "--each").splitlines(),
+            [
+                contract.SPAN_A + ": 7 ns",
+                "      self       %      total       %  function",
+                "      7 ns 100.00%       7 ns 100.00%  x",
+                "      0 ns   0.00%       7 ns 100.00%  main",
+                "total: 7 ns",
+                "",
+                contract.SPAN_B + ": 2 ns",
+                "      self       %      total       %  function",
+                "      2 ns 100.00%       2 ns 100.00%  x",
+                "      0 ns   0.00%       2 ns 100.00%  main",
+                "total: 2 ns",
+            ],
+        )
+        self.assertEqual(self.ask("trace", "cc", "-o", "collapsed"), "main;x 9\n")
+        self.assertEqual(self.json("trace", "cc", "--flame")["profiles"][0]["flamegraph"]["total"], "9")
+        path = os.path.join(temporary_directory(), "trace.pb.gz")
+        self.assertEqual(self.ask("trace", "cc", "-o", "pprof=" + path), "")
+        with open(path, "rb") as file:
+            self.assertEqual(Decoded(file.read()).totals(), [9])
+        self.refused("no data", "trace", "cc", "--flame", "--function", "y", code=NO_DATA)
+
+    def test_without_ids_profiles_are_found_by_service_and_time(self):
+        def at(ms, *more):
+            start = "%d" % (self.t + ms)
+            return ["trace", "--service", "heat", "--start", start, *more]
+
+        def total(*arguments):
+            return self.json(*arguments)["results"][0]["types"][0]["total"]
+
+        exact_pad = at(0, "--duration", "500ms", "--pad", "0")
+        self.assertEqual(total(*exact_pad), "220", "ends are included")
+        self.assertEqual(total(*at(500, "--end", "%d" % (self.t + 600), "--pad", "400ms")), "320")
+        self.assertEqual(total(*at(0, "--duration", "1s")), "821")
+        self.assertEqual(total(*at(0, "--duration", "1s", "--tag", "zone=west", "--map", "zone")), "401")
+        self.assertEqual(total(*at(0, "--duration", "1s", "--tag", "z=west", "--query", '{zone="${__span.tags.z}"}')), "401")
+        done = self.run_hearth(*exact_pad)
+        lines = done.out.splitlines()
+        self.assertEqual(lines[0], "service and time: window, whole profiles that were being taken meanwhile")
+        self.assertEqual(lines[3], "    220 ns         2  " + contract.CPU)
+        self.assertTrue(lines[6].endswith("  zone=east"), lines[6])
+        self.assertIn("searched: by window: profiles of", done.err)
+        self.assertIn("    220 ns 100.00%", self.ask(*shlex.split(lines[-1])[1:]).splitlines()[0])
+        self.assertEqual(self.ask(*exact_pad, "-o", "collapsed"), "main 220\n")
+        done = self.run_hearth(*exact_pad, "--flame")
+        self.assertIn("    220 ns 100.00%", done.out)
+        self.assertIn("note: no samples carry an id: these are whole profiles, taken while it ran", done.err)
+
+    def test_what_is_not_found_is_said_with_what_was_searched(self):
+        self.refused("searched: ", "trace", "77", code=NO_DATA)
+        self.refused("neither as a trace nor as a span: ", "trace", "77", code=NO_DATA)
+        self.refused("searched: ", "trace", "77", "--trace", code=NO_DATA)
+        self.refused("searched: ", "trace", "--service", "nobody", "--start", "now-1m", "--duration", "1s", code=NO_DATA)
+        lines = self.ask("trace", "77", "170").splitlines()
+        self.assertEqual(lines[0], "span 77: nothing")
+        self.assertIn("span 170: exact, its samples carry the id", lines)
+        done = self.run_hearth("trace", "77", "170", "--flame")
+        self.assertIn("note: left out: no samples carry 77", done.err)
+        self.assertIn("      7 ns 100.00%", done.out)
+
+    def test_mistakes_of_trace_are_usage_errors(self):
+        for part, *arguments in (
+            ("trace needs the ID of a trace or span, or --service, --start and --end",),
+            ("trace needs the ID", "--service", "x"),
+            ("when did the span run? --start T and --end T", "--service", "x", "--start", "now-1h"),
+            ("--start lies after --end", "--service", "x", "--start", "now", "--end", "now-1h"),
+            ("an ID is one of --trace, --span and --root", "1", "--trace", "--span"),
+            ("--flame or --top", "1", "--flame", "--top"),
+            ("ids are arguments of trace", "--span-id", "1"),
+            ("--children and --each are for --flame", "1", "--each"),
+            ("--children is for spans", "cc", "--trace", "--flame", "--children"),
+            ("--function, --without and --call-site are for --flame", "1", "--function", "x"),
+            ("trace looks everywhere", "1", "--since", "1h"),
+            ('--tag "x" is not NAME=VALUE', "1", "--tag", "x"),
+            ("--dot is for task, policy, network or agents", "1", "--dot"),
+            ("which one output cannot hold", "1", "2", "--each", "-o", "collapsed"),
+        ):
+            with self.subTest(arguments):
+                self.refused(part, "trace", *arguments)
+        self.refused("--pad is for trace", "flame", "--pad", "1s")
 
     def test_spans_top_has_a_row_for_each_of_what_it_is_asked_by(self):
-        first = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.t // 1000))
+        first = self.first()
         self.assertEqual(
             self.ask("spans", "top", SPANS).splitlines(),
             [
