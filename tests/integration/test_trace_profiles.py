@@ -5,9 +5,13 @@ Asked of the same data in every state: raw, of a second server with the index pa
 
 import base64
 import collections
+import json
 import random
 import unittest
 
+import otlp
+import wire
+from agents import Instance, span as agents_span
 from pprof import Decoded, Profile
 from questions import CPU, QUERIER, SAMPLES, read_tree
 from server import Cluster, RpcError, Server, eventually, in_threads, now_ms, sql
@@ -16,7 +20,7 @@ from test_profiles_and_spans import HOUR, MINUTE, QUICK, TYPES, hex_of, stacks_o
 RPC = "hearth.v1.TraceProfileService/"
 MS = 1_000_000
 N_PROFILES, N_SPANS, N_TRACES = 60, 24, 6
-SERVER_OPTIONS = ["--multitenancy", "--max-lookup-ids", "50", "--reject-newer-than", "0"]
+SERVER_OPTIONS = ["--multitenancy", "--otlp-traces", "--max-lookup-ids", "50", "--reject-newer-than", "0"]
 NOBODY = 0x1234567890ABCDEF
 
 Sample = collections.namedtuple("Sample", "stack n ns span root trace")
@@ -115,9 +119,9 @@ class TraceProfiles(unittest.TestCase):
         request = {"spans": [{"spanId": i, **known} for i in ids], "options": options or {}}
         return self.ask(RPC + "LookupSpan", request, tenant)["results"]
 
-    def traces(self, *ids, options=None, **known):
+    def traces(self, *ids, options=None, tenant=None, **known):
         request = {"traces": [{"traceId": i, **known} for i in ids], "options": options or {}}
-        return self.ask(RPC + "LookupTrace", request)["results"]
+        return self.ask(RPC + "LookupTrace", request, tenant)["results"]
 
     def refused(self, code, call, *arguments, **options):
         with self.assertRaises(RpcError) as caught:
@@ -320,6 +324,114 @@ class TraceProfiles(unittest.TestCase):
         self.assertIn("required", refused("SpanProfile", profileType=CPU))
         self.assertIn("max-lookup-ids allows 50", refused("SpanProfile", profileType=CPU, spanIds=[span] * 51))
         self.assertIn("is that of none", refused("SpanProfile", profileType=CPU, traceIds=["0"]))
+
+    # ---- with what is stored of spans ----
+
+    def push_one(self, service, samples, at_ns, tenant, duration_ms=10_000, **labels):
+        """samples: [(function, ns, sample labels)]"""
+        profile = Profile(TYPES, time_ns=at_ns, duration_ns=duration_ms * MS)
+        for function, ns, ids in samples:
+            profile.add(["main", function], [1, ns], ids)
+        labels = {"__name__": "process_cpu", "service_name": service, **labels}
+        self.raw.push(profile.encode(), labels, metadata=[("x-scope-orgid", tenant)])
+
+    def export(self, tenant, *resources):
+        answer, _ = self.raw.grpc_bytes(otlp.EXPORT, otlp.request(*resources), [("x-scope-orgid", tenant)])
+        self.assertEqual(wire.decode(answer), {})
+
+    def profile_of(self, tenant, **request):
+        answer = self.ask(RPC + "SpanProfile", {"profileType": CPU, "format": "SPAN_PROFILE_FORMAT_TOP", **request}, tenant)
+        return {row["name"]: int(row["self"]) for row in answer["profiles"][0]["top"] if int(row.get("self", 0))}
+
+    def test_stored_spans_say_what_is_below_them_and_when_they_ran(self):
+        tenant = "stored"
+        now = (self.data.end - MINUTE) * MS
+        trace, root, child, far, leaf, quiet = otlp.new_trace(), *(otlp.new_span() for _ in range(5))
+        stored = lambda id, name, parent=b"", at=0, tags=None: otlp.span(trace, id, name, now + at, now + at + 5 * MS, parent=parent, tags=tags)
+        self.export(tenant, ({"service.name": "front", "pod": "front-1"}, [stored(root, "GET /"), stored(child, "call", root)]),
+                    ({"service.name": "back"}, [stored(far, "serve", child), stored(quiet, "idle", far, 90_000 * MS)]))
+        self.push_one("front", [("in root", 100, {"span_id": root.hex()}), ("in child", 20, {"span_id": child.hex()}),
+                                ("elsewhere", 7, {"span_id": otlp.new_span().hex()})], now - 3, tenant, pod="front-1")
+        # A span that nobody stored, below one that is.
+        self.push_one("back", [("in far", 3000, {"span_id": far.hex()}), ("in leaf", 400, {"span_id": leaf.hex(), "local_root_span_id": far.hex()})], now, tenant)
+        profile = lambda **request: self.profile_of(tenant, **request)
+        self.assertEqual(profile(spanIds=[root.hex()]), {"in root": 100})
+        everything = {"in root": 100, "in child": 20, "in far": 3000, "in leaf": 400}
+        self.assertEqual(profile(spanIds=[root.hex()], children=True), everything)
+        self.assertEqual(profile(spanIds=[child.hex()], children=True), {"in child": 20, "in far": 3000, "in leaf": 400})
+        self.assertEqual(profile(traceIds=[trace.hex()]), everything)
+        self.assertEqual(profile(traceIds=[trace.hex()], labelSelector='{service_name="back"}'), {"in far": 3000, "in leaf": 400})
+        ask = lambda method, **request: self.ask(RPC + method, request, tenant)["results"][0]
+        found = ask("LookupTrace", traces=[{"traceId": trace.hex()}])
+        self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_EXACT", (3520, 2)))
+        self.assertEqual(found["labelSelector"], '{service_name=~"back|front"}')
+        by_id = {s["spanId"]: s for s in found["spans"]}
+        self.assertEqual(found["spans"][0]["spanId"], far.hex())
+        self.assertEqual(set(by_id), {s.hex() for s in (root, child, far, leaf)})
+        self.assertNotIn("span", by_id[leaf.hex()])
+        span = by_id[child.hex()]["span"]
+        self.assertEqual((span["name"], span["parentId"], span["traceId"], span["service"]), ("call", root.hex(), trace.hex(), "front"))
+        self.assertEqual((span["kind"], span["startNs"], span["endNs"]), ("entry", str(now), str(now + 5 * MS)))
+        # No sample carries it: when it ran is known, and of which service.
+        found = ask("LookupSpan", spans=[{"spanId": quiet.hex()}], options={"window": {"padMs": "80000"}})
+        self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_WINDOW", (3400, 1)))
+        self.assertEqual((found["labelSelector"], found["spans"][0]["span"]["name"]), ('{service_name="back"}', "idle"))
+        said = self.refused("not_found", ask, "LookupSpan", spans=[{"spanId": quiet.hex()}])
+        self.assertIn("no profile was being taken in the window", said)
+
+    def test_a_tracer_may_say_under_which_id_samples_are(self):
+        tenant, now = "renamed", (self.data.end - MINUTE) * MS
+        trace, span = otlp.new_trace(), otlp.new_span()
+        tagged = otlp.span(trace, span, "work", now, now + MS, tags={"pyroscope.profile.id": "00000000000000ab"})
+        self.export(tenant, ({"service.name": "front"}, [tagged]))
+        self.push_one("front", [("mine", 5, {"profile_id": "00000000000000ab"})], now, tenant)
+        found = self.ask(RPC + "LookupSpan", {"spans": [{"spanId": span.hex()}]}, tenant)["results"][0]
+        self.assertEqual((found["certainty"], types_of(found)[CPU], found["spanIds"]), ("CERTAINTY_EXACT", (5, 1), ["00000000000000ab"]))
+        found = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}]}, tenant)["results"][0]
+        self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_EXACT", (5, 1)))
+
+    def test_segments_of_skywalking_lead_to_profiles_by_their_time(self):
+        now = self.data.end - MINUTE
+        agent = Instance(self.raw, "agents", "agents-1", tenant="agents")
+        agent.send_segments(agent.segment("trace.17.1", "segment.17.2", [agents_span(0, "/pay", now, now + 50), agents_span(1, "SQL", now + 5, now + 9, 0)]))
+        self.push_one("agents", [("pay", 9, {})], now * MS, "agents")
+        for found in (self.spans("segment.17.2", tenant="agents")[0], self.traces("trace.17.1", tenant="agents")[0]):
+            self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_WINDOW", (9, 1)))
+            self.assertEqual(found["labelSelector"], '{service_name="agents"}')
+        span = self.spans("segment.17.2", tenant="agents")[0]["spans"][0]
+        self.assertEqual((span["spanId"], span["span"]["name"], span["span"]["traceId"]), ("segment.17.2/0", "/pay", "trace.17.1"))
+
+    def test_more_profiles_than_a_request_reads_are_cut_and_it_says_so(self):
+        tenant, now = "many", (self.data.end - 2 * MINUTE) * MS
+        self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-lookup-profiles", "value": "3"}]}, tenant)
+        for i in range(5):
+            self.push_one("many", [("work", 10 ** i, {"span_id": "00000000000000cd"})], now + i * MS, tenant)
+        (found,) = self.spans("cd".zfill(16), tenant=tenant)
+        self.assertEqual(types_of(found)[CPU], (11100, 3), "the latest")
+        selection = {"profileType": CPU, "labelSelector": "{}", "start": str(self.data.start), "end": str(self.data.end), "spanIds": ["cd".zfill(16)]}
+        top = self.ask("hearth.v1.QueryService/Top", {"selection": selection}, tenant)
+        self.assertEqual(top["total"], "11111", "a range is read whole")
+        status, headers, _ = self.raw.http("POST", "/" + RPC + "SpanProfile", '{"profileType":"%s","spanIds":["00000000000000cd"]}' % CPU,
+                                           {"Content-Type": "application/json", "X-Scope-OrgID": tenant})
+        self.assertEqual(status, 200)
+        self.assertIn("max-lookup-profiles", headers["hearth-note"])
+
+    def test_what_has_expired_says_until_when_it_was_kept(self):
+        tenant, span = "short", "00000000000000ef"
+        self.push_one("short", [("work", 5, {"span_id": span})], self.data.start * MS, tenant)
+        self.assertEqual(types_of(self.spans(span, tenant=tenant)[0])[CPU], (5, 1))
+        self.ask("hearth.v1.AdminService/SetRetention", {"name": "retain-raw", "durationMs": str(HOUR)}, tenant)
+        kept = "samples are kept from 20.*Z on .retain-raw."
+        said = self.refused("not_found", self.spans, span, options={"exactOnly": True}, tenant=tenant)
+        self.assertRegex(said, "the profiles with its samples are gone .retain-raw.; searched: .*" + kept)
+        self.assertRegex(self.refused("not_found", self.ask, RPC + "SpanProfile", {"profileType": CPU, "spanIds": [span]}, tenant), kept)
+        selection = {"profileType": CPU, "labelSelector": "{}", "start": str(self.data.start - HOUR), "end": str(self.data.end), "spanIds": [span]}
+        for method, request in (("hearth.v1.QueryService/Top", {"selection": selection}),
+                                (QUERIER + "SelectHeatmap", {**selection, "profileTypeID": CPU, "step": 60, "queryType": "HEATMAP_QUERY_TYPE_SPAN"})):
+            request = {k: v for k, v in request.items() if not (method.endswith("Heatmap") and k in ("profileType", "spanIds"))}
+            status, headers, body = self.raw.http("POST", "/" + method, json.dumps(request), {"Content-Type": "application/json", "X-Scope-OrgID": tenant})
+            self.assertEqual(status, 200, body)
+            self.assertRegex(headers["hearth-note"], "profiles before 20.*Z are gone .retain-raw.")
 
     def test_ids_that_are_texts_are_found_by_their_text(self):
         profile = Profile(TYPES, time_ns=(self.data.end - MINUTE) * MS, duration_ns=MS)
