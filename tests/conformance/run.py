@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 import contract  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
+import spans  # noqa: E402
 import test_contract  # noqa: E402
 import wire  # noqa: E402
 from pprof import Decoded  # noqa: E402
@@ -90,9 +91,10 @@ def go():
     return str(directory / "bin/go")
 
 
-def go_program(name):
-    directory, program = copied("go"), go()
-    install(program, "build", "-o", WORK / "bin" / name, "./" + name, cwd=directory, env={"GOTOOLCHAIN": "local"})
+def go_program(name, module="go"):
+    directory, program = copied(module), go()
+    package = "./" + name if module == "go" else "."
+    install(program, "build", "-o", WORK / "bin" / name, package, cwd=directory, env={"GOTOOLCHAIN": "local"})
     return WORK / "bin" / name
 
 
@@ -301,6 +303,64 @@ def pgo_decisions(asked):
     assert any("PGO devirtualizing interface call" in line for line in said[0]), "the profile pushed says nothing: %s" % said[0]
     assert said[0] == said[1], "pushed: %s, answered: %s" % tuple(said)
     return "%d conclusions" % len(said[1])
+
+
+# ---- profilers and tracers that name the same spans ----
+
+
+def said_by(command, **more):
+    """(when it was started, what it said last, as JSON)"""
+    started = now_ms() - 1000
+    return started, json.loads(run(*command, seconds=120, **more).splitlines()[-1])
+
+
+def hexadecimal(said):
+    return {kind: {function: "%016x" % of[kind] for function, of in said.items()} for kind in ("span", "root")}
+
+
+def spans_go(asked):
+    service = "conformance.spans.go"
+    started, said = said_by([go_program("spans"), "http://127.0.0.1:%d" % asked.server.port, service])
+    program = spans.Program(asked.server, service, CPU, started, said["spans"], "outsideOfSpans", said["trace"])
+    return program.check({function: function for function in said["spans"]})
+
+
+def spans_python(asked):
+    python, service, trace = python_with_pip(), "conformance.spans.python", os.urandom(16).hex()
+    packages = python_packages(
+        python, "python-spans", "pyroscope-io==1.4.0", "pyroscope-otel==1.1.0", "opentelemetry-sdk==1.45.2",
+        "opentelemetry-exporter-otlp-proto-http==1.45.2",
+    )
+    command = [python, HERE / "python/spans.py", "http://127.0.0.1:%d" % asked.server.port, service, "00-%s-00f067aa0ba902b7-01" % trace]
+    started, said = said_by(command, env={"PYTHONPATH": str(packages)})
+    program = spans.Program(asked.server, service, CPU, started, said, "outside_of_spans", trace)
+    return program.check({function: "GET /" + function for function in said})
+
+
+def spans_dd_go(asked):
+    """Datadog's tracer labels what Pyroscope's SDK samples, decimal."""
+    service, quiet = "conformance.spans.ddgo", {"DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false"}
+    command = [go_program("datadog", "go-datadog"), "http://127.0.0.1:%d" % asked.server.port, service]
+    started, said = said_by(command, env=quiet)
+    ids = hexadecimal(said)
+    return spans.Program(asked.server, service, CPU, started, ids["span"], "outsideOfSpans", roots=ids["root"]).check()
+
+
+def spans_ddtrace(asked):
+    """Its profiles come as files here, and are pushed as they are: it sends them only where Datadog's agent would be."""
+    python, service, directory = python_with_pip(), "conformance.spans.ddtrace", WORK / "ddtrace"
+    packages = python_packages(python, "python-ddtrace", "ddtrace==4.16.0")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    command = [python, HERE / "python/ddspans.py", directory / "profile", service]
+    started, said = said_by(command, env={"PYTHONPATH": str(packages)})
+    files = sorted(directory.glob("profile.*.pprof"))
+    assert files, "ddtrace wrote no profile"
+    for file in files:
+        asked.server.push(file.read_bytes(), {"__name__": "process_cpu", "service_name": service})
+    ids = hexadecimal(said)
+    kind = "process_cpu:cpu-time:nanoseconds:cpu-time:nanoseconds"
+    return spans.Program(asked.server, service, kind, started, ids["span"], "outside_of_spans", roots=ids["root"]).check()
 
 
 # ---- agents of SkyWalking ----
@@ -594,6 +654,10 @@ CLIENTS = {
     "sdk rust": sdk_rust,
     "go build -pgo": pgo,
     "go build -pgo, what it concludes": pgo_decisions,
+    "spans go": spans_go,
+    "spans python": spans_python,
+    "spans dd-trace-go": spans_dd_go,
+    "spans ddtrace": spans_ddtrace,
     "skywalking node": skywalking_node,
     "skywalking python": skywalking_python,
     "skywalking python, a trace task": skywalking_python_traces,
