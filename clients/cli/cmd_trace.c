@@ -281,14 +281,16 @@ static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size
         cli->trace.trace == NULL) {
         return look_up_both(cli, &q, found, n);
     }
-    enum cli_id_of of = cli->n_args == 0           ? CLI_OF_WINDOW
-                        : cli->trace.trace != NULL ? CLI_OF_TRACE
-                        : cli->trace.root != NULL  ? CLI_OF_ROOT
-                                                   : CLI_OF_SPAN;
-    const char *const none[] = {""};
-    HEARTH_TRY(of == CLI_OF_TRACE
-                   ? as_traces(cli, &q, cli->args, n, &spans)
-                   : as_spans(cli, &q, of == CLI_OF_WINDOW ? none : cli->args, n, &spans));
+    if (cli->n_args == 0) {
+        HEARTH_TRY(as_spans(cli, &q, (const char *const[]){""}, 1, &spans));
+        found[0] = (struct cli_found){CLI_OF_WINDOW, spans[0]};
+        return HEARTH_OK;
+    }
+    enum cli_id_of of = cli->trace.trace != NULL  ? CLI_OF_TRACE
+                        : cli->trace.root != NULL ? CLI_OF_ROOT
+                                                  : CLI_OF_SPAN;
+    HEARTH_TRY(of == CLI_OF_TRACE ? as_traces(cli, &q, cli->args, n, &spans)
+                                  : as_spans(cli, &q, cli->args, n, &spans));
     for (size_t i = 0; i < n; i++) {
         found[i] = (struct cli_found){of, spans[i]};
     }
@@ -371,7 +373,7 @@ static enum cli_exit print_json(struct cli *cli, const struct cli_found *found, 
 
 enum cli_exit cli_trace(struct cli *cli)
 {
-    struct cli_found found[CLI_MAX_LABELS];
+    struct cli_found found[CLI_MAX_LABELS] = {0};
     const char *mistake = find_mistake(cli);
     if (mistake != NULL) {
         return cli_usage(mistake);

@@ -42,8 +42,8 @@ static bool parse_by(struct cli *cli, const char *value)
     return true;
 }
 
-/* One option with its value; false when the value is wrong. *ret_known false: no such option. */
-static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+/* Where the value of an option goes; NULL: it is none of these. */
+static const char **text_of(struct cli *cli, const char *flag)
 {
     const struct {
         const char *flag;
@@ -78,6 +78,16 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
 #include "trace_options.def"
 #undef X
     };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        if (strcmp(flag, texts[i].flag) == 0) {
+            return texts[i].to;
+        }
+    }
+    return NULL;
+}
+
+static struct cli_texts *list_of(struct cli *cli, const char *flag)
+{
     const struct {
         const char *flag;
         struct cli_texts *to;
@@ -95,22 +105,30 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
 #include "trace_options.def"
 #undef X
     };
-    *ret_known = true;
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
-        if (strcmp(flag, texts[i].flag) == 0) {
-            *texts[i].to = value;
-            return true;
-        }
-    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(lists); i++) {
         if (strcmp(flag, lists[i].flag) == 0) {
-            struct cli_texts *list = lists[i].to;
-            if (list->n == CLI_MAX_LABELS || value[0] == '\0') {
-                return false;
-            }
-            list->v[list->n++] = value;
-            return true;
+            return lists[i].to;
         }
+    }
+    return NULL;
+}
+
+/* One option with its value; false when the value is wrong. *ret_known false: no such option. */
+static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+{
+    const char **text = text_of(cli, flag);
+    struct cli_texts *list = list_of(cli, flag);
+    *ret_known = true;
+    if (text != NULL) {
+        *text = value;
+        return true;
+    }
+    if (list != NULL) {
+        if (list->n == CLI_MAX_LABELS || value[0] == '\0') {
+            return false;
+        }
+        list->v[list->n++] = value;
+        return true;
     }
     for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
         if (strcmp(flag, sizing_fields[i].flag) == 0) {

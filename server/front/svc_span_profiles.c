@@ -262,14 +262,18 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
                                        const struct hearth_found *found,
                                        size_t n)
 {
-    const char *what = subjects[0].is_trace ? "trace" : "span";
     struct hearth_str id = subjects[0].id;
+    const char *about = id.n == 0 ? "no profiles of that service and time"
+                                  : hearth_arena_printf(&rpc->arena, "no profiles of %s%s \"%.*s\"",
+                                                        n > 1 ? "any of these, such as " : "",
+                                                        subjects[0].is_trace ? "trace" : "span",
+                                                        id.n > 64 ? 64 : (int)id.n, id.p);
+    if (about == NULL) {
+        return end_full(rpc);
+    }
     return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
-                       "no profiles of %s%s%s \"%.*s\": " HEARTH_STR_FMT
-                       "; searched: " HEARTH_STR_FMT,
-                       n > 1 ? "any of these, such as " : "", what, "", id.n > 64 ? 64 : (int)id.n,
-                       id.p == NULL ? "" : id.p, HEARTH_STR_ARG(found[0].reason),
-                       HEARTH_STR_ARG(found[0].searched));
+                       "%s: " HEARTH_STR_FMT "; searched: " HEARTH_STR_FMT, about,
+                       HEARTH_STR_ARG(found[0].reason), HEARTH_STR_ARG(found[0].searched));
 }
 
 static enum hearth_status lookup(struct hearth_rpc *rpc,

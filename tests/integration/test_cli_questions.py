@@ -307,7 +307,7 @@ class CliQuestions(unittest.TestCase):
         self.refused("searched: ", "trace", "77", code=NO_DATA)
         self.refused("neither as a trace nor as a span: ", "trace", "77", code=NO_DATA)
         self.refused("searched: ", "trace", "77", "--trace", code=NO_DATA)
-        self.refused("searched: ", "trace", "--service", "nobody", "--start", "now-1m", "--duration", "1s", code=NO_DATA)
+        self.refused("no profiles of that service and time: ", "trace", "--service", "nobody", "--start", "now-1m", "--duration", "1s", code=NO_DATA)
         lines = self.ask("trace", "77", "170").splitlines()
         self.assertEqual(lines[0], "span 77: nothing")
         self.assertIn("span 170: exact, its samples carry the id", lines)
