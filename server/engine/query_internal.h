@@ -38,6 +38,9 @@ struct hearth_query_engine {
     struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
     struct hearth_network *network; /* of hearth_query_set_network; NULL: none */
+    /* Of the index of spans; it never changes. */
+    _Atomic int64_t span_index_since_ns;
+    atomic_bool knows_span_index;
 };
 
 /* What holds for the query's tenant. */

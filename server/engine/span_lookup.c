@@ -480,8 +480,7 @@ static enum hearth_status look_up(struct lookup *lookup,
     HEARTH_TRY(find_expired(lookup, err));
     HEARTH_TRY(find_stored(lookup, err));
     HEARTH_TRY(follow_profile_ids(lookup, err));
-    HEARTH_TRY(hearth_store_span_index_since(lookup->query->engine->store, lookup->query->cancel,
-                                             &lookup->since_ns, err));
+    HEARTH_TRY(hearth_span_index_since(lookup->query, &lookup->since_ns, err));
     for (size_t i = 0; i < lookup->n; i++) {
         HEARTH_TRY(hearth_lookup_answer(lookup->query, lookup->options, &lookup->subjects[i],
                                         &lookup->exact[2 * i], lookup->since_ns, &ret[i], err));

@@ -100,6 +100,20 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
+enum hearth_status
+hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns, struct hearth_err *err)
+{
+    struct hearth_query_engine *engine = query->engine;
+    if (!atomic_load(&engine->knows_span_index)) {
+        int64_t since_ns;
+        HEARTH_TRY(hearth_store_span_index_since(engine->store, query->cancel, &since_ns, err));
+        atomic_store(&engine->span_index_since_ns, since_ns);
+        atomic_store(&engine->knows_span_index, true);
+    }
+    *ret_ns = atomic_load(&engine->span_index_since_ns);
+    return HEARTH_OK;
+}
+
 /* ---- selections ---- */
 
 /* Hits of the series that are named. One stays, so that the plan says what retention took of the range. */
@@ -137,9 +151,10 @@ static enum hearth_status knows_all(const struct hearth_query *query,
                                     struct hearth_err *err)
 {
     int64_t since_ns;
-    HEARTH_TRY(hearth_store_span_index_since(query->engine->store, query->cancel, &since_ns, err));
-    *ret =
-        since_ns <= from_ns && (since_ns < 0 || from_ns - since_ns >= limits->reject_newer_than_ns);
+    HEARTH_TRY(hearth_span_index_since(query, &since_ns, err));
+    *ret = since_ns <= from_ns &&
+           (since_ns < 0 || (limits->reject_newer_than_ns > 0 &&
+                             from_ns - since_ns >= limits->reject_newer_than_ns));
     return HEARTH_OK;
 }
 

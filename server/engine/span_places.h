@@ -34,6 +34,11 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            struct hearth_span_places *ret,
                                            struct hearth_err *err);
 
+/* As hearth_store_span_index_since, asked once. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns, struct hearth_err *err);
+
 /* A limit as a number of things: 0 is none. */
 static inline size_t hearth_lookup_limit(int64_t limit)
 {

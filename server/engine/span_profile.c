@@ -323,7 +323,7 @@ static enum hearth_status fail_not_found(const struct profile_run *run, struct h
     struct hearth_retention keep;
     char since[32], kept[32], range[96] = "";
     int64_t since_ns;
-    HEARTH_TRY(hearth_store_span_index_since(query->engine->store, query->cancel, &since_ns, err));
+    HEARTH_TRY(hearth_span_index_since(query, &since_ns, err));
     hearth_store_retention(query->engine->store, query->tenant, &keep);
     int64_t kept_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     if (query->start_ms == 0 && query->end_ms == 0 && since_ns > 0) {

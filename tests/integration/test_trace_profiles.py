@@ -20,7 +20,7 @@ from test_profiles_and_spans import HOUR, MINUTE, QUICK, TYPES, hex_of, stacks_o
 RPC = "hearth.v1.TraceProfileService/"
 MS = 1_000_000
 N_PROFILES, N_SPANS, N_TRACES = 60, 24, 6
-SERVER_OPTIONS = ["--multitenancy", "--otlp-traces", "--max-lookup-ids", "50", "--reject-newer-than", "0"]
+SERVER_OPTIONS = ["--multitenancy", "--otlp-traces", "--max-lookup-ids", "50"]
 NOBODY = 0x1234567890ABCDEF
 
 Sample = collections.namedtuple("Sample", "stack n ns span root trace")
