@@ -22,14 +22,21 @@ static bool is_exact(const struct cli_found *found)
     return found->lookup->certainty == HEARTH__V1__CERTAINTY__CERTAINTY_EXACT;
 }
 
+/* What is below a span may have samples though it has none. */
+static bool has_samples(const struct cli *cli, const struct cli_found *found)
+{
+    bool below = cli->trace.children != NULL || found->of == CLI_OF_ROOT;
+    return is_exact(found) || (below && found->of != CLI_OF_TRACE);
+}
+
 /* ---- by time ---- */
 
 static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *found)
 {
     const Hearth__V1__Lookup *lookup = found->lookup;
-    if (cli->trace.children != NULL || cli->from != NULL || cli->to != NULL || cli->since != NULL) {
+    if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
         return cli_usage(
-            "no samples carry this id; --children, --from and --to are for those that do");
+            "no samples carry this id; --from, --to and --since are for those that do");
     }
     cli_say("note", "no samples carry an id: these are whole profiles, taken while it ran");
     cli->args[0] = lookup->label_selector;
@@ -59,7 +66,7 @@ static enum hearth_status fill(struct cli *cli,
     for (size_t of = 0; of < HEARTH_ARRAY_LEN(ids); of++) {
         ids[of].v = hearth_arena_array(&cli->arena, n, sizeof(char *));
         for (size_t i = 0; ids[of].v != NULL && i < n; i++) {
-            if ((size_t)found[i].of == of && is_exact(&found[i])) {
+            if ((size_t)found[i].of == of && has_samples(cli, &found[i])) {
                 ids[of].v[ids[of].n++] = found[i].lookup->id;
             }
         }
@@ -203,10 +210,10 @@ enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, 
 {
     size_t n_exact = 0, n_types;
     for (size_t i = 0; i < n; i++) {
-        n_exact += is_exact(&found[i]);
+        n_exact += has_samples(cli, &found[i]);
     }
     for (size_t i = 0; n_exact > 0 && i < n; i++) {
-        if (!is_exact(&found[i])) {
+        if (!has_samples(cli, &found[i])) {
             char note[160];
             (void)snprintf(note, sizeof note, "left out: no samples carry %.100s",
                            found[i].lookup->id);

@@ -86,24 +86,26 @@ static void print_types(const Hearth__V1__Lookup *lookup, struct hearth_buf *out
     }
 }
 
-/* Without those that every series has, and the service, which has a column. */
-static void put_labels(const Hearth__V1__FoundProfile *profile, struct hearth_buf *out)
+/* Without those that every series has, and the service, which has a column; cut at the edge of the terminal. */
+static void put_labels(const Hearth__V1__FoundProfile *profile, int room, struct hearth_buf *out)
 {
-    bool any = false;
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
     for (size_t i = 0; i < profile->n_labels; i++) {
         const Types__V1__LabelPair *label = profile->labels[i];
         if (strncmp(label->name, "__", 2) == 0 || strcmp(label->name, "service_name") == 0) {
             continue;
         }
-        hearth_buf_cstr(out, any ? ", " : "  ");
-        put(out, label->name);
-        hearth_buf_byte(out, '=');
-        put(out, label->value);
-        any = true;
+        hearth_buf_printf(&text, "%s%s=", text.n > 0 ? ", " : "", label->name);
+        hearth_buf_cstr(&text, label->value);
     }
+    hearth_buf_cstr(out, text.n > 0 ? "  " : "");
+    cli_fit(hearth_buf_view(&text), room, false, out);
+    hearth_buf_release(&text);
 }
 
-static void print_profiles(const Hearth__V1__Lookup *lookup, struct hearth_buf *out)
+static void
+print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup, struct hearth_buf *out)
 {
     int width = (int)strlen("service");
     for (size_t i = 0; i < lookup->n_profiles; i++) {
@@ -123,7 +125,7 @@ static void print_profiles(const Hearth__V1__Lookup *lookup, struct hearth_buf *
         hearth_buf_printf(out, "%-24s  %8s  ", at, length);
         cli_fit(hearth_str_c(profile->service), width, true, out);
         hearth_buf_printf(out, "  %-36s", profile->profile_id);
-        put_labels(profile, out);
+        put_labels(profile, cli->width > 120 ? cli->width - 78 - width : 42, out);
         hearth_buf_byte(out, '\n');
     }
     if (lookup->profile_count > (int64_t)lookup->n_profiles) {
@@ -486,7 +488,7 @@ cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_bu
         hearth_buf_cstr(out,
                         "these are its own samples; --flame has those of the spans below, too\n");
     }
-    print_profiles(found->lookup, out);
+    print_profiles(cli, found->lookup, out);
     if (found->lookup->n_spans > 0) {
         HEARTH_TRY(print_spans(cli, found->lookup, type, out));
     }

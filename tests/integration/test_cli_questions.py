@@ -18,6 +18,8 @@ from test_cli import NO_DATA, OK, USAGE, hearth
 
 BEFORE, AFTER, SHOP, HEAT, SPANS = ('{service_name="%s"}' % s for s in ("before", "after", "shop", "heat", "spans"))
 
+QUIET = "00000000000000ee"  # a span without samples of its own
+
 
 class CliQuestions(unittest.TestCase):
     maxDiff = None
@@ -32,7 +34,8 @@ class CliQuestions(unittest.TestCase):
         trace, a, b = (bytes.fromhex(i) for i in (contract.TRACE_A, contract.SPAN_A, contract.SPAN_B))
         at = cls.t * 1_000_000
         spans = [
-            otlp.span(trace, a, "GET /pay", at, at + 20 * otlp.MS),
+            otlp.span(trace, bytes.fromhex(QUIET), "batch", at, at + 30 * otlp.MS, otlp.INTERNAL),
+            otlp.span(trace, a, "GET /pay", at, at + 20 * otlp.MS, otlp.SERVER, bytes.fromhex(QUIET)),
             otlp.span(trace, b, "query", at + otlp.MS, at + 11 * otlp.MS, otlp.CLIENT, a, otlp.ERROR),
         ]
         body = otlp.request(({"service.name": "spans"}, spans))
@@ -276,6 +279,14 @@ class CliQuestions(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(Decoded(file.read()).totals(), [9])
         self.refused("no data", "trace", "cc", "--flame", "--function", "y", code=NO_DATA)
+
+    def test_a_span_without_samples_has_those_of_its_children(self):
+        found = self.json("trace", QUIET)["results"][0]
+        self.assertEqual((found["certainty"], found["types"][0]["total"]), ("CERTAINTY_WINDOW", "14"))
+        self.assertIn("\nspans\n      took  span              name\n     30 ms  %s  batch  spans\n" % QUIET, self.ask("trace", QUIET))
+        self.assertIn("     14 ns 100.00%", self.ask("trace", QUIET, "--flame"))
+        self.assertIn("      9 ns 100.00%", self.ask("trace", QUIET, "--flame", "--children"))
+        self.refused("carries any of these ids", "trace", QUIET, "--root", "--flame", code=NO_DATA)
 
     def test_without_ids_profiles_are_found_by_service_and_time(self):
         def at(ms, *more):
