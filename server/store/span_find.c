@@ -3,7 +3,8 @@
  *
  * One statement, so one snapshot: the builder moves associations, and none may be missed or seen half way. Fresh rows are all
  * looked at, in PostgreSQL while the keys are few. Of each day and each size of parts it takes the one row that
- * may have the key: by the primary key, leaf by leaf (OFFSET 0: whatever the statistics say, never by reading a leaf).
+ * may have the key, by the primary key. How many fresh rows there are changes too fast for statistics, so no plan is left to them:
+ * OFFSET 0 keeps fresh rows from being joined, and leaves from being read.
  */
 #include "hearth/store/span_index.h"
 
@@ -24,10 +25,10 @@
     " MATERIALIZED (SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' AS day"  \
     " FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent ="              \
     " 'hearth_data.span_index'::regclass)"                                                       \
-    " SELECT f.service_id, 0, 0, 0, f.associations FROM hearth_data.span_fresh f"                \
-    " JOIN hearth_data.service s USING (service_id) JOIN t USING (tenant_id)"                    \
+    " SELECT f.service_id, 0, 0, 0, f.associations FROM (SELECT * FROM hearth_data.span_fresh e" \
     " WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT FROM unnest($6::bytea[]) k WHERE"     \
-    " position(k IN f.associations) > 0)"                                                        \
+    " position(k IN e.associations) > 0) OFFSET 0) f WHERE (SELECT s.tenant_id FROM"             \
+    " hearth_data.service s WHERE s.service_id = f.service_id) = (SELECT tenant_id FROM t)"      \
     " UNION ALL SELECT 0, d.day, q.bits, q.bucket, i.associations FROM t, d,"                    \
     " unnest($2::int4[], $3::int4[]) q (bits, bucket), LATERAL (SELECT x.associations FROM"      \
     " hearth_data.span_index x WHERE x.tenant_id = t.tenant_id AND x.day = d.day AND x.bits ="   \

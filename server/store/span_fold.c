@@ -29,6 +29,7 @@
 #define LARGE_ROW        32768u /* rows are cut here, and such rows are not merged any more */
 #define FAN_IN           8
 #define MAX_MERGE        200000
+#define WORTH_VACUUM     100000 /* associations that a merge has moved */
 #define PIECE_BITS       10 /* of part: pieces of one bucket, when there are more than LARGE_ROW */
 #define N_INDEX_COLUMNS  7
 
@@ -119,6 +120,15 @@ static unsigned cut_of(size_t n, unsigned bits)
         n >>= HEARTH_SPAN_SIZE_BITS;
     }
     return bits;
+}
+
+/* What moved leaves room, which is to be used again at once: not when autovacuum comes by. */
+static enum hearth_status
+vacuum(struct hearth_builder *builder, const char *table, struct hearth_err *err)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "VACUUM (TRUNCATE false, SKIP_LOCKED) %s", table);
+    return hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
 /* ---- fold ---- */
@@ -481,11 +491,18 @@ merge_some(struct hearth_builder *builder, struct hearth_span_merge *at, struct 
         hearth_metric_add(HEARTH_M_SPAN_MERGED, (int64_t)merge.n);
         at->end_bucket = from;
         at->is_running = from > 0;
+        at->n_moved += merge.n;
     } else {
         hearth_builder_rollback(builder);
     }
     PQclear(merge.rows);
     hearth_arena_release(&merge.arena);
+    if (status == HEARTH_OK && !at->is_running && at->n_moved >= WORTH_VACUUM) {
+        char leaf[64];
+        hearth_partition_name("span_index", at->day, leaf);
+        at->n_moved = 0;
+        status = vacuum(builder, leaf, err);
+    }
     return status;
 }
 
@@ -539,6 +556,9 @@ hearth_step_spans(struct hearth_builder *builder, bool *ret_more, struct hearth_
     size_t n = worth ? MAX_FOLD : 0;
     while (n >= MAX_FOLD && hearth_clock_mono_ns() < until_ns) {
         HEARTH_TRY(fold_some(builder, &n, err));
+    }
+    if (worth) {
+        HEARTH_TRY(vacuum(builder, "hearth_data.span_fresh", err));
     }
     HEARTH_TRY(merge_until(builder, until_ns, err));
     *ret_more = n >= MAX_FOLD || builder->n_merges > 0;

@@ -19,6 +19,7 @@ struct hearth_span_merge {
     unsigned bits, to_bits;
     uint32_t end_bucket; /* those from here on are done */
     uint32_t n_buckets;  /* in a transaction */
+    size_t n_moved;      /* associations, since the leaf was vacuumed */
 };
 
 #endif
