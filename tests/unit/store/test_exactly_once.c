@@ -42,6 +42,23 @@ static void expect_whole_dictionaries(const char *url)
         0);
 }
 
+/* Profiles carry the id of a span, which commits with them. */
+static const struct hearth_association SPAN = {.key = 77, .of = HEARTH_OF_SPAN};
+
+static void carry_span(struct store_push *push)
+{
+    push->row.associations = &SPAN;
+    push->row.n_associations = 1;
+}
+
+static void expect_a_span_for_each_profile(const char *url)
+{
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT sum(n_associations) FROM hearth_data.span_fresh"),
+        pg_cluster_int(url, "SELECT (SELECT count(*) FROM hearth_data.profile) + (SELECT count(*)"
+                            " FROM hearth_data.profile_late)"));
+}
+
 /* One row with this (writer, number), and no other row with it. */
 static long long count_rows(const char *url, int32_t writer_id, int64_t profile_no)
 {
@@ -75,6 +92,7 @@ static int push_through_cut(struct hearth_store *store,
             fail_msg("cannot make a push: %s", err.msg);
         }
         pushes[i]->writer_id = 1;
+        carry_span(pushes[i]);
     }
     pg_proxy_arm(proxy, cut_at, after, n_cuts);
     for (int i = 0; i < 3; i++) {
@@ -155,6 +173,7 @@ static void cut_everywhere(bool late)
     assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.push_id"),
                      n_pushed / 3 * 2);
     expect_whole_dictionaries(direct);
+    expect_a_span_for_each_profile(direct);
     /* The lost answers of COMMIT were among them. */
     assert_true(hearth_metric_value(HEARTH_M_BATCH_SETTLED) - settled >= 2);
     hearth_arena_release(&arena);
@@ -204,6 +223,7 @@ static void *run_load(void *arg)
             continue;
         }
         push->writer_id = 1;
+        carry_span(push);
         store_push_submit(push);
         load->pushes[load->n++] = push;
         (void)usleep(3000);
@@ -311,6 +331,7 @@ static void kills_under_load_neither_lose_nor_double(void **state)
                                     " hearth_data.profile"),
                      0);
     expect_whole_dictionaries(url);
+    expect_a_span_for_each_profile(url);
     store_close_soon(store);
 }
 
