@@ -339,8 +339,10 @@ static void say_ids(struct answer *answer)
 static void say_reach(struct answer *answer, int64_t since_ns)
 {
     struct hearth_retention keep;
+    struct hearth_limits limits;
     struct hearth_buf *out = &answer->searched;
     char moment[48];
+    hearth_query_limits(answer->query, &limits);
     hearth_store_retention(answer->query->engine->store, answer->query->tenant, &keep);
     if (answer->subject->asked->id.n == 0) {
         return;
@@ -356,6 +358,10 @@ static void say_reach(struct answer *answer, int64_t since_ns)
     if (kept_from_ns > INT64_MIN) {
         hearth_buf_printf(out, "; samples are kept from %s on (retain-raw)",
                           hearth_plan_moment(kept_from_ns, moment));
+    }
+    if (limits.max_query_lookback_ns > 0) {
+        hearth_buf_printf(out, ", and looked for from %s on (max-query-lookback)",
+                          hearth_plan_moment(hearth_lookup_from_ns(&limits), moment));
     }
     if (keep.spans_ns > 0) {
         hearth_duration_format(keep.spans_ns, moment);

@@ -309,10 +309,11 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
     if (lookup->n_ids == 0) {
         return HEARTH_OK;
     }
-    return hearth_store_find_spans(
-        query->engine->store, query->tenant, questions, lookup->n_ids, INT64_MIN, INT64_MAX,
-        hearth_lookup_limit(lookup->limits.max_lookup_profiles), query->cancel, query->arena,
-        &lookup->found, &lookup->n_found, &lookup->is_cut, err);
+    return hearth_store_find_spans(query->engine->store, query->tenant, questions, lookup->n_ids,
+                                   hearth_lookup_from_ns(&lookup->limits), INT64_MAX,
+                                   hearth_lookup_limit(lookup->limits.max_lookup_profiles),
+                                   query->cancel, query->arena, &lookup->found, &lookup->n_found,
+                                   &lookup->is_cut, err);
 }
 
 static enum hearth_status

@@ -6,6 +6,7 @@
 #ifndef HEARTH_ENGINE_SPAN_PLACES_H
 #define HEARTH_ENGINE_SPAN_PLACES_H
 
+#include "hearth/base/clock.h"
 #include "hearth/store/span_index.h"
 
 #include "planned.h"
@@ -33,6 +34,14 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            int64_t to_ns,
                                            struct hearth_span_places *ret,
                                            struct hearth_err *err);
+
+/* From where on the index is asked: as far back as questions may look. */
+static inline int64_t hearth_lookup_from_ns(const struct hearth_limits *limits)
+{
+    return limits->max_query_lookback_ns > 0
+               ? hearth_clock_wall_ns() - limits->max_query_lookback_ns
+               : INT64_MIN;
+}
 
 /* As hearth_store_span_index_since, asked once. */
 HEARTH_MUST_CHECK

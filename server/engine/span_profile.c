@@ -219,12 +219,10 @@ static enum hearth_status
 find_range(struct profile_run *run, struct hearth_query *query, struct hearth_err *err)
 {
     struct hearth_span_places places;
-    int64_t from_ns = INT64_MIN, first_ns = INT64_MAX, last_ns = INT64_MIN;
+    int64_t from_ns = hearth_lookup_from_ns(&run->limits);
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     if (query->start_ms != 0 || query->end_ms != 0) {
         return HEARTH_OK;
-    }
-    if (run->limits.max_query_lookback_ns > 0) {
-        from_ns = hearth_clock_wall_ns() - run->limits.max_query_lookback_ns;
     }
     HEARTH_TRY(hearth_span_places_find(query, &run->filter, from_ns, INT64_MAX, &places, err));
     for (size_t i = 0; i < places.n; i++) {

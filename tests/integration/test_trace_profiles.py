@@ -196,6 +196,9 @@ class TraceProfiles(unittest.TestCase):
         for trace in data.traces[::2]:
             (found,) = self.traces(hex_of(trace, 32))
             self.check_found(found, lambda s: s.trace == trace)
+        raw = self.server.call(RPC + "LookupSpan", [(1, [(1, hex_of(known[0], 16))])], [("x-scope-orgid", self.tenant)])
+        by_grpc = wire.decode(raw[1][0])
+        self.assertEqual((by_grpc[1], by_grpc[2]), ([hex_of(known[0], 16).encode()], [1]), "over gRPC")
         (found,) = self.spans(hex_of(known[0], 16), options={"profileTypes": [SAMPLES], "maxProfiles": "1"})
         self.assertEqual(list(types_of(found)), [SAMPLES])
         self.assertEqual(len(found["profiles"]), 1)
@@ -415,6 +418,17 @@ class TraceProfiles(unittest.TestCase):
                                            {"Content-Type": "application/json", "X-Scope-OrgID": tenant})
         self.assertEqual(status, 200)
         self.assertIn("max-lookup-profiles", headers["hearth-note"])
+
+    def test_nobody_looks_further_back_than_questions_may(self):
+        tenant, span = "near", "00000000000000fe"
+        self.push_one("near", [("old", 5, {"span_id": span})], self.data.start * MS, tenant)
+        self.push_one("near", [("new", 60, {"span_id": span})], (self.data.end - MINUTE) * MS, tenant)
+        self.assertEqual(types_of(self.spans(span, tenant=tenant)[0])[CPU], (65, 2))
+        self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-query-lookback", "value": "1h"}]}, tenant)
+        self.assertEqual(types_of(self.spans(span, tenant=tenant)[0])[CPU], (60, 1))
+        self.assertEqual(self.profile_of(tenant, spanIds=[span]), {"new": 60})
+        said = self.refused("not_found", self.spans, hex_of(NOBODY, 16), options={"exactOnly": True}, tenant=tenant)
+        self.assertIn("max-query-lookback", said)
 
     def test_what_has_expired_says_until_when_it_was_kept(self):
         tenant, span = "short", "00000000000000ef"
