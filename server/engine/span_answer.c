@@ -170,9 +170,11 @@ static enum hearth_status make_window(struct answer *answer,
         window.start_ns = span->start_ns;
         window.end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
     } else {
-        answer->reason =
-            HEARTH_STR("when it ran is not known: it is not stored, and no start and end "
-                       "are given");
+        if (!answer->subject->is_expired) {
+            answer->reason =
+                HEARTH_STR("no sample carries the id, and when it ran is not known: it is "
+                           "not stored, and no start and end are given");
+        }
         return HEARTH_OK;
     }
     HEARTH_TRY(hearth_span_selector(&answer->options->rules, window.service, tags, n, arena,
