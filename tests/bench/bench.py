@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick] [--api | --sets 20k,200k,2m | --hard [NAMES] | --self-profile] [--docs]
+bench.py [--quick] [--api | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile] [--docs]
          [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
@@ -313,6 +313,12 @@ def every_question(bench):
     return {"api": api.run(bench)}
 
 
+def traces_to_profiles(bench):
+    import span_lookups
+
+    return {"spans": span_lookups.run(bench, bench.options.spans)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
@@ -320,13 +326,18 @@ def main():
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
     parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
     parser.add_argument("--api", action="store_true", help="p50 and p99 of each question of the API instead (api.py)")
+    parser.add_argument("--spans", nargs="?", const=10, type=float, metavar="MILLIONS",
+                        help="ids of spans and traces in profiles (span_lookups.py) instead; 10 million spans unless said")
     parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks-*.md and the pictures")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())
     began = time.monotonic()
     chosen = bench.options
-    measure = whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile else every_question if chosen.api else classic
+    measure = (
+        whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile
+        else every_question if chosen.api else traces_to_profiles if chosen.spans else classic
+    )
     numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))
     if bench.options.json:
