@@ -1,6 +1,9 @@
 /*
  * span_counts.c -- how many different spans have profiles, in the buckets of timeseries.c.
  *
+ * But for the first one, which does not take the millisecond at start - step here: the spans of a point can be listed, and
+ * that millisecond is in none of these lists.
+ *
  * A span counts once in a bucket and once in a series, however many profiles it has there. Buckets and groups are small
  * numbers, so (bucket of a group, span) and (group, span) are keys of exact tables.
  */
@@ -207,6 +210,15 @@ static enum hearth_status write_series(struct counts_run *run,
 
 /* ---- the question ---- */
 
+/* The first nanosecond of (start - step, start] in whole milliseconds. */
+static int64_t first_ns(const struct hearth_buckets *buckets)
+{
+    int64_t ms, ns;
+    bool is_far = __builtin_sub_overflow(buckets->start_ms + 1, buckets->step_ms, &ms) ||
+                  __builtin_mul_overflow(ms, HEARTH_NS_PER_MS, &ns);
+    return is_far ? INT64_MIN : ns;
+}
+
 static enum hearth_status count(struct counts_run *run,
                                 struct hearth_span_count_series **ret,
                                 size_t *ret_n,
@@ -214,7 +226,7 @@ static enum hearth_status count(struct counts_run *run,
 {
     const struct hearth_str service = HEARTH_STR("service_name");
     bool is_grouped = run->spec->n_group_by > 0;
-    HEARTH_TRY(hearth_span_scan_init(&run->scan, run->buckets.from_ns, run->buckets.to_ns,
+    HEARTH_TRY(hearth_span_scan_init(&run->scan, first_ns(&run->buckets), run->buckets.to_ns,
                                      is_grouped ? run->spec->group_by : &service,
                                      is_grouped ? run->spec->n_group_by : 1, err));
     run->n_spans =

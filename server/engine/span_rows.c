@@ -545,9 +545,9 @@ static enum hearth_attr attr_of(enum hearth_spans_by by)
 
 static void rows_init(struct rows_run *run,
                       const struct hearth_query *query,
-                      const struct hearth_merge_spec *merge,
-                      enum hearth_spans_by by)
+                      const struct hearth_span_rows_spec *spec)
 {
+    enum hearth_spans_by by = spec->by;
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
     size_t limit = limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
@@ -559,7 +559,7 @@ static void rows_init(struct rows_run *run,
                          : 0;
     run->scan = (struct hearth_span_scan){
         .query = query,
-        .merge = merge,
+        .merge = &spec->merge,
         .attrs = facts | 1u << run->by | 1u << HEARTH_ATTR_SPAN_ID,
         .whole = true,
         .visit = visit_row,
@@ -588,10 +588,7 @@ static void rows_release(struct rows_run *run)
 }
 
 enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
-                                          const struct hearth_merge_spec *merge,
-                                          enum hearth_spans_by by,
-                                          int64_t limit,
-                                          int64_t offset,
+                                          const struct hearth_span_rows_spec *spec,
                                           struct hearth_span_rows *ret,
                                           struct hearth_err *err)
 {
@@ -600,11 +597,15 @@ enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
     struct hearth_range range;
     struct rows_run run;
     HEARTH_TRY(hearth_query_range(query, &range, err));
-    if (limit < 0 || offset < 0) {
+    if (spec->limit < 0 || spec->offset < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s %lld is negative",
-                           limit < 0 ? "limit" : "offset", (long long)(limit < 0 ? limit : offset));
+                           spec->limit < 0 ? "limit" : "offset",
+                           (long long)(spec->limit < 0 ? spec->limit : spec->offset));
     }
-    rows_init(&run, query, merge, by);
+    if (spec->whole_ms && __builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &range.to_ns)) {
+        range.to_ns = INT64_MAX;
+    }
+    rows_init(&run, query, spec);
     enum hearth_status status =
         hearth_span_scan_init(&run.scan, range.from_ns, range.to_ns, &service, 1, err);
     if (range.empty) {
@@ -612,9 +613,9 @@ enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
     }
     status = status == HEARTH_OK ? hearth_span_scan_run(&run.scan, err) : status;
     status = status == HEARTH_OK ? count_profiles(&run, err) : status;
-    status = status == HEARTH_OK
-                 ? write_page(&run, limit == 0 ? DEFAULT_LIMIT : limit, offset, ret, err)
-                 : status;
+    status = status == HEARTH_OK ? write_page(&run, spec->limit == 0 ? DEFAULT_LIMIT : spec->limit,
+                                              spec->offset, ret, err)
+                                 : status;
     rows_release(&run);
     return status;
 }

@@ -121,15 +121,13 @@ make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in, Hearth__V1__S
 
 static enum hearth_status span_rows(struct hearth_rpc *rpc,
                                     const Hearth__V1__Selection *asked,
-                                    enum hearth_spans_by by,
-                                    int64_t limit,
-                                    int64_t offset)
+                                    struct hearth_span_rows_spec spec)
 {
     struct hearth_rpc_selection selection;
     struct hearth_span_rows found;
     HEARTH_TRY(hearth_rpc_selection(rpc, asked, &selection));
-    HEARTH_TRY(hearth_query_span_rows(&selection.query, &selection.merge, by, limit, offset, &found,
-                                      &rpc->err));
+    spec.merge = selection.merge;
+    HEARTH_TRY(hearth_query_span_rows(&selection.query, &spec, &found, &rpc->err));
     Hearth__V1__SpansResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__SpanRow **list = hearth_arena_array(&rpc->arena, found.n_rows, sizeof *list);
     Hearth__V1__SpanRow *bodies = hearth_arena_array(&rpc->arena, found.n_rows, sizeof *bodies);
@@ -154,7 +152,10 @@ static enum hearth_status span_rows(struct hearth_rpc *rpc,
 void hearth_svc_list_spans(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListSpansRequest *in = (const Hearth__V1__ListSpansRequest *)rpc->request;
-    hearth_rpc_end(rpc, span_rows(rpc, in->selection, HEARTH_SPANS_BY_SPAN, in->limit, in->offset));
+    /* Bars are of whole milliseconds: so is what one of them has. */
+    const struct hearth_span_rows_spec spec = {
+        .by = HEARTH_SPANS_BY_SPAN, .whole_ms = true, .limit = in->limit, .offset = in->offset};
+    hearth_rpc_end(rpc, span_rows(rpc, in->selection, spec));
 }
 
 static enum hearth_status top_spans(struct hearth_rpc *rpc)
@@ -172,7 +173,9 @@ static enum hearth_status top_spans(struct hearth_rpc *rpc)
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "by is %d, which is none of SpansBy",
                            (int)in->by);
     }
-    return span_rows(rpc, in->selection, kinds[in->by], in->limit, in->offset);
+    return span_rows(rpc, in->selection,
+                     (struct hearth_span_rows_spec){
+                         .by = kinds[in->by], .limit = in->limit, .offset = in->offset});
 }
 
 void hearth_svc_top_spans(struct hearth_rpc *rpc)

@@ -163,7 +163,7 @@ class SpanLists(unittest.TestCase):
         answer = self.ask("SpanCounts", {"selection": question.selection(), "step": step, "groupBy": group_by})
         cells, spans = collections.defaultdict(lambda: [set(), 0]), collections.defaultdict(set)
         ms = int(step * 1000)
-        for p, s in question.samples(self.data, question.first - ms):
+        for p, s in question.samples(self.data, question.first - ms + 1):
             bucket = max(0, -(-(p.ts - question.first) // ms))
             if s.span and bucket <= (question.last - question.first) // ms:
                 labels = tuple((n, getattr(p, n.removesuffix("_name"))) for n in sorted(group_by or ["service_name"]))
@@ -302,6 +302,42 @@ class Moments(unittest.TestCase):
 
     def ask(self, method, request):
         return self.server.connect(SPANS + method, request)
+
+    def test_bars_and_their_lists_are_the_same_to_the_nanosecond(self):
+        """A bar has whole milliseconds, so its list does; nothing is in two lists, and the sum of all is that of all bars."""
+        server = self.server = Server("--builder=false", database_url=self.url)
+        self.addCleanup(server.stop)
+        t, step, ms = now_ms() // 1000 * 1000 - MINUTE, 10, 1_000_000
+        edges = [at * step * ms + d for at in (-1, 0, 1, 2, 3) for d in (-1, 0, 1, ms // 2, ms - 1, ms, ms + 1)]
+        for i, at in enumerate(edges):
+            profile = Profile(TYPES, time_ns=t * ms + at)
+            profile.add(["main"], [1, 1 << i], {"span_id": hex_of(1 + i, 16)})
+            server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "edges"})
+
+        def of(first, last):
+            """Spans and values of the edges in [t + first, t + last] in nanoseconds."""
+            return sorted((hex_of(1 + i, 16), 1 << i) for i, at in enumerate(edges) if first <= at <= last)
+
+        def rows(method, start, end):
+            selection = {"profileType": CPU, "labelSelector": '{service_name="edges"}', "start": str(t + start), "end": str(t + end)}
+            answer = self.ask(method, {"selection": selection})
+            found = sorted((row["spanId"], int(row["value"])) for row in answer.get("rows", []))
+            self.assertEqual(sum(value for _, value in found), int(answer.get("total", 0)))
+            return found
+
+        selection = {"profileType": CPU, "labelSelector": '{service_name="edges"}', "start": str(t), "end": str(t + 2 * step)}
+        (series,) = self.ask("SpanCounts", {"selection": selection, "step": step / 1000})["series"]
+        listed = []
+        for bar in series["points"]:
+            end = int(bar["timestamp"]) - t
+            expected = of((end - step + 1) * ms, (end + 1) * ms - 1)
+            self.assertEqual((int(bar["spanCount"]), int(bar["value"])), (len(expected), sum(value for _, value in expected)), bar)
+            self.assertEqual(rows("ListSpans", end - step + 1, end), expected)
+            listed += expected
+        self.assertEqual([int(bar["timestamp"]) - t for bar in series["points"]], [0, step, 2 * step])
+        self.assertEqual(listed, of((1 - step) * ms, (2 * step + 1) * ms - 1))
+        self.assertEqual(int(series["spanCount"]), len(listed))
+        self.assertEqual(rows("TopSpans", 0, step), of(0, step * ms))
 
     def test_parts_and_whole_are_of_one_moment_while_profiles_come_in(self):
         """Every sample has a span and a stack that is new, so none is ever unlabelled, whatever a question meets."""

@@ -34,7 +34,7 @@ struct hearth_tag_rules {
 };
 
 /*
- * The selector for a span: matchers of the mapped tags that it has, service_name as `service` unless a tag says it. The first
+ * The selector for a span: matchers of the mapped tags that it has, service_name as its service unless a tag says it. The first
  * of several equal labels counts, and of several equal tags; an empty tag is none. What ${__tags} means may be nothing, and
  * goes with its comma; a tag that the query names itself has to be there. Behind =~ and !~ a tag means its text.
  * Empty, with a sentence in *ret_reason: a tag that the query names is not there, or nothing is known that could select.
@@ -216,7 +216,10 @@ struct hearth_span_counts_spec {
     int64_t limit; /* 0: all */
 };
 
-/* By n_spans descending, then labels. */
+/*
+ * By n_spans descending, then labels. A point at ts_ms has the profiles of (ts_ms - step, ts_ms], times cut to milliseconds,
+ * the first one, too: as disjoint as what hearth_query_span_rows finds with whole_ms.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
                                             const struct hearth_span_counts_spec *spec,
@@ -246,13 +249,16 @@ struct hearth_span_rows {
     int64_t total, unlabelled; /* the rows of all pages and unlabelled add up to total */
 };
 
-/* limit 0: 100. merge.stacks: what passes it counts, everywhere. */
+struct hearth_span_rows_spec {
+    struct hearth_merge_spec merge; /* what passes its stacks counts, everywhere */
+    enum hearth_spans_by by;
+    bool whole_ms; /* all of the range's last millisecond counts, not its first nanosecond alone */
+    int64_t limit, offset; /* limit 0: 100 */
+};
+
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
-                                          const struct hearth_merge_spec *merge,
-                                          enum hearth_spans_by by,
-                                          int64_t limit,
-                                          int64_t offset,
+                                          const struct hearth_span_rows_spec *spec,
                                           struct hearth_span_rows *ret,
                                           struct hearth_err *err);
 
