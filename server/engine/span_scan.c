@@ -173,6 +173,25 @@ static void forget(void *context)
 
 /* ---- the whole selection ---- */
 
+/*
+ * Of the range that is read, which begins a step before that of the question when it is one of buckets: rows whose dictionaries
+ * are not known wait in memory. No further than a question may reach: what is beyond waits.
+ */
+static void widen(const struct hearth_span_scan *scan, struct hearth_query *query)
+{
+    struct hearth_limits limits;
+    int64_t from_ms = scan->selection.from_ns / HEARTH_NS_PER_MS, first_ms;
+    hearth_query_limits(query, &limits);
+    if (limits.max_query_range_ns > 0 &&
+        !__builtin_sub_overflow(query->end_ms, limits.max_query_range_ns / HEARTH_NS_PER_MS,
+                                &first_ms)) {
+        from_ms = from_ms < first_ms ? first_ms : from_ms;
+    }
+    if (from_ms > 0 && from_ms < query->start_ms) { /* 0 is no time */
+        query->start_ms = from_ms;
+    }
+}
+
 /* What the filter says of the dictionaries that there are. */
 static enum hearth_status load_passes(struct hearth_span_scan *scan, struct hearth_err *err)
 {
@@ -180,6 +199,7 @@ static enum hearth_status load_passes(struct hearth_span_scan *scan, struct hear
     struct hearth_merge_spec sum = *scan->merge;
     struct hearth_sums sums;
     quiet.notes = NULL;
+    widen(scan, &quiet);
     sum.mean = false;
     enum hearth_status status = hearth_query_sum(&quiet, &sum, &sums, err);
     for (size_t i = 0; i < sums.n_dicts && status == HEARTH_OK; i++) {

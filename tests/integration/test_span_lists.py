@@ -371,6 +371,24 @@ class Moments(unittest.TestCase):
         in_threads([push, ask])
         self.assertEqual(totals[-3:], [len(pushed) * 210] * 3)
 
+    def test_a_long_first_bar_takes_no_more_memory_with_a_filter(self):
+        server = self.server = Server("--builder=false", "--max-query-memory-bytes", "1m", database_url=self.url)
+        self.addCleanup(server.stop)
+        now = now_ms()
+
+        def push(first):
+            for i in range(first, 40, 4):
+                profile = Profile(TYPES, time_ns=(now - HOUR + i) * 1_000_000)
+                for k in range(2000):
+                    profile.add(["main"], [1, 1], {"span_id": hex_of(1 + k, 16)})
+                server.push(profile.encode(), {"__name__": "process_cpu", "service_name": "before"})
+
+        in_threads([lambda first=first: push(first) for first in range(4)])
+        selection = {"profileType": CPU, "labelSelector": '{service_name="before"}', "start": str(now), "end": str(now)}
+        for filters in ({}, {"stacks": {"functions": ["main"]}}):
+            (series,) = self.ask("SpanCounts", {"selection": {**selection, **filters}, "step": 7200})["series"]
+            self.assertEqual((series["spanCount"], series["points"][0]["value"]), ("2000", "80000"))
+
     def test_a_question_that_needs_more_memory_than_it_may_says_so(self):
         server = self.server = Server("--builder=false", "--max-query-memory-bytes", "1m", database_url=self.url)
         self.addCleanup(server.stop)
