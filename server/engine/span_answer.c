@@ -140,14 +140,55 @@ static void add_window(struct windows *windows, const struct window *more)
     windows->v[windows->n++] = *more;
 }
 
+static struct hearth_str span_text(const struct answer *answer, uint64_t id)
+{
+    char text[HEARTH_SPAN_ID_TEXT + 1];
+    hearth_span_id_format(id, text);
+    return hearth_arena_str(answer->query->arena, hearth_str_c(id == 0 ? "" : text));
+}
+
+static struct hearth_str trace_text(const struct answer *answer, struct hearth_trace_id id)
+{
+    char text[HEARTH_TRACE_ID_TEXT + 1];
+    hearth_trace_id_format(id, text);
+    return hearth_arena_str(answer->query->arena,
+                            hearth_str_c(hearth_trace_id_is_none(id) ? "" : text));
+}
+
+/* Ids and name for a query that names them, spelled as in answers; an asked id that is no number, as it was asked. */
+static void know_ids(const struct answer *answer,
+                     const struct hearth_stored_span *stored,
+                     struct hearth_known_span *known)
+{
+    const struct hearth_lookup_subject *subject = answer->subject;
+    struct hearth_arena *arena = answer->query->arena;
+    if (stored != NULL) {
+        bool is_raw = stored->segment.n == 0;
+        const char *in_segment = is_raw ? ""
+                                        : hearth_arena_printf(arena, HEARTH_STR_FMT "/%lld",
+                                                              HEARTH_STR_ARG(stored->segment),
+                                                              (long long)stored->span_id);
+        known->span_id = is_raw ? span_text(answer, stored->span_id) : hearth_str_c(in_segment);
+        known->trace_id = is_raw ? trace_text(answer, stored->trace) : stored->trace_text;
+        known->name = stored->span->name;
+    } else if (subject->asked->is_trace) {
+        known->trace_id =
+            subject->n_traces > 0 ? trace_text(answer, subject->traces[0]) : HEARTH_STR("");
+    } else if (subject->n_spans > 0) {
+        known->span_id = hearth_lookup_is_text(subject->asked->id)
+                             ? subject->asked->id
+                             : span_text(answer, subject->spans[0]);
+    }
+}
+
 /* The window of what the caller says, and, where he says nothing, of a stored span (NULL: none). */
 static enum hearth_status make_window(struct answer *answer,
-                                      const struct hearth_span *span,
-                                      struct hearth_str service,
+                                      const struct hearth_stored_span *stored,
                                       struct windows *windows,
                                       struct hearth_err *err)
 {
     const struct hearth_span_subject *asked = answer->subject->asked;
+    const struct hearth_span *span = stored == NULL ? NULL : stored->span;
     struct hearth_arena *arena = answer->query->arena;
     size_t n_stored = span == NULL ? 0 : span->n_tags, n = 0;
     struct hearth_span_tag *tags =
@@ -161,7 +202,10 @@ static enum hearth_status make_window(struct answer *answer,
     for (size_t i = 0; i < n_stored; i++) {
         tags[n++] = span->tags[i];
     }
-    struct window window = {.service = asked->service.n > 0 ? asked->service : service};
+    struct window window = {.service = asked->service};
+    if (window.service.n == 0 && stored != NULL) {
+        window.service = stored->service;
+    }
     bool is_timed = asked->start_ns != 0 || asked->end_ns != 0;
     if (is_timed) {
         window.start_ns = asked->start_ns;
@@ -177,8 +221,15 @@ static enum hearth_status make_window(struct answer *answer,
         }
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_span_selector(&answer->options->rules, window.service, tags, n, arena,
-                                    &window.selector, &answer->reason, err));
+    struct hearth_known_span known = {.service = window.service, .tags = tags, .n_tags = n};
+    if (answer->options->rules.query.n > 0) {
+        know_ids(answer, stored, &known);
+    }
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_span_selector(&answer->options->rules, &known, arena, &window.selector,
+                                    &answer->reason, err));
     if (window.selector.n > 0) {
         add_window(windows, &window);
     }
@@ -190,18 +241,20 @@ make_windows(struct answer *answer, struct windows *windows, struct hearth_err *
 {
     const struct hearth_lookup_subject *subject = answer->subject;
     if (!subject->asked->is_trace) {
-        const struct hearth_stored_span *stored = subject->stored;
-        return make_window(answer, stored == NULL ? NULL : stored->span,
-                           stored == NULL ? HEARTH_STR("") : stored->service, windows, err);
+        return make_window(answer, subject->stored, windows, err);
     }
     for (size_t g = 0; g < subject->n_groups; g++) {
         const struct hearth_stored_group *group = subject->groups[g];
         for (size_t i = 0; i < group->n_spans; i++) {
-            HEARTH_TRY(make_window(answer, &group->spans[i], group->group.service, windows, err));
+            const struct hearth_stored_span *stored =
+                hearth_stored_span_make(group, &group->spans[i], answer->query->arena);
+            if (stored == NULL) {
+                return HEARTH_FAIL_ARENA(err, answer->query->arena);
+            }
+            HEARTH_TRY(make_window(answer, stored, windows, err));
         }
     }
-    return subject->n_groups > 0 ? HEARTH_OK
-                                 : make_window(answer, NULL, HEARTH_STR(""), windows, err);
+    return subject->n_groups > 0 ? HEARTH_OK : make_window(answer, NULL, windows, err);
 }
 
 /* What one window found joins what others did. Their selectors differ, so as a rule their profiles do. */

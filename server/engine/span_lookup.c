@@ -169,8 +169,7 @@ static enum hearth_status hand_out(const struct lookup *lookup,
     return HEARTH_OK;
 }
 
-/* A span's id that is no number may be a segment's of SkyWalking. */
-static bool may_be_segment(struct hearth_str id)
+bool hearth_lookup_is_text(struct hearth_str id)
 {
     uint64_t number;
     return id.n > 0 && !(id.n == HEARTH_SPAN_ID_TEXT && hearth_str_hex_to_u64(id, &number)) &&
@@ -194,7 +193,8 @@ read_named(struct lookup *lookup, bool traces, bool *ret_is_cut, struct hearth_e
         size_t n_new = 0;
         if (traces && asked->is_trace && asked->id.n > 0) {
             HEARTH_TRY(hearth_stored_trace_texts(asked->id, arena, texts + n, &n_new, err));
-        } else if (!traces && !asked->is_trace && may_be_segment(asked->id)) {
+        } else if (!traces && !asked->is_trace && hearth_lookup_is_text(asked->id)) {
+            /* It may be that of a segment of SkyWalking. */
             texts[n] = asked->id;
             n_new = 1;
         }

@@ -23,6 +23,9 @@ struct hearth_lookup_subject {
     bool is_expired;                         /* the index names profiles that retention has taken */
 };
 
+/* An id of a span that is neither hexadecimal nor decimal. */
+bool hearth_lookup_is_text(struct hearth_str id);
+
 /* exact: [2], samples of the id, and samples whose local root it is. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,

@@ -2,7 +2,7 @@
  * span_tags.c -- tags of a span to a selector.
  *
  * Variables of a custom query are laid over with as many bytes that no query has, so that the selector's own parser
- * reads what is around them and its positions stay true: ${__tags} with a matcher whose name is such bytes, a tag inside a
+ * reads what is around them and its positions stay true: ${__tags} with a matcher whose name is such bytes, any other inside a
  * string with a run of them. What the variables mean goes into the parsed matchers, never into text, so
  * that no value of a span can end a string, add a matcher or be read as a regular expression.
  *
@@ -21,16 +21,35 @@
 static const char *const DEFAULTS[] = {"cluster", "hostname",     "namespace",
                                        "pod",     "service.name", "service.namespace"};
 
+enum meaning {
+    MEANS_TAGS, /* matchers; the others are texts */
+    MEANS_TAG,
+    MEANS_SPAN_ID,
+    MEANS_TRACE_ID,
+    MEANS_NAME,
+};
+
+/* Those without a name of their own in them. */
+static const struct {
+    const char *text, *what;
+    enum meaning meaning;
+} FIXED[] = {
+    {TAGS_VARIABLE, "tags", MEANS_TAGS},
+    {"${__span.spanId}", "the id of the span", MEANS_SPAN_ID},
+    {"${__span.traceId}", "the trace of the span", MEANS_TRACE_ID},
+    {"${__trace.traceId}", "the trace of the span", MEANS_TRACE_ID},
+    {"${__span.name}", "the name of the span", MEANS_NAME},
+};
+
 struct variable {
-    size_t at, n;           /* where it stands in the query */
-    struct hearth_str name; /* of the tag; empty: ${__tags} */
+    size_t at, n; /* where it stands in the query */
+    enum meaning meaning;
+    struct hearth_str name; /* of a tag; else what it is, in words */
 };
 
 struct mapper {
     const struct hearth_tag_rules *rules;
-    struct hearth_str service;
-    const struct hearth_span_tag *tags;
-    size_t n_tags;
+    const struct hearth_known_span *span;
     struct hearth_arena *arena;
     struct hearth_err *err;
     struct variable *variables; /* [MAX_VARIABLES], in the order of the query */
@@ -44,15 +63,16 @@ struct mapper {
 /* What cannot be a label's value is as if it were not there. */
 static struct hearth_str tag_value(const struct mapper *m, struct hearth_str name)
 {
-    for (size_t i = 0; i < m->n_tags; i++) {
-        const struct hearth_span_tag *tag = &m->tags[i];
+    for (size_t i = 0; i < m->span->n_tags; i++) {
+        const struct hearth_span_tag *tag = &m->span->tags[i];
         if (hearth_str_eq(tag->key, name) && tag->value.n > 0 &&
             hearth_str_utf8_valid(tag->value)) {
             return tag->value;
         }
     }
     bool is_service = hearth_str_eq_c(name, "service.name");
-    return is_service && hearth_str_utf8_valid(m->service) ? m->service : (struct hearth_str){0};
+    return is_service && hearth_str_utf8_valid(m->span->service) ? m->span->service
+                                                                 : (struct hearth_str){0};
 }
 
 static enum hearth_status
@@ -116,10 +136,10 @@ static enum hearth_status add_tags(struct mapper *m)
         const struct hearth_tag_mapping mapping = {.tag = hearth_str_c(DEFAULTS[i])};
         HEARTH_TRY(add_mapped(m, from, &mapping));
     }
-    if (m->service.n == 0 || !hearth_str_utf8_valid(m->service)) {
+    if (m->span->service.n == 0 || !hearth_str_utf8_valid(m->span->service)) {
         return HEARTH_OK;
     }
-    return add_once(m, from, HEARTH_STR(HEARTH_LABEL_SERVICE), m->service);
+    return add_once(m, from, HEARTH_STR(HEARTH_LABEL_SERVICE), m->span->service);
 }
 
 /* ---- variables of a query ---- */
@@ -129,8 +149,9 @@ static enum hearth_status fail_unknown(struct mapper *m, struct hearth_str query
     size_t end = hearth_str_find(query, '}', at);
     struct hearth_str text = hearth_str_n(query.p + at, end - at + (end < query.n));
     return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
-                       "unknown variable %.*s in the query, at offset %zu: there are ${__tags} and "
-                       "${__span.tags.NAME}, also ${__span.tags[\"NAME\"]}",
+                       "unknown variable %.*s in the query, at offset %zu: there are ${__tags}, "
+                       "${__span.tags.NAME}, also ${__span.tags[\"NAME\"]}, ${__span.spanId}, "
+                       "${__span.traceId}, ${__trace.traceId} and ${__span.name}",
                        text.n > 64 ? 64 : (int)text.n, text.p, at);
 }
 
@@ -139,9 +160,12 @@ static enum hearth_status
 read_variable(struct mapper *m, struct hearth_str query, size_t at, struct variable *ret)
 {
     struct hearth_str rest = hearth_str_n(query.p + at, query.n - at);
-    if (hearth_str_starts(rest, HEARTH_STR(TAGS_VARIABLE))) {
-        *ret = (struct variable){.at = at, .n = sizeof TAGS_VARIABLE - 1};
-        return HEARTH_OK;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(FIXED); i++) {
+        if (hearth_str_starts(rest, hearth_str_c(FIXED[i].text))) {
+            *ret = (struct variable){at, strlen(FIXED[i].text), FIXED[i].meaning,
+                                     hearth_str_c(FIXED[i].what)};
+            return HEARTH_OK;
+        }
     }
     size_t from = sizeof TAG_PREFIX - 1;
     if (!hearth_str_starts(rest, HEARTH_STR(TAG_PREFIX)) || from + 1 >= rest.n) {
@@ -159,7 +183,7 @@ read_variable(struct mapper *m, struct hearth_str query, size_t at, struct varia
         (bracket && (rest.p[to + 1] != ']' || rest.p[to + 2] != '}'))) {
         return fail_unknown(m, query, at);
     }
-    *ret = (struct variable){at, end, hearth_str_n(rest.p + from, to - from)};
+    *ret = (struct variable){at, end, MEANS_TAG, hearth_str_n(rest.p + from, to - from)};
     return HEARTH_OK;
 }
 
@@ -186,18 +210,18 @@ cover_variable(struct mapper *m, struct hearth_str query, char quote, size_t at,
     }
     struct variable *variable = &m->variables[m->n_variables];
     HEARTH_TRY(read_variable(m, query, at, variable));
-    if ((quote == 0) != (variable->name.n == 0)) {
+    if ((quote == 0) != (variable->meaning == MEANS_TAGS)) {
         return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
-                           variable->name.n == 0
+                           variable->meaning == MEANS_TAGS
                                ? "${__tags} stands in quotes, at offset %zu of the query: it is a "
                                  "list of matchers"
-                               : "a tag of the span stands outside of quotes, at offset %zu of the "
-                                 "query",
+                               : "a text of the span stands outside of quotes, at offset %zu of "
+                                 "the query",
                            at);
     }
     m->n_variables++;
     memset(text + at, COVER, variable->n);
-    if (variable->name.n == 0) {
+    if (variable->meaning == MEANS_TAGS) {
         static const char equals_nothing[] = "\"=\"\""; /* behind a name, closing its quote */
         text[at] = '"';
         memcpy(text + at + variable->n - (sizeof equals_nothing - 1), equals_nothing,
@@ -238,7 +262,7 @@ static enum hearth_status fail_misplaced(struct mapper *m)
 {
     return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
                        "a variable of the query stands where it means nothing: ${__tags} belongs "
-                       "among the matchers, a tag of the span into the string behind a label");
+                       "among the matchers, a text of the span into the string behind a label");
 }
 
 static void append_value(struct hearth_buf *out, struct hearth_str value, bool is_regex)
@@ -251,7 +275,37 @@ static void append_value(struct hearth_buf *out, struct hearth_str value, bool i
     }
 }
 
-/* A string of the query with tags in place of covered variables. */
+/* Empty, with a reason: it is not known. */
+static enum hearth_status
+text_of(struct mapper *m, const struct variable *variable, struct hearth_str *ret)
+{
+    const struct hearth_known_span *span = m->span;
+    bool is_tag = variable->meaning == MEANS_TAG;
+    struct hearth_str text = is_tag                                ? tag_value(m, variable->name)
+                             : variable->meaning == MEANS_SPAN_ID  ? span->span_id
+                             : variable->meaning == MEANS_TRACE_ID ? span->trace_id
+                                                                   : span->name;
+    *ret = hearth_str_utf8_valid(text) ? text : (struct hearth_str){0};
+    if (ret->n == 0 && m->reason == NULL) {
+        m->reason = hearth_arena_printf(m->arena, "%s%.*s%s, which the query names",
+                                        is_tag ? "the span has no tag " : "",
+                                        variable->name.n > 256 ? 256 : (int)variable->name.n,
+                                        variable->name.p, is_tag ? "" : " is not known");
+    }
+    return ret->n == 0 && m->reason == NULL ? HEARTH_FAIL_ARENA(m->err, m->arena) : HEARTH_OK;
+}
+
+/* An odd number of backslashes before it: of a regular expression, which would read the first byte of a text with them. */
+static bool is_escaped(struct hearth_str value, size_t at)
+{
+    size_t n = 0;
+    while (n < at && value.p[at - n - 1] == '\\') {
+        n++;
+    }
+    return n % 2 != 0;
+}
+
+/* A string of the query with what covered variables mean in their place. */
 static enum hearth_status
 fill_value(struct mapper *m, const struct hearth_matcher *matcher, struct hearth_buf *out)
 {
@@ -263,20 +317,20 @@ fill_value(struct mapper *m, const struct hearth_matcher *matcher, struct hearth
             continue;
         }
         const struct variable *variable = &m->variables[m->next];
-        if (m->next == m->n_variables || variable->name.n == 0 || i + variable->n > value.n) {
+        struct hearth_str text;
+        if (m->next == m->n_variables || variable->meaning == MEANS_TAGS ||
+            i + variable->n > value.n) {
             return fail_misplaced(m);
         }
-        m->next++;
-        struct hearth_str tag = tag_value(m, variable->name);
-        if (tag.n == 0 && m->reason == NULL) {
-            m->reason = hearth_arena_printf(
-                m->arena, "the span has no tag %.*s, which the query names",
-                variable->name.n > 256 ? 256 : (int)variable->name.n, variable->name.p);
-            if (m->reason == NULL) {
-                return HEARTH_FAIL_ARENA(m->err, m->arena);
-            }
+        if (is_regex && is_escaped(value, i)) {
+            return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
+                               "a backslash stands before the variable at offset %zu of the query, "
+                               "in a regular expression",
+                               variable->at);
         }
-        append_value(out, tag, is_regex);
+        m->next++;
+        HEARTH_TRY(text_of(m, variable, &text));
+        append_value(out, text, is_regex);
         i += variable->n;
     }
     return hearth_buf_failed(out)
@@ -289,7 +343,8 @@ static enum hearth_status fill_matcher(struct mapper *m, const struct hearth_mat
 {
     if (memchr(matcher->name.p, COVER, matcher->name.n) != NULL) {
         /* Only the covered ${__tags} has a name of these bytes alone, and an empty value. */
-        if (m->next == m->n_variables || m->variables[m->next].name.n > 0 || matcher->value.n > 0) {
+        if (m->next == m->n_variables || m->variables[m->next].meaning != MEANS_TAGS ||
+            matcher->value.n > 0) {
             return fail_misplaced(m);
         }
         m->next++;
@@ -349,20 +404,13 @@ static enum hearth_status write_out(struct mapper *m, struct hearth_str *ret)
 }
 
 enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
-                                        struct hearth_str service,
-                                        const struct hearth_span_tag *tags,
-                                        size_t n_tags,
+                                        const struct hearth_known_span *span,
                                         struct hearth_arena *arena,
                                         struct hearth_str *ret_selector,
                                         struct hearth_str *ret_reason,
                                         struct hearth_err *err)
 {
-    struct mapper m = {.rules = rules,
-                       .service = service,
-                       .tags = tags,
-                       .n_tags = n_tags,
-                       .arena = arena,
-                       .err = err};
+    struct mapper m = {.rules = rules, .span = span, .arena = arena, .err = err};
     *ret_selector = *ret_reason = (struct hearth_str){0};
     hearth_selector_init(&m.out);
     enum hearth_status status = rules->query.n > 0 ? fill_query(&m, rules->query) : add_tags(&m);

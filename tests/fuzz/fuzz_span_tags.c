@@ -34,13 +34,19 @@ static size_t count_matchers(struct hearth_str query,
                              size_t n_tags,
                              struct hearth_arena *arena)
 {
+    const struct hearth_str first = n_tags > 0 ? tags[0].value : HEARTH_STR("");
+    const struct hearth_known_span span = {.service = HEARTH_STR("cart"),
+                                           .tags = tags,
+                                           .n_tags = n_tags,
+                                           .span_id = HEARTH_STR("00000000000000aa"),
+                                           .trace_id = HEARTH_STR("seg/1"),
+                                           .name = first};
     const struct hearth_tag_rules rules = {.query = query};
     struct hearth_str text, reason;
     struct hearth_selector selector;
     struct hearth_buf again;
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status =
-        hearth_span_selector(&rules, HEARTH_STR("cart"), tags, n_tags, arena, &text, &reason, &err);
+    enum hearth_status status = hearth_span_selector(&rules, &span, arena, &text, &reason, &err);
     if (status != HEARTH_OK) {
         require(status == HEARTH_INVALID_ARGUMENT, "what cannot be read is the caller's fault");
         return 0;

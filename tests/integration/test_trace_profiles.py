@@ -379,6 +379,10 @@ class TraceProfiles(unittest.TestCase):
         found = ask("LookupSpan", spans=[{"spanId": quiet.hex()}], options={"window": {"padMs": "80000"}})
         self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_WINDOW", (3400, 1)))
         self.assertEqual((found["labelSelector"], found["spans"][0]["span"]["name"]), ('{service_name="back"}', "idle"))
+        query = '{${__tags}, not!="${__span.spanId} ${__span.traceId} ${__trace.traceId} ${__span.name}"}'
+        found = ask("LookupSpan", spans=[{"spanId": str(int(quiet.hex(), 16))}], options={"window": {"padMs": "80000", "query": query}})
+        known = "%s %s %s idle" % (quiet.hex(), trace.hex(), trace.hex())
+        self.assertEqual(found["labelSelector"], '{service_name="back", not!="%s"}' % known)
         said = self.refused("not_found", ask, "LookupSpan", spans=[{"spanId": quiet.hex()}])
         self.assertIn("no profile was being taken in the window", said)
 
@@ -403,6 +407,29 @@ class TraceProfiles(unittest.TestCase):
             self.assertEqual(found["labelSelector"], '{service_name="agents"}')
         span = self.spans("segment.17.2", tenant="agents")[0]["spans"][0]
         self.assertEqual((span["spanId"], span["span"]["name"], span["span"]["traceId"]), ("segment.17.2/0", "/pay", "trace.17.1"))
+
+    def test_a_query_names_ids_and_names_of_what_is_known(self):
+        tenant, now = "names", self.data.end - MINUTE
+        agent = Instance(self.raw, tenant, "names-1", tenant=tenant)
+        agent.send_segments(agent.segment("trace.18.1", "segment.18.2", [agents_span(0, "/pay", now, now + 50), agents_span(1, "SQL", now + 5, now + 9, 0)]))
+        self.push_one(tenant, [("pay", 9, {})], now * MS, tenant, op="/pay", span="segment.18.2/0", trace="trace.18.1")
+        query = '{op="${__span.name}", span="${__span.spanId}", trace="${__trace.traceId}"}'
+        for found in (*self.spans("segment.18.2", tenant=tenant, options={"window": {"query": query}}),
+                      *self.traces("trace.18.1", tenant=tenant, options={"window": {"query": query}})):
+            self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_WINDOW", (9, 1)))
+        # What is not stored has the id that was asked for, and the service that the caller says.
+        known = {"tenant": tenant, "service": tenant, "startNs": str(now * MS)}
+        for asked, id in (("00000000000000AB", "00000000000000ab"), ("18446744073709551615", "f" * 16), ("request 1", "request 1")):
+            (found,) = self.spans(asked, options={"window": {"query": '{${__tags}, x!="${__span.spanId}"}'}}, **known)
+            self.assertEqual(found["labelSelector"], '{service_name="names", x!="%s"}' % id)
+        (found,) = self.traces("AB", options={"window": {"query": '{${__tags}, x!="${__span.traceId}"}'}}, **known)
+        self.assertEqual(found["labelSelector"], '{service_name="names", x!="%s"}' % ("0" * 30 + "ab"))
+        for variable, what in (("span.name", "name"), ("span.traceId", "trace")):
+            options = {"window": {"query": '{x="${__%s}"}' % variable}}
+            said = self.refused("not_found", self.spans, "ab", options=options, **known)
+            self.assertIn("the %s of the span is not known, which the query names" % what, said)
+        said = self.refused("invalid_argument", self.spans, "ab", options={"window": {"query": '{x="${__span.duration}"}'}}, **known)
+        self.assertIn("unknown variable ${__span.duration} in the query, at offset 4", said)
 
     def test_more_profiles_than_a_request_reads_are_cut_and_it_says_so(self):
         tenant, now = "many", (self.data.end - 2 * MINUTE) * MS

@@ -29,22 +29,29 @@ struct hearth_tag_mapping {
 struct hearth_tag_rules {
     const struct hearth_tag_mapping *mappings; /* none: the six defaults */
     size_t n_mappings;
-    struct hearth_str
-        query; /* custom selector with ${__tags}, ${__span.tags.NAME}; empty: {${__tags}} */
+    /* A custom selector with ${__tags}, ${__span.tags.NAME}, ${__span.spanId}, ${__span.traceId}, ${__span.name} and
+     * ${__trace.traceId} in it; empty: {${__tags}}. */
+    struct hearth_str query;
+};
+
+/* What is known of a span; empty: not known. */
+struct hearth_known_span {
+    struct hearth_str service;
+    const struct hearth_span_tag *tags;
+    size_t n_tags;
+    struct hearth_str span_id, trace_id, name; /* what these variables of a query are */
 };
 
 /*
  * The selector for a span: matchers of the mapped tags that it has, service_name as its service unless a tag says it. The first
  * of several equal labels counts, and of several equal tags; an empty tag is none. What ${__tags} means may be nothing, and
- * goes with its comma; a tag that the query names itself has to be there. Behind =~ and !~ a tag means its text.
- * Empty, with a sentence in *ret_reason: a tag that the query names is not there, or nothing is known that could select.
+ * goes with its comma; a tag, an id or a name that the query names has to be there. Behind =~ and !~ it means its text.
+ * Empty, with a sentence in *ret_reason: something that the query names is not there, or nothing is known that could select.
  * INVALID_ARGUMENT, saying where: a query that cannot be read, variables it does not know. Pure but for the arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
-                                        struct hearth_str service,
-                                        const struct hearth_span_tag *tags,
-                                        size_t n_tags,
+                                        const struct hearth_known_span *span,
                                         struct hearth_arena *arena,
                                         struct hearth_str *ret_selector,
                                         struct hearth_str *ret_reason,

@@ -13,6 +13,7 @@
 static struct hearth_arena g_arena;
 static struct hearth_err g_err;
 static struct hearth_str g_selector, g_reason;
+static struct hearth_known_span g_span; /* ids and name, for tests that set them */
 
 /* Pairs, ended by a NULL. */
 #define MAX_PAIRS 300
@@ -36,8 +37,10 @@ ask(const char *query, struct pairs mappings, const char *service, struct pairs 
         tag[n_tags].value = hearth_str_c(tags.v[2 * n_tags + 1]);
     }
     g_err = (struct hearth_err)HEARTH_ERR_INIT;
-    return hearth_span_selector(&rules, hearth_str_c(service), tag, n_tags, &g_arena, &g_selector,
-                                &g_reason, &g_err);
+    g_span.service = hearth_str_c(service);
+    g_span.tags = tag;
+    g_span.n_tags = n_tags;
+    return hearth_span_selector(&rules, &g_span, &g_arena, &g_selector, &g_reason, &g_err);
 }
 
 /* What came out is read by the selector's own parser, as the same. */
@@ -220,11 +223,51 @@ static void a_query_whose_tag_is_not_there_has_no_selector_and_says_which(void *
                        "has no tag one");
 }
 
+static void a_query_names_the_ids_and_the_name_of_the_span(void **state)
+{
+    (void)state;
+    g_span.span_id = HEARTH_STR("00000000000000aa");
+    g_span.trace_id = HEARTH_STR("000000000000000000000000000000cc");
+    g_span.name = HEARTH_STR("GET /a\"}.*");
+    assert_selector("{id=\"${__span.spanId}\", t=\"${__span.traceId}\", u='<${__trace.traceId}>'}",
+                    NONE, "", NONE,
+                    "{id=\"00000000000000aa\", t=\"000000000000000000000000000000cc\", "
+                    "u=\"<000000000000000000000000000000cc>\"}");
+    assert_selector(
+        "{${__tags}, op=\"${__span.name}\", like=~\"${__span.name}|${__span.tags.pod}\"}", NONE,
+        "api", TAGS("pod", "p"),
+        "{pod=\"p\", service_name=\"api\", op=\"GET /a\\\"}.*\", "
+        "like=~\"GET /a\\\"\\\\}\\\\.\\\\*|p\"}");
+    g_span.name = HEARTH_STR("\xff");
+    assert_no_selector("{a=\"${__span.name}\"}", NONE, "api", NONE,
+                       "the name of the span is not known, which the query names");
+    g_span.span_id = g_span.trace_id = g_span.name = (struct hearth_str){0};
+    assert_no_selector("{a=\"${__span.spanId}${__span.name}\"}", NONE, "api", NONE,
+                       "the id of the span is not known, which the query names");
+    assert_no_selector("{a=\"${__trace.traceId}\"}", NONE, "api", NONE,
+                       "the trace of the span is not known, which the query names");
+}
+
+static void a_backslash_of_a_regular_expression_cannot_take_a_byte_of_a_value(void **state)
+{
+    (void)state;
+    assert_refused("{pod=~`\\${__span.tags.pod}`}", NONE,
+                   "a backslash stands before the variable at offset 8");
+    assert_refused("{pod!~\"a\\\\\\\\\\\\${__span.tags.pod}\"}", NONE, "a backslash stands");
+    assert_selector("{pod=~`\\\\${__span.tags.pod}`, x=`\\${__span.tags.pod}`}", NONE, "",
+                    TAGS("pod", "d"), "{pod=~\"\\\\\\\\d\", x=\"\\\\d\"}");
+}
+
 static void unknown_variables_are_refused_by_name_and_place(void **state)
 {
     (void)state;
-    assert_refused("{pod=\"${__span.spanId}\"}", NONE,
-                   "unknown variable ${__span.spanId} in the query, at offset 6");
+    assert_refused("{pod=\"${__span.duration}\"}", NONE,
+                   "unknown variable ${__span.duration} in the query, at offset 6: there are "
+                   "${__tags}, ${__span.tags.NAME}, also ${__span.tags[\"NAME\"]}, "
+                   "${__span.spanId}, ${__span.traceId}, ${__trace.traceId} and ${__span.name}");
+    assert_refused("{pod=\"${__trace.name}\"}", NONE, "unknown variable ${__trace.name}");
+    assert_refused("{pod=\"${__span.spanId.x}\"}", NONE, "unknown variable ${__span.spanId.x}");
+    assert_refused("{pod=\"${__span.span}\"}", NONE, "unknown variable ${__span.span}");
     assert_refused("{${__tag}}", NONE, "unknown variable ${__tag} in the query, at offset 1");
     assert_refused("{a=\"${", NONE, "unknown variable ${ in the query, at offset 4");
     assert_refused("{a=\"${__span.tags.}\"}", NONE, "unknown variable ${__span.tags.}");
@@ -239,6 +282,8 @@ static void variables_in_the_wrong_place_are_refused(void **state)
 {
     (void)state;
     assert_refused("{a=${__span.tags.pod}}", NONE, "outside of quotes, at offset 3");
+    assert_refused("{a=${__span.spanId}}", NONE, "outside of quotes, at offset 3");
+    assert_refused("{\"${__span.name}\"=\"\"}", NONE, "means nothing");
     assert_refused("{a=\"${__tags}\"}", NONE, "in quotes, at offset 4");
     assert_refused("{\"${__span.tags.pod}\"=\"x\"}", NONE, "means nothing");
     assert_refused("{a=\"b\"} # \"${__span.tags.pod}\"", NONE, "means nothing");
@@ -293,6 +338,8 @@ int main(void)
         cmocka_unit_test(the_service_is_also_the_tag_service_name),
         cmocka_unit_test(a_tag_in_a_regular_expression_means_its_text),
         cmocka_unit_test(a_query_whose_tag_is_not_there_has_no_selector_and_says_which),
+        cmocka_unit_test(a_query_names_the_ids_and_the_name_of_the_span),
+        cmocka_unit_test(a_backslash_of_a_regular_expression_cannot_take_a_byte_of_a_value),
         cmocka_unit_test(unknown_variables_are_refused_by_name_and_place),
         cmocka_unit_test(variables_in_the_wrong_place_are_refused),
         cmocka_unit_test(what_is_no_selector_is_refused_with_its_place),
