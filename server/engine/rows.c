@@ -87,6 +87,11 @@ static enum hearth_status put_attrs(const struct hearth_profile *profile,
     if (samples == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
+    /* Labels of samples mostly come in the same order; key 0 is the empty text, which is no attribute. */
+    struct {
+        uint32_t key;
+        enum hearth_attr attr;
+    } seen[8] = {{0, HEARTH_ATTR_NONE}};
     size_t n = 0;
     for (uint32_t i = 0; i < group->n_samples; i++) {
         uint32_t s = group->samples[i];
@@ -98,10 +103,14 @@ static enum hearth_status put_attrs(const struct hearth_profile *profile,
         for (uint32_t l = profile->label_first[s]; l < profile->label_first[s + 1]; l++) {
             const struct hearth_sample_label *label = &profile->sample_labels[l];
             struct hearth_str key = profile->strings[label->key];
-            enum hearth_attr attr = hearth_attr_of_key(key);
-            if (attr != HEARTH_ATTR_NONE) {
-                hearth_sample_attrs_set(&out->attrs, attr, key, profile->strings[label->str],
-                                        label->num);
+            size_t place = (l - profile->label_first[s]) % HEARTH_ARRAY_LEN(seen);
+            if (seen[place].key != label->key) {
+                seen[place].key = label->key;
+                seen[place].attr = hearth_attr_of_key(key);
+            }
+            if (seen[place].attr != HEARTH_ATTR_NONE) {
+                hearth_sample_attrs_set(&out->attrs, seen[place].attr, key,
+                                        profile->strings[label->str], label->num);
             }
         }
         n += hearth_sample_attrs_empty(&out->attrs) ? 0 : 1;
