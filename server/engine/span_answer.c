@@ -181,6 +181,24 @@ static void know_ids(const struct answer *answer,
     }
 }
 
+/* Start and end as the caller says; what he leaves out the stored span says (NULL: none), else the other. False: neither. */
+static bool time_window(const struct hearth_span_subject *asked,
+                        const struct hearth_span *span,
+                        struct window *window)
+{
+    int64_t start_ns = asked->start_ns, end_ns = asked->end_ns;
+    if (start_ns == 0) {
+        start_ns = span != NULL ? span->start_ns : end_ns;
+        start_ns = end_ns != 0 && end_ns < start_ns ? end_ns : start_ns;
+    }
+    if (end_ns == 0) {
+        end_ns = span != NULL && span->end_ns > start_ns ? span->end_ns : start_ns;
+    }
+    window->start_ns = start_ns;
+    window->end_ns = end_ns;
+    return span != NULL || asked->start_ns != 0 || asked->end_ns != 0;
+}
+
 /* The window of what the caller says, and, where he says nothing, of a stored span (NULL: none). */
 static enum hearth_status make_window(struct answer *answer,
                                       const struct hearth_stored_span *stored,
@@ -206,14 +224,7 @@ static enum hearth_status make_window(struct answer *answer,
     if (window.service.n == 0 && stored != NULL) {
         window.service = stored->service;
     }
-    bool is_timed = asked->start_ns != 0 || asked->end_ns != 0;
-    if (is_timed) {
-        window.start_ns = asked->start_ns;
-        window.end_ns = asked->end_ns == 0 ? asked->start_ns : asked->end_ns;
-    } else if (span != NULL) {
-        window.start_ns = span->start_ns;
-        window.end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
-    } else {
+    if (!time_window(asked, span, &window)) {
         if (!answer->subject->is_expired) {
             answer->reason =
                 HEARTH_STR("no sample carries the id, and when it ran is not known: it is "

@@ -431,6 +431,23 @@ class TraceProfiles(unittest.TestCase):
         said = self.refused("invalid_argument", self.spans, "ab", options={"window": {"query": '{x="${__span.duration}"}'}}, **known)
         self.assertIn("unknown variable ${__span.duration} in the query, at offset 4", said)
 
+    def test_of_start_and_end_the_one_left_out_is_that_of_the_stored_span_or_the_other(self):
+        tenant, ns = "halves", (self.data.end - 10 * MINUTE) * MS
+        span = otlp.new_span()
+        self.export(tenant, ({"service.name": tenant}, [otlp.span(otlp.new_trace(), span, "work", ns, ns + 8 * MS)]))
+        for i in (-1000, 0, 2, 4, 6, 8, 1000):
+            self.push_one(tenant, [("main", 1, {})], ns + i * MS, tenant, duration_ms=0)
+
+        def count(id, **known):
+            (found,) = self.spans(id, tenant=tenant, service=tenant, options={"window": {"padMs": "0"}}, **{k: str(v) for k, v in known.items()})
+            return found["profileCount"]
+
+        half = ns + 4 * MS
+        self.assertEqual(count(span.hex()), "5")
+        self.assertEqual((count(span.hex(), startNs=half), count(span.hex(), endNs=half)), ("3", "3"))
+        self.assertEqual((count(span.hex(), startNs=ns + 1000 * MS), count(span.hex(), endNs=ns - 1000 * MS)), ("1", "1"))
+        self.assertEqual((count("ab", startNs=half), count("ab", endNs=half)), ("1", "1"))
+
     def test_more_profiles_than_a_request_reads_are_cut_and_it_says_so(self):
         tenant, now = "many", (self.data.end - 2 * MINUTE) * MS
         self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-lookup-profiles", "value": "3"}]}, tenant)
