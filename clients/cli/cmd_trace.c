@@ -242,12 +242,20 @@ look_up_rest(struct cli *cli, struct question *q, struct cli_found *found, size_
     return status;
 }
 
-/* NOT_FOUND, with what the server says of the spans, when there is nothing of any. */
+/* As tracers write ids of spans: 16 hexadecimal digits, or a SkyWalking segment with the number of its span. */
+static bool is_span_text(const char *id)
+{
+    return strchr(id, '/') != NULL ||
+           (strlen(id) == 16 && strspn(id, "0123456789abcdefABCDEF") == 16);
+}
+
+/* NOT_FOUND, with what the server says of that which the first id is most likely, when there is nothing of any. */
 static enum hearth_status
 look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
 {
     Hearth__V1__Lookup **traces = NULL;
     enum hearth_status status = as_traces(cli, q, cli->args, n, &traces);
+    struct hearth_err of_traces = cli->err;
     for (size_t i = 0; i < n; i++) {
         found[i] = (struct cli_found){CLI_OF_TRACE, traces == NULL ? NULL : traces[i]};
     }
@@ -259,6 +267,7 @@ look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_
         return HEARTH_OK;
     }
     if (second == HEARTH_NOT_FOUND) {
+        cli->err = is_span_text(cli->args[0]) ? cli->err : of_traces;
         hearth_err_prefix(&cli->err, "neither as a trace nor as a span");
     }
     if (second != HEARTH_OK || status == HEARTH_OK) {

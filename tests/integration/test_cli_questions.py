@@ -318,6 +318,9 @@ class CliQuestions(unittest.TestCase):
         self.refused("searched: ", "trace", "77", code=NO_DATA)
         self.refused("neither as a trace nor as a span: ", "trace", "77", code=NO_DATA)
         self.refused("searched: ", "trace", "77", "--trace", code=NO_DATA)
+        # Either is asked; what is said is of that which the id looks like.
+        for id, of in (("af" * 16, "trace"), ("af" * 8, "span"), ("a.1.2", "trace"), ("a.1.2/0", "span")):
+            self.refused('no profiles of %s "%s": ' % (of, id), "trace", id, code=NO_DATA)
         self.refused("no profiles of that service and time: ", "trace", "--service", "nobody", "--start", "now-1m", "--duration", "1s", code=NO_DATA)
         lines = self.ask("trace", "77", "170").splitlines()
         self.assertEqual(lines[0], "span 77: nothing")
