@@ -135,6 +135,20 @@ bool hearth_str_utf8_valid(struct hearth_str s)
     return true;
 }
 
+void hearth_str_utf8_mend(char *text, size_t n)
+{
+    for (size_t i = 0, k; i < n; i += k) {
+        k = 1;
+        while (k <= 4 && k <= n - i && !hearth_str_utf8_valid(hearth_str_n(text + i, k))) {
+            k++;
+        }
+        if (k > 4 || k > n - i) {
+            text[i] = '?';
+            k = 1;
+        }
+    }
+}
+
 bool hearth_str_to_u64(struct hearth_str s, uint64_t *ret)
 {
     uint64_t value = 0;

@@ -10,7 +10,7 @@
 
 #include "hearth/base/varint.h"
 
-#include <protobuf-c/protobuf-c.h>
+#include "pb_field.h"
 
 /* protobuf-c keeps 40 bytes for each field of a message while it scans, in the arena. */
 #define MAX_FIELDS (1u << 24)
@@ -19,6 +19,9 @@ struct walk {
     const uint8_t *start, *end;
     uint32_t n_fields;
     struct hearth_err *err;
+    bool mends; /* texts that are none: counted, and mended in the copy if there is one */
+    size_t n_bad;
+    char *copy;
 };
 
 static enum hearth_status fail_at(const struct walk *walk,
@@ -81,7 +84,8 @@ static const char *check_packed(unsigned wire_type, const uint8_t *cur, const ui
 
 /* One occurrence of a known field: its wire type, and its payload [cur, end). NULL or what is
  * wrong. */
-static const char *check_value(const ProtobufCFieldDescriptor *field,
+static const char *check_value(struct walk *walk,
+                               const ProtobufCFieldDescriptor *field,
                                unsigned wire_type,
                                const uint8_t *cur,
                                const uint8_t *end)
@@ -92,9 +96,16 @@ static const char *check_value(const ProtobufCFieldDescriptor *field,
                       wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
         return packed ? check_packed(own, cur, end) : "wire type does not fit the field";
     }
-    if (field->type == PROTOBUF_C_TYPE_STRING &&
-        !hearth_str_utf8_valid(hearth_str_n((const char *)cur, (size_t)(end - cur)))) {
+    struct hearth_str text = hearth_str_n((const char *)cur, (size_t)(end - cur));
+    if (field->type != PROTOBUF_C_TYPE_STRING || hearth_str_utf8_valid(text)) {
+        return NULL;
+    }
+    if (!walk->mends) {
         return "text is not UTF-8, or holds a NUL";
+    }
+    walk->n_bad++;
+    if (walk->copy != NULL) {
+        hearth_str_utf8_mend(walk->copy + (cur - walk->start), text.n);
     }
     return NULL;
 }
@@ -154,7 +165,7 @@ static enum hearth_status check_message(struct walk *walk,
         unsigned wire_type = (unsigned)(tag & 7);
         const char *wrong = skip_payload(wire_type, &cur, end, &payload);
         if (wrong == NULL && field != NULL) {
-            wrong = check_value(field, wire_type, payload, cur);
+            wrong = check_value(walk, field, wire_type, payload, cur);
         }
         if (wrong != NULL) {
             return fail_at(walk, at, descriptor, field == NULL ? NULL : field->name, wrong);
@@ -177,15 +188,37 @@ static void arena_free(void *arena, void *ptr)
     (void)ptr;
 }
 
+/* The walk, and where a text is to be mended, another one over a copy that stands for `wire` then. */
+static enum hearth_status check(const ProtobufCMessageDescriptor *descriptor,
+                                struct hearth_str *wire,
+                                struct hearth_arena *arena,
+                                struct hearth_err *err)
+{
+    const uint8_t *start = (const uint8_t *)(wire->n == 0 ? "" : wire->p);
+    struct walk walk = {
+        .start = start, .end = start + wire->n, .err = err, .mends = pb_is_mended(descriptor)};
+    HEARTH_TRY(check_message(&walk, descriptor, start, walk.end, 1));
+    if (walk.n_bad == 0) {
+        return HEARTH_OK;
+    }
+    walk.n_fields = 0;
+    walk.copy = hearth_arena_alloc(arena, wire->n);
+    if (walk.copy == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    memcpy(walk.copy, wire->p, wire->n);
+    *wire = hearth_str_n(walk.copy, wire->n);
+    return check_message(&walk, descriptor, start, walk.end, 1);
+}
+
 enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *descriptor,
                                     struct hearth_str wire,
                                     struct hearth_arena *arena,
                                     struct ProtobufCMessage **ret_message,
                                     struct hearth_err *err)
 {
+    HEARTH_TRY(check(descriptor, &wire, arena, err));
     const uint8_t *start = (const uint8_t *)(wire.n == 0 ? "" : wire.p);
-    struct walk walk = {start, start + wire.n, 0, err};
-    HEARTH_TRY(check_message(&walk, descriptor, start, walk.end, 1));
     ProtobufCAllocator allocator = {arena_alloc, arena_free, arena};
     bool refused_before = arena->refused;
     arena->refused = false;

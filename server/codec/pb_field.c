@@ -94,11 +94,16 @@ enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor)
                                            : PB_ORDINARY;
 }
 
-bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field)
+bool pb_is_mended(const ProtobufCMessageDescriptor *descriptor)
 {
     static const char package[] = "opentelemetry.proto.";
-    if (field->type != PROTOBUF_C_TYPE_BYTES || descriptor->package_name == NULL ||
-        strncmp(descriptor->package_name, package, sizeof package - 1) != 0) {
+    return descriptor->package_name != NULL &&
+           strncmp(descriptor->package_name, package, sizeof package - 1) == 0;
+}
+
+bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field)
+{
+    if (field->type != PROTOBUF_C_TYPE_BYTES || !pb_is_mended(descriptor)) {
         return false;
     }
     size_t n = strlen(field->name);

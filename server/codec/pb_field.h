@@ -22,6 +22,10 @@ size_t pb_value_bytes(ProtobufCType type);
 /* A repeated field of map entries (protobuf-c has no flag for it). */
 bool pb_is_map(const ProtobufCFieldDescriptor *field);
 enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor);
+/*
+ * A message of OpenTelemetry's: one bad text is not to lose all spans of an exporter, so texts are mended (pb.h).
+ */
+bool pb_is_mended(const ProtobufCMessageDescriptor *descriptor);
 /* Bytes that are hexadecimal digits in JSON, as OpenTelemetry has it for ids; others are base64. */
 bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field);
 

@@ -400,6 +400,71 @@ static enum hearth_status read_message(struct reader *reader,
     return HEARTH_OK;
 }
 
+/* ---- texts of OpenTelemetry ---- */
+
+static bool read_unit(const char *digits, unsigned *ret)
+{
+    *ret = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        int digit = hex_digit(digits[i]);
+        if (digit < 0) {
+            return false;
+        }
+        *ret = *ret << 4 | (unsigned)digit;
+    }
+    return true;
+}
+
+/* Of a pair of surrogates, the second half of which stands at `at`. */
+static bool is_low_half(struct hearth_str text, size_t at)
+{
+    unsigned unit;
+    return at + 6 <= text.n && text.p[at] == '\\' && text.p[at + 1] == 'u' &&
+           read_unit(text.p + at + 2, &unit) && unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/* Escapes of what is no character, or a NUL; to that of '?' in the copy if there is one. */
+static size_t mend_escapes(struct hearth_str text, char *copy)
+{
+    size_t n_bad = 0;
+    for (size_t i = 0; i + 6 <= text.n; i++) {
+        unsigned unit;
+        if (text.p[i] != '\\') {
+            continue;
+        }
+        if (text.p[i + 1] != 'u' || !read_unit(text.p + i + 2, &unit)) {
+            i++;
+        } else if (unit >= 0xd800 && unit <= 0xdbff && is_low_half(text, i + 6)) {
+            i += 11;
+        } else {
+            bool is_bad = unit == 0 || (unit >= 0xd800 && unit <= 0xdfff);
+            if (is_bad && copy != NULL) {
+                memcpy(copy + i + 2, "003f", 4);
+            }
+            n_bad += is_bad;
+            i += 5;
+        }
+    }
+    return n_bad;
+}
+
+/* A copy stands for `text` when there is something to mend. */
+static enum hearth_status
+mend_text(struct hearth_str *text, struct hearth_arena *arena, struct hearth_err *err)
+{
+    if (hearth_str_utf8_valid(*text) && mend_escapes(*text, NULL) == 0) {
+        return HEARTH_OK;
+    }
+    char *copy = hearth_arena_strndup(arena, text->p, text->n);
+    if (copy == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    hearth_str_utf8_mend(copy, text->n);
+    *text = hearth_str_n(copy, text->n);
+    (void)mend_escapes(*text, copy);
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *descriptor,
                                        struct hearth_str json,
                                        struct hearth_arena *arena,
@@ -407,6 +472,9 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
                                        struct hearth_err *err)
 {
     json_t *tree = NULL;
+    if (pb_is_mended(descriptor)) {
+        HEARTH_TRY(mend_text(&json, arena, err));
+    }
     /* The tree counts against the request's memory as the message does, but not at the same time.
      */
     size_t left = arena->limit_bytes == 0 ? 0 : arena->limit_bytes - arena->used_bytes;

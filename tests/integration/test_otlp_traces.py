@@ -216,6 +216,19 @@ class Traces(unittest.TestCase):
         self.refused(b'{"resourceSpans": [' + b"{}," * 1_500_000 + b"{}]}", JSON, 413, 8, "send fewer at once")
         self.assertEqual(self.post(b"")[1], b"")  # an empty message
 
+    def test_one_text_that_is_none_loses_no_spans(self):
+        trace = new_trace()
+        tags = {"hostname": "bad: 1234", "statement": "bad: 1234"}
+        spans = [span(trace, name="good"), span(trace, name="bad: 1234", tags=tags)]
+        self.assertEqual(self.post(request(({"service.name": "bad: 1234"}, spans)).replace(b"1234", b"\x00\xff\xc3z"))[1], b"")
+        for id in (s["id"] for s in spans):  # two rows by JSON
+            s = span(trace, id, "\0\ud83d", tags={"hostname": "\udc00 \U0001f600", "statement": "\0"})
+            self.assertEqual(json.loads(self.post(otlp.json_request((SHOP, [s])), JSON)[1]), {})
+        found = groups(self.server, trace)
+        self.assertEqual([(g["service"], g["n_spans"]) for g in found], [("bad: ???z", 2), ("shop", 1), ("shop", 1)])
+        stored = {s["name"]: s["tags"].get("hostname") for g in found for s in g["spans"]()}
+        self.assertEqual(stored, {"good": None, "bad: ???z": "bad: ???z", "??": "? \U0001f600"})
+
     # ---- beside SkyWalking's ----
 
     def test_they_are_no_segments_of_agents(self):

@@ -54,6 +54,8 @@ size_t hearth_str_find(struct hearth_str s, char c, size_t from);
 struct hearth_str hearth_str_trim(struct hearth_str s); /* ASCII white space, both ends */
 /* True when s is well-formed UTF-8 (no surrogates, no overlong forms) without NUL. */
 bool hearth_str_utf8_valid(struct hearth_str s);
+/* In place: every NUL, and every byte that belongs to no well-formed character, becomes '?'. */
+void hearth_str_utf8_mend(char *text, size_t n);
 
 /* Whole-string decimal parsing; false on empty text, other bytes, or overflow. */
 bool hearth_str_to_i64(struct hearth_str s, int64_t *ret);

@@ -4,6 +4,8 @@
  * protobuf-c has no recursion limit and trusts counts: hearth_pb_unpack first walks the wire form
  * with the descriptor (depth <= HEARTH_PB_MAX_DEPTH, well-formed lengths), checks that string
  * fields are UTF-8 without NUL, and unpacks into the arena, whose limit bounds the decoded form.
+ * In messages of OpenTelemetry such bytes become '?' instead, as `\u0000` and halves of surrogate
+ * pairs do in their JSON: the sender would drop all spans of a message that is refused for one.
  *
  * JSON (parse): lowerCamelCase and original field names; enums by name or number; unknown fields
  * and unknown enum names are ignored; 64-bit integers as numbers or strings; bytes in base64 (both

@@ -187,6 +187,31 @@ static void parses_hex_of_up_to_64_bits(void **state)
     assert_false(hearth_str_hex_to_u64(HEARTH_STR("00000000000000001"), &u));
 }
 
+static void mends_what_is_no_text(void **state)
+{
+    (void)state;
+    static const struct {
+        struct hearth_str text;
+        const char *mended;
+    } all[] = {
+        {HEARTH_STR(""), ""},
+        {HEARTH_STR("\0"), "?"},
+        {HEARTH_STR("a\0b\xff"), "a?b?"},
+        {HEARTH_STR("\xc3"), "?"},
+        {HEARTH_STR("\xc3\xa4\xa4z"), "\xc3\xa4?z"},
+        {HEARTH_STR("\xe2\x82"), "??"},
+        {HEARTH_STR("\xe2\x82z\xe2\x82\xac"), "??z\xe2\x82\xac"},
+        {HEARTH_STR("\xed\xa0\x80"), "???"},
+        {HEARTH_STR("\xf0\x9f\x98\x80\xf0\x9f\x98"), "\xf0\x9f\x98\x80???"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
+        char text[16] = {0};
+        memcpy(text, all[i].text.p, all[i].text.n);
+        hearth_str_utf8_mend(text, all[i].text.n);
+        assert_string_equal(text, all[i].mended);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +221,7 @@ int main(void)
         cmocka_unit_test(finds_and_trims),
         cmocka_unit_test(accepts_well_formed_utf8),
         cmocka_unit_test(refuses_malformed_utf8),
+        cmocka_unit_test(mends_what_is_no_text),
         cmocka_unit_test(refuses_a_nul_wherever_it_stands),
         cmocka_unit_test(parses_whole_integers_only),
         cmocka_unit_test(parses_finite_decimals_only),

@@ -2,6 +2,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
+#include "hearth/pb/opentelemetry/proto/trace/v1/trace.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
 
@@ -147,6 +148,26 @@ static void refuses_malformed_bytes_and_says_where(void **state)
     refuses(&all_types_descriptor, HEARTH_STR("\x82\2\7zzzzzzz"), "many_double: packed values end");
 }
 
+static void mends_texts_of_opentelemetry(void **state)
+{
+    (void)state;
+    const ProtobufCMessageDescriptor *span = &opentelemetry__proto__trace__v1__span__descriptor;
+    /* name, trace state, an attribute's key and value, and an id, which is no text */
+    Opentelemetry__Proto__Trace__V1__Span *found = unpack(
+        span, HEARTH_STR("\x2a\3a\0b\x1a\2ok\x4a\x0a\x0a\2\xff\x6b\x12\4\x0a\2\xc3z\x12\2\xff\0"));
+    assert_string_equal(found->name, "a?b");
+    assert_string_equal(found->trace_state, "ok");
+    assert_string_equal(found->attributes[0]->key, "?k");
+    assert_string_equal(found->attributes[0]->value->string_value, "?z");
+    assert_memory_equal(found->span_id.data, "\xff", 2);
+    refuses(span, HEARTH_STR("\x2a\1\xff\x2a\7z"), "name: a value ends behind");
+    hearth_arena_release(&g_arena);
+    hearth_arena_init(&g_arena, 2000);
+    char large[1503] = "\x2a\xdc\x0b";
+    assert_null(unpack(span, hearth_str_n(large, sizeof large)));
+    assert_int_equal(g_err.status, HEARTH_NO_MEMORY);
+}
+
 static void refuses_text_that_is_not_utf8_or_holds_a_nul(void **state)
 {
     (void)state;
@@ -241,6 +262,7 @@ int main(void)
         PB_TEST(keeps_unknown_fields),
         PB_TEST(refuses_malformed_bytes_and_says_where),
         PB_TEST(refuses_text_that_is_not_utf8_or_holds_a_nul),
+        PB_TEST(mends_texts_of_opentelemetry),
         PB_TEST(nesting_ends_at_the_limit),
         PB_TEST(the_limit_of_the_arena_bounds_the_message),
         PB_TEST(packing_respects_the_limit_of_the_buffer),

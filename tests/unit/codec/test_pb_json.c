@@ -148,6 +148,22 @@ static void bytes_are_base64_of_either_alphabet(void **state)
     becomes(RESPONSE, "{\"tree\":\"\"}", "{}");
 }
 
+static void texts_of_opentelemetry_are_mended(void **state)
+{
+    (void)state;
+    static const char *const all[][2] = {
+        {"a\\u0000b", "a?b"},       {"\\ud800", "?"},
+        {"\\uDC00\\uD800", "??"},   {"\\ud83d\\ude00\\ud83d", "\xf0\x9f\x98\x80?"},
+        {"\\\\u0000", "\\\\u0000"}, {"a\xff\\u0000", "a??"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
+        becomes(SPAN, hearth_arena_printf(&g_arena, "{\"name\":\"%s\"}", all[i][0]),
+                hearth_arena_printf(&g_arena, "{\"name\":\"%s\"}", all[i][1]));
+    }
+    refuses(SPAN, "{\"name\":\"\\u00", "invalid JSON");
+    refuses(SERIES, "{\"labelSelector\":\"\\u0000\"}", "invalid JSON");
+}
+
 static void ids_of_opentelemetry_are_hexadecimal_or_base64(void **state)
 {
     (void)state;
@@ -298,6 +314,7 @@ int main(void)
         JSON_TEST(doubles_are_numbers),
         JSON_TEST(bytes_are_base64_of_either_alphabet),
         JSON_TEST(ids_of_opentelemetry_are_hexadecimal_or_base64),
+        JSON_TEST(texts_of_opentelemetry_are_mended),
         JSON_TEST(null_means_absent_except_in_lists),
         JSON_TEST(errors_name_the_path),
         JSON_TEST(errors_of_syntax_name_line_and_column),
