@@ -156,6 +156,17 @@ class SpanLists(unittest.TestCase):
         merged = self.server.connect("hearth.v1.QueryService/Merge", {"selection": question.selection(), "format": "PROFILE_FORMAT_FLAMEGRAPH"})
         self.assertEqual(int(merged.get("flamegraph", {}).get("total", 0)), whole)
         self.assertEqual(int(listed.get("total", 0)), whole)
+        if not (question.functions or question.without or question.spans) and question.first < question.last:
+            self.check_heatmap(question, samples)
+
+    def check_heatmap(self, question, samples):
+        """The heatmap of spans has each span once for each part of a profile: as often as the rows say, but for split profiles."""
+        selection = question.selection()
+        request = {k: selection[k] for k in ("labelSelector", "start", "end")}
+        request.update(profileTypeID=CPU, step=question.last - question.first, queryType="HEATMAP_QUERY_TYPE_SPAN", groupBy=["service_name"])
+        heatmap = self.server.connect(QUERIER + "SelectHeatmap", request)
+        counts = [n for series in heatmap.get("series", []) for slot in series["slots"] for n in slot["counts"]]
+        self.assertEqual(sum(map(int, counts)), len({(id(p), s.tier, s.span) for p, s in samples if s.span}))
 
     def check_counts(self, question, r):
         step = r.choice([300, 1800.5, 7200, 86_400])
