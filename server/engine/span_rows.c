@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #define DEFAULT_LIMIT 100
+#define CHECK_EVERY   4096
 #define NONE          HEARTH_IDMAP_NONE
 
 /* What its samples differ in. */
@@ -374,10 +375,9 @@ static enum hearth_status count_profiles(struct rows_run *run, struct hearth_err
 
 /* ---- the page ---- */
 
-static int by_value_then_key(const void *left, const void *right, void *run_ptr)
+/* Below 0: entry a stands before entry b. */
+static int compare_entries(const struct rows_run *run, uint32_t a, uint32_t b)
 {
-    const struct rows_run *run = run_ptr;
-    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct entry *entries = entries_of(run);
     const struct hearth_id_key *x = &run->ids.keys[a], *y = &run->ids.keys[b];
     if (entries[a].value != entries[b].value) {
@@ -393,13 +393,13 @@ static int by_value_then_key(const void *left, const void *right, void *run_ptr)
 }
 
 /* Let heap[at] sink to where both below it stand before it in the order. */
-static void sink(struct rows_run *run, uint32_t *heap, size_t n, size_t at)
+static void sink(const struct rows_run *run, uint32_t *heap, size_t n, size_t at)
 {
     for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && by_value_then_key(&heap[child], &heap[child + 1], run) < 0) {
+        if (child + 1 < n && compare_entries(run, heap[child], heap[child + 1]) < 0) {
             child++;
         }
-        if (by_value_then_key(&heap[at], &heap[child], run) >= 0) {
+        if (compare_entries(run, heap[at], heap[child]) >= 0) {
             return;
         }
         uint32_t other = heap[at];
@@ -409,9 +409,18 @@ static void sink(struct rows_run *run, uint32_t *heap, size_t n, size_t at)
     }
 }
 
-/* The first k in the order: a heap with the last of them at its top, so that most entries cost one comparison. */
+/* Pages may be of millions. */
+static enum hearth_status check_at(const struct rows_run *run, size_t i, struct hearth_err *err)
+{
+    return i % CHECK_EVERY == 0 ? hearth_cancel_check(run->query->cancel, err) : HEARTH_OK;
+}
+
+/*
+ * Entries from number `from` to k of the order, at these places of *ret: a heap of the first k with the last of them at its top, so
+ * that most entries cost one comparison, and pages before this one are never put in order.
+ */
 static enum hearth_status
-find_first(struct rows_run *run, size_t k, uint32_t **ret, struct hearth_err *err)
+find_page(const struct rows_run *run, size_t from, size_t k, uint32_t **ret, struct hearth_err *err)
 {
     uint32_t *heap = hearth_arena_array(run->query->arena, k, sizeof heap[0]);
     if (heap == NULL) {
@@ -421,16 +430,22 @@ find_first(struct rows_run *run, size_t k, uint32_t **ret, struct hearth_err *er
         heap[i] = (uint32_t)i;
     }
     for (size_t i = k / 2; i > 0; i--) {
+        HEARTH_TRY(check_at(run, i, err));
         sink(run, heap, k, i - 1);
     }
     for (uint32_t i = (uint32_t)k; i < run->n_entries && k > 0; i++) {
-        if (by_value_then_key(&i, &heap[0], run) < 0) {
+        HEARTH_TRY(check_at(run, i, err));
+        if (compare_entries(run, i, heap[0]) < 0) {
             heap[0] = i;
             sink(run, heap, k, 0);
         }
     }
-    if (k > 1) {
-        qsort_r(heap, k, sizeof heap[0], by_value_then_key, run);
+    for (size_t n = k; n > from && n > 1; n--) { /* the last of the first n to their end */
+        HEARTH_TRY(check_at(run, n, err));
+        uint32_t last = heap[0];
+        heap[0] = heap[n - 1];
+        heap[n - 1] = last;
+        sink(run, heap, n - 1, 0);
     }
     *ret = heap;
     return HEARTH_OK;
@@ -511,7 +526,7 @@ static enum hearth_status write_page(struct rows_run *run,
     size_t n = run->n_entries - from;
     n = n > (uint64_t)limit ? (size_t)limit : n;
     uint32_t *order;
-    HEARTH_TRY(find_first(run, n == 0 ? 0 : from + n, &order, err));
+    HEARTH_TRY(find_page(run, from, n == 0 ? 0 : from + n, &order, err));
     made.rows = hearth_arena_array(run->query->arena, n, sizeof made.rows[0]);
     if (made.rows == NULL) {
         return HEARTH_FAIL_ARENA(err, run->query->arena);
