@@ -295,14 +295,25 @@ text_of(struct mapper *m, const struct variable *variable, struct hearth_str *re
     return ret->n == 0 && m->reason == NULL ? HEARTH_FAIL_ARENA(m->err, m->arena) : HEARTH_OK;
 }
 
-/* An odd number of backslashes before it: of a regular expression, which would read the first byte of a text with them. */
+/* A backslash or \Q before it, in a regular expression: its bytes, escaped for themselves, would mean something else. */
 static bool is_escaped(struct hearth_str value, size_t at)
 {
-    size_t n = 0;
-    while (n < at && value.p[at - n - 1] == '\\') {
-        n++;
+    bool in_quote = false;
+    for (size_t i = 0; i < at; i++) {
+        if (value.p[i] != '\\') {
+            continue;
+        }
+        bool is_end = i + 1 < at && value.p[i + 1] == 'E';
+        if (in_quote) {
+            in_quote = !is_end;
+            continue;
+        }
+        if (++i == at) {
+            return true;
+        }
+        in_quote = value.p[i] == 'Q';
     }
-    return n % 2 != 0;
+    return in_quote;
 }
 
 /* A string of the query with what covered variables mean in their place. */
@@ -323,10 +334,11 @@ fill_value(struct mapper *m, const struct hearth_matcher *matcher, struct hearth
             return fail_misplaced(m);
         }
         if (is_regex && is_escaped(value, i)) {
-            return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
-                               "a backslash stands before the variable at offset %zu of the query, "
-                               "in a regular expression",
-                               variable->at);
+            return HEARTH_FAIL(
+                m->err, HEARTH_INVALID_ARGUMENT,
+                "a backslash or \\Q of a regular expression stands before the variable "
+                "at offset %zu of the query",
+                variable->at);
         }
         m->next++;
         HEARTH_TRY(text_of(m, variable, &text));

@@ -251,9 +251,14 @@ static void a_query_names_the_ids_and_the_name_of_the_span(void **state)
 static void a_backslash_of_a_regular_expression_cannot_take_a_byte_of_a_value(void **state)
 {
     (void)state;
-    assert_refused("{pod=~`\\${__span.tags.pod}`}", NONE,
-                   "a backslash stands before the variable at offset 8");
-    assert_refused("{pod!~\"a\\\\\\\\\\\\${__span.tags.pod}\"}", NONE, "a backslash stands");
+    assert_refused(
+        "{pod=~`\\${__span.tags.pod}`}", NONE,
+        "a backslash or \\Q of a regular expression stands before the variable at offset 8");
+    assert_refused("{pod=~`\\Q${__span.tags.pod}\\E`}", NONE, "at offset 9");
+    assert_refused("{pod=~`\\Qa\\Eb\\Qc\\\\d${__span.tags.pod}\\E`}", NONE, "at offset 19");
+    assert_selector("{pod=~`\\Qa\\\\E${__span.tags.pod}`, x=~`\\\\Q${__span.tags.pod}`}", NONE, "",
+                    TAGS("pod", "d"), "{pod=~\"\\\\Qa\\\\\\\\Ed\", x=~\"\\\\\\\\Qd\"}");
+    assert_refused("{pod!~\"a\\\\\\\\\\\\${__span.tags.pod}\"}", NONE, "a backslash or");
     assert_selector("{pod=~`\\\\${__span.tags.pod}`, x=`\\${__span.tags.pod}`}", NONE, "",
                     TAGS("pod", "d"), "{pod=~\"\\\\\\\\d\", x=\"\\\\d\"}");
 }
