@@ -304,7 +304,8 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
         const struct hearth_exact_id *id = &lookup->ids[i];
         bool of_trace = lookup->subjects[id->asker / 2].asked->is_trace;
         questions[i] = (struct hearth_span_question){
-            hearth_span_key(id->id.lo), (uint8_t)(id->of | (of_trace ? 0 : HEARTH_OF_STORED_SPAN))};
+            hearth_trace_id_key(id->id),
+            (uint8_t)(id->of | (of_trace ? 0 : HEARTH_OF_STORED_SPAN))};
     }
     if (lookup->n_ids == 0) {
         return HEARTH_OK;
@@ -351,7 +352,7 @@ static enum hearth_status find_expired(struct lookup *lookup, struct hearth_err 
         return fail_arena(lookup, err);
     }
     for (size_t i = 0; i < lookup->n_ids; i++) {
-        names[i] = (struct named){(int64_t)hearth_span_key(lookup->ids[i].id.lo),
+        names[i] = (struct named){(int64_t)hearth_trace_id_key(lookup->ids[i].id),
                                   lookup->ids[i].asker / 2};
     }
     if (lookup->n_ids > 1) {

@@ -161,7 +161,7 @@ static size_t count_ids(const struct hearth_attr_sample *samples, size_t n)
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
         n_ids += attrs->span_id != 0;
         n_ids += attrs->local_root_span_id != 0;
-        n_ids += attrs->trace_id_lo != 0;
+        n_ids += (attrs->trace_id_lo | attrs->trace_id_hi) != 0;
     }
     return n_ids;
 }
@@ -177,7 +177,7 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
     *ret = NULL;
     *ret_n = 0;
     size_t n_ids = count_ids(samples, n), n_slots = 2;
-    if (n_ids == 0) { /* a trace whose low 64 bits are 0 has none either */
+    if (n_ids == 0) {
         return HEARTH_OK;
     }
     while (n_slots < 2 * n_ids) {
@@ -194,7 +194,9 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
         collect(&c, attrs->span_id, &last_span, HEARTH_OF_SPAN);
         collect(&c, attrs->local_root_span_id, &last_root, HEARTH_OF_LOCAL_ROOT);
-        collect(&c, attrs->trace_id_lo, &last_trace, HEARTH_OF_TRACE);
+        /* As hearth_trace_id_key has it. */
+        collect(&c, attrs->trace_id_lo != 0 ? attrs->trace_id_lo : attrs->trace_id_hi, &last_trace,
+                HEARTH_OF_TRACE);
     }
     struct hearth_association *found = hearth_arena_array(keep, c.n, sizeof *found);
     if (found == NULL) {

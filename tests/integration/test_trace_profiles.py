@@ -40,6 +40,7 @@ class Data:
         self.start = self.end - 4 * HOUR
         self.spans = [r.getrandbits(64) | 1 << 63 if i % 2 else r.getrandbits(63) | 1 for i in range(N_SPANS)]
         self.traces = [r.getrandbits(128) | 1 for _ in range(N_TRACES)]
+        self.traces[2] = self.traces[2] >> 64 << 64  # a trace's low 64 bits may be 0, as a whole it is not
         # A local root that carries no samples of its own.
         self.quiet_root = r.getrandbits(64) | 1
         self.profiles = []

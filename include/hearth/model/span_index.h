@@ -31,11 +31,14 @@ struct hearth_association {
     int64_t ts_ns;
 };
 
-/* Keys spread evenly over 64 bits, whatever the ids look like. A trace's is that of its low 64 bits. */
+/*
+ * Keys spread evenly over 64 bits, whatever the ids look like. A trace's is that of its low 64 bits, which some profilers have
+ * alone; of its high ones where these are 0, since 0 is nobody's.
+ */
 uint64_t hearth_span_key(uint64_t id);
 static inline uint64_t hearth_trace_id_key(struct hearth_trace_id id)
 {
-    return hearth_span_key(id.lo);
+    return hearth_span_key(id.lo != 0 ? id.lo : id.hi);
 }
 
 /* A bucket is the first 0 to so many bits of its keys. */
