@@ -384,6 +384,18 @@ find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_
     return status;
 }
 
+static enum hearth_status
+add_up(const struct hearth_profile *profile, int64_t *ret_total, struct hearth_err *err)
+{
+    *ret_total = 0;
+    for (uint32_t i = 0; i < profile->n_samples; i++) {
+        if (__builtin_add_overflow(*ret_total, profile->values[i], ret_total)) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the total of a profile exceeds 64 bits");
+        }
+    }
+    return HEARTH_OK;
+}
+
 /* What clients of querier.v1 expect in the header fields. */
 static enum hearth_status finish_profile(struct pprof_merge *m,
                                          const struct hearth_profile_type *type,
@@ -402,6 +414,9 @@ static enum hearth_status finish_profile(struct pprof_merge *m,
     }
     struct hearth_profile profile;
     HEARTH_TRY(hearth_profile_builder_finish(b, &profile, err));
+    if (m->spec->ret_total != NULL) {
+        HEARTH_TRY(add_up(&profile, m->spec->ret_total, err));
+    }
     profile.period_type = period_type;
     profile.default_type = default_type;
     if (__builtin_mul_overflow(m->query->end_ms, HEARTH_NS_PER_MS, &profile.time_ns)) {

@@ -480,6 +480,9 @@ enum hearth_status hearth_query_tree(const struct hearth_query *query,
     if (status == HEARTH_OK) {
         status = hearth_stacktree_write_bytes(&tree, max_nodes, out, err);
     }
+    if (status == HEARTH_OK && spec->ret_total != NULL) {
+        *spec->ret_total = tree.n_nodes == 0 ? 0 : tree.nodes[0].total;
+    }
     size_t n_all = tree.n_nodes == 0 ? 0 : tree.n_nodes - 1 + tree.n_left_out;
     if (status == HEARTH_OK && max_nodes > 0 && n_all > (uint64_t)max_nodes) {
         note_cut(query, spec, n_all, max_nodes);

@@ -252,23 +252,6 @@ find_range(struct profile_run *run, struct hearth_query *query, struct hearth_er
 
 /* ---- answers ---- */
 
-/* Of answers that do not say it. */
-static enum hearth_status find_total(const struct hearth_query *query,
-                                     const struct hearth_merge_spec *merge,
-                                     int64_t *ret,
-                                     struct hearth_err *err)
-{
-    struct hearth_query quiet = *query;
-    struct hearth_merge_spec small = *merge;
-    struct hearth_flamegraph graph;
-    quiet.notes = NULL;
-    small.has_max_nodes = true;
-    small.max_nodes = 1;
-    HEARTH_TRY(hearth_query_flamegraph(&quiet, &small, &graph, err));
-    *ret = graph.total;
-    return HEARTH_OK;
-}
-
 static enum hearth_status answer_bytes(const struct hearth_query *query,
                                        const struct hearth_merge_spec *merge,
                                        bool is_tree,
@@ -276,10 +259,11 @@ static enum hearth_status answer_bytes(const struct hearth_query *query,
                                        struct hearth_err *err)
 {
     struct hearth_buf bytes;
-    HEARTH_TRY(find_total(query, merge, &ret->total, err));
+    struct hearth_merge_spec summed = *merge;
+    summed.ret_total = &ret->total;
     hearth_buf_init(&bytes, 0);
-    enum hearth_status status = is_tree ? hearth_query_tree(query, merge, &bytes, err)
-                                        : hearth_query_pprof(query, merge, &bytes, err);
+    enum hearth_status status = is_tree ? hearth_query_tree(query, &summed, &bytes, err)
+                                        : hearth_query_pprof(query, &summed, &bytes, err);
     if (status == HEARTH_OK) {
         ret->bytes = hearth_arena_str(query->arena, hearth_buf_view(&bytes));
         if (hearth_buf_failed(&bytes) || ret->bytes.p == NULL) {
@@ -325,18 +309,19 @@ static enum hearth_status fail_not_found(const struct profile_run *run, struct h
     hearth_store_retention(query->engine->store, query->tenant, &keep);
     int64_t kept_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     if (query->start_ms == 0 && query->end_ms == 0 && since_ns > 0) {
-        (void)snprintf(range, sizeof range, ", stored since %s, when the index of spans begins",
+        (void)snprintf(range, sizeof range,
+                       ", found if stored since %s, when the index of spans begins",
                        hearth_plan_moment(since_ns, since));
     }
     return HEARTH_FAIL(
         err, HEARTH_NOT_FOUND,
-        "no sample of " HEARTH_STR_FMT " carries any of these ids; searched: samples of %zu spans, "
-        "%zu local roots and %zu traces (each in all its spellings) in " HEARTH_STR_FMT
-        "%s; samples are kept from %s on (retain-raw)",
-        HEARTH_STR_ARG(merge->profile_type), run->filter.n_spans, run->filter.n_local_roots,
-        run->filter.n_traces,
-        HEARTH_STR_ARG(merge->selector.n > 0 ? merge->selector : HEARTH_STR("{}")), range,
-        kept_ns == INT64_MIN ? "the first" : hearth_plan_moment(kept_ns, kept));
+        "no sample of " HEARTH_STR_FMT " carries any of these ids; samples are kept from %s on "
+        "(retain-raw)%s; searched: samples of %zu spans, %zu local roots and %zu traces (each in "
+        "all its spellings) in " HEARTH_STR_FMT,
+        HEARTH_STR_ARG(merge->profile_type),
+        kept_ns == INT64_MIN ? "the first" : hearth_plan_moment(kept_ns, kept), range,
+        run->filter.n_spans, run->filter.n_local_roots, run->filter.n_traces,
+        HEARTH_STR_ARG(merge->selector.n > 0 ? merge->selector : HEARTH_STR("{}")));
 }
 
 static enum hearth_status make(struct profile_run *run,

@@ -104,6 +104,8 @@ struct hearth_merge_spec {
     bool mean;
     bool has_max_nodes;
     int64_t max_nodes; /* unset or 0: the default (flame graph) or no limit (pprof) */
+    int64_t *
+        ret_total; /* tree and pprof: gets what all samples come to, which their bytes do not say; NULL: nobody asks */
     /* pprof only, for profile-guided optimisation; no cut then. */
     bool go_pgo;
     uint32_t keep_locations; /* leaf-most locations of a stack that stay; 0: all */
