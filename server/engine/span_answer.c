@@ -227,8 +227,11 @@ static enum hearth_status make_window(struct answer *answer,
     if (!time_window(asked, span, &window)) {
         if (!answer->subject->is_expired) {
             answer->reason =
-                HEARTH_STR("no sample carries the id, and when it ran is not known: it is "
-                           "not stored, and no start and end are given");
+                answer->options->n_profile_types > 0
+                    ? HEARTH_STR("no sample of these profile types carries the id, and when it ran "
+                                 "is not known: it is not stored, and no start and end are given")
+                    : HEARTH_STR("no sample carries the id, and when it ran is not known: it is "
+                                 "not stored, and no start and end are given");
         }
         return HEARTH_OK;
     }
@@ -268,7 +271,7 @@ make_windows(struct answer *answer, struct windows *windows, struct hearth_err *
     return subject->n_groups > 0 ? HEARTH_OK : make_window(answer, NULL, windows, err);
 }
 
-/* What one window found joins what others did. Their selectors differ, so as a rule their profiles do. */
+/* What one window found joins what others did, of which it counted nothing again. */
 static enum hearth_status
 join(struct answer *answer, const struct hearth_found *more, struct hearth_err *err)
 {
@@ -348,15 +351,19 @@ join_selectors(struct answer *answer, const struct windows *windows, struct hear
     return select_services(answer, services, n, &answer->found->selector, err);
 }
 
-static enum hearth_status look_at_windows(struct answer *answer, struct hearth_err *err)
+/* of_ids: why nothing was found by ids. */
+static enum hearth_status look_at_each(struct answer *answer,
+                                       const struct windows *windows,
+                                       struct hearth_str of_ids,
+                                       struct hearth_idmap *seen,
+                                       struct hearth_err *err)
 {
-    struct windows windows = {0};
-    HEARTH_TRY(make_windows(answer, &windows, err));
-    for (size_t i = 0; i < windows.n; i++) {
+    for (size_t i = 0; i < windows->n; i++) {
         const struct hearth_span_window window = {
-            .selector = windows.v[i].selector,
-            .start_ns = windows.v[i].start_ns,
-            .end_ns = windows.v[i].end_ns,
+            .seen = windows->n > 1 ? seen : NULL,
+            .selector = windows->v[i].selector,
+            .start_ns = windows->v[i].start_ns,
+            .end_ns = windows->v[i].end_ns,
             .pad_ns = answer->options->pad_ns,
             .profile_types = answer->options->profile_types,
             .n_profile_types = answer->options->n_profile_types,
@@ -368,8 +375,26 @@ static enum hearth_status look_at_windows(struct answer *answer, struct hearth_e
         hearth_buf_printf(&answer->searched, "%s%s" HEARTH_STR_FMT,
                           answer->searched.n > 0 ? "; " : "", i == 0 ? "by window: " : "",
                           HEARTH_STR_ARG(found.searched));
-        answer->reason = answer->subject->is_expired ? answer->reason : found.reason;
+        answer->reason = found.reason;
+        if (answer->subject->asked->id.n > 0 && found.reason.n > 0) {
+            answer->reason = hearth_str_c(hearth_arena_printf(
+                answer->query->arena, HEARTH_STR_FMT "; by window: " HEARTH_STR_FMT,
+                HEARTH_STR_ARG(of_ids), HEARTH_STR_ARG(found.reason)));
+        }
     }
+    return HEARTH_OK;
+}
+
+static enum hearth_status look_at_windows(struct answer *answer, struct hearth_err *err)
+{
+    struct windows windows = {0};
+    struct hearth_idmap seen;
+    const struct hearth_str of_ids = answer->reason; /* making windows says why there are none */
+    HEARTH_TRY(make_windows(answer, &windows, err));
+    hearth_idmap_init(&seen);
+    enum hearth_status status = look_at_each(answer, &windows, of_ids, &seen, err);
+    hearth_idmap_release(&seen);
+    HEARTH_TRY(status);
     if (windows.is_cut) {
         hearth_buf_printf(&answer->searched, "; only %d of its services' selectors", MAX_WINDOWS);
     }
@@ -463,12 +488,60 @@ static enum hearth_status show_stored(struct answer *answer, struct hearth_err *
     return HEARTH_OK;
 }
 
+static int by_start(const void *left, const void *right)
+{
+    const struct hearth_stored_span *const *a = left, *const *b = right;
+    if ((*a)->span->start_ns != (*b)->span->start_ns) {
+        return (*a)->span->start_ns < (*b)->span->start_ns ? -1 : 1;
+    }
+    int order = hearth_str_cmp((*a)->segment, (*b)->segment);
+    return order != 0 ? order : ((*a)->span_id > (*b)->span_id) - ((*a)->span_id < (*b)->span_id);
+}
+
+/* Of a trace all, each once whatever its tracer sent again, as far as there is room; of a span itself. */
+static enum hearth_status list_stored(struct answer *answer, struct hearth_err *err)
+{
+    const struct hearth_lookup_subject *subject = answer->subject;
+    struct hearth_found *found = answer->found;
+    struct hearth_arena *arena = answer->query->arena;
+    size_t n = subject->stored != NULL, at = 0;
+    for (size_t g = 0; subject->asked->is_trace && g < subject->n_groups; g++) {
+        n += subject->groups[g]->n_spans;
+    }
+    found->stored = hearth_arena_array(arena, n, sizeof found->stored[0]);
+    if (found->stored == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (!subject->asked->is_trace && subject->stored != NULL) {
+        found->stored[at++] = subject->stored;
+    }
+    for (size_t g = 0; subject->asked->is_trace && g < subject->n_groups; g++) {
+        for (size_t i = 0; i < subject->groups[g]->n_spans; i++) {
+            found->stored[at++] =
+                hearth_stored_span_make(subject->groups[g], &subject->groups[g]->spans[i], arena);
+        }
+    }
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    if (at > 1) {
+        qsort(found->stored, at, sizeof found->stored[0], by_start);
+    }
+    for (size_t i = 0; i < at && found->n_stored < subject->max_stored; i++) {
+        if (i == 0 || by_start(&found->stored[i - 1], &found->stored[i]) != 0) {
+            found->stored[found->n_stored++] = found->stored[i];
+        }
+    }
+    return HEARTH_OK;
+}
+
 static enum hearth_status make(struct answer *answer,
                                const struct hearth_exact *exact,
                                int64_t since_ns,
                                struct hearth_err *err)
 {
     say_ids(answer);
+    HEARTH_TRY(list_stored(answer, err));
     if (exact[0].n_types > 0) {
         HEARTH_TRY(take_exact(answer, &exact[0], err));
         return finish(answer, err);
@@ -480,6 +553,8 @@ static enum hearth_status make(struct answer *answer,
     }
     answer->reason = answer->subject->is_expired
                          ? HEARTH_STR("the profiles with its samples are gone (retain-raw)")
+                     : answer->options->n_profile_types > 0
+                         ? HEARTH_STR("no sample of these profile types carries the id")
                          : HEARTH_STR("no sample carries the id");
     HEARTH_TRY(show_stored(answer, err));
     if (!answer->options->exact_only) {

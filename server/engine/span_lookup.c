@@ -483,9 +483,12 @@ static enum hearth_status look_up(struct lookup *lookup,
     HEARTH_TRY(find_stored(lookup, err));
     HEARTH_TRY(follow_profile_ids(lookup, err));
     HEARTH_TRY(hearth_span_index_since(lookup->query, &lookup->since_ns, err));
+    size_t room = hearth_lookup_limit(lookup->limits.max_lookup_spans);
     for (size_t i = 0; i < lookup->n; i++) {
+        lookup->subjects[i].max_stored = room;
         HEARTH_TRY(hearth_lookup_answer(lookup->query, lookup->options, &lookup->subjects[i],
                                         &lookup->exact[2 * i], lookup->since_ns, &ret[i], err));
+        room -= ret[i].n_stored;
     }
     note_cuts(lookup, spans_cut);
     return HEARTH_OK;

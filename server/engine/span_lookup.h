@@ -20,7 +20,8 @@ struct hearth_lookup_subject {
     const struct hearth_stored_group **groups;
     size_t n_groups, cap_groups;
     const struct hearth_stored_span *stored; /* of a span; NULL: not stored */
-    bool is_expired;                         /* the index names profiles that retention has taken */
+    size_t max_stored; /* in its answer: all answers of a request share the limit */
+    bool is_expired;   /* the index names profiles that retention has taken */
 };
 
 /* An id of a span that is neither hexadecimal nor decimal. */

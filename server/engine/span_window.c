@@ -365,11 +365,70 @@ add_profile(struct window_run *run, const struct window_row *row, struct hearth_
     return out->labels.v == NULL || arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
+enum seen_kind {
+    SEEN_ROW,
+    SEEN_PROFILE,
+    SEEN_TYPE, /* of a profile */
+};
+
+/* Did a window before count it? It is seen from now on. Memory that was refused: *failed. */
+static bool was_seen(const struct window_run *run,
+                     enum seen_kind kind,
+                     const struct window_row *row,
+                     bool *failed)
+{
+    const struct hearth_series_hit *hit = &run->selection.hits[row->hit];
+    struct hearth_str type = run->found->types[run->hits[row->hit].type].profile_type;
+    uint64_t parts[6] = {(uint64_t)kind, (uint64_t)(int64_t)row->writer_id,
+                         (uint64_t)row->profile_no};
+    bool is_new = true;
+    if (run->window->seen == NULL) {
+        return false;
+    }
+    if (kind == SEEN_ROW) {
+        parts[3] = (uint64_t)row->ts_ns;
+        parts[4] = (uint64_t)(int64_t)hit->series_id;
+        parts[5] = hit->column;
+    } else if (kind == SEEN_TYPE) {
+        struct hearth_hash128 name = hearth_hash128(type.p, type.n, hearth_hash_process_seed());
+        parts[3] = name.hi;
+        parts[4] = name.lo;
+    }
+    struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
+    *failed = hearth_idmap_intern(run->window->seen, key, 0, &is_new) == HEARTH_IDMAP_NONE;
+    return !is_new;
+}
+
+/* number: of its profile among those of this window, from 1. */
+static enum hearth_status
+add_row(struct window_run *run, const struct window_row *row, size_t number, struct hearth_err *err)
+{
+    size_t t = run->hits[row->hit].type;
+    struct hearth_found_type *type = &run->found->types[t];
+    bool failed = false;
+    if (was_seen(run, SEEN_ROW, row, &failed)) {
+        return HEARTH_OK;
+    }
+    if (run->last_of_type[t] != number && !failed) {
+        run->last_of_type[t] = number;
+        type->n_profiles += !was_seen(run, SEEN_TYPE, row, &failed);
+    }
+    if (failed) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the profiles of a window");
+    }
+    return __builtin_add_overflow(type->total, row->value, &type->total)
+               ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                             "the total of " HEARTH_STR_FMT " exceeds 64 bits",
+                             HEARTH_STR_ARG(type->profile_type))
+               : HEARTH_OK;
+}
+
 static enum hearth_status add_up(struct window_run *run, struct hearth_err *err)
 {
     struct hearth_found *found = run->found;
     struct hearth_arena *arena = run->query->arena;
     size_t max = run->window->max_profiles > 0 ? run->window->max_profiles : DEFAULT_MAX_PROFILES;
+    size_t number = 0;
     found->profiles =
         hearth_arena_array(arena, max < run->n ? max : run->n, sizeof found->profiles[0]);
     if (found->profiles == NULL) {
@@ -377,23 +436,20 @@ static enum hearth_status add_up(struct window_run *run, struct hearth_err *err)
     }
     for (size_t i = 0; i < run->n; i++) {
         const struct window_row *row = &run->rows[i];
-        size_t t = run->hits[row->hit].type;
-        struct hearth_found_type *type = &found->types[t];
+        bool failed = false;
         if (i == 0 || !same_profile(row, row - 1)) {
-            found->n_all_profiles++;
-            if (found->n_profiles < max) {
-                HEARTH_TRY(add_profile(run, row, err));
+            number++;
+            if (!was_seen(run, SEEN_PROFILE, row, &failed)) {
+                found->n_all_profiles++;
+                if (found->n_profiles < max) {
+                    HEARTH_TRY(add_profile(run, row, err));
+                }
             }
         }
-        if (run->last_of_type[t] != (size_t)found->n_all_profiles) {
-            run->last_of_type[t] = (size_t)found->n_all_profiles;
-            type->n_profiles++;
+        if (failed) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the profiles of a window");
         }
-        if (__builtin_add_overflow(type->total, row->value, &type->total)) {
-            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
-                               "the total of " HEARTH_STR_FMT " exceeds 64 bits",
-                               HEARTH_STR_ARG(type->profile_type));
-        }
+        HEARTH_TRY(add_row(run, row, number, err));
     }
     return HEARTH_OK;
 }
@@ -454,7 +510,7 @@ static void say_searched(const struct window_run *run, struct hearth_buf *out)
 static void say_reason(const struct window_run *run, struct hearth_buf *out)
 {
     char moment[32];
-    if (run->found->n_all_profiles > 0) {
+    if (run->n > 0) {
         return;
     }
     if (run->kept_from_ns > run->hi_ns) {
@@ -464,7 +520,8 @@ static void say_reason(const struct window_run *run, struct hearth_buf *out)
         hearth_buf_printf(out, "queries may look back to %s, and the window ends before",
                           hearth_plan_moment(run->asked_from_ns, moment));
     } else if (run->selection.n_hits == 0) {
-        hearth_buf_cstr(out, "no series that the selector takes has profiles near the window");
+        hearth_buf_printf(out, "no series that the selector takes has profiles%s near the window",
+                          run->window->n_profile_types > 0 ? " of these types" : "");
     } else {
         hearth_buf_cstr(out, "no profile was being taken in the window");
     }

@@ -107,18 +107,14 @@ static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *
                                      stored->segment.p, (long long)id);
 }
 
-static Hearth__V1__StoredSpan *make_stored(struct hearth_rpc *rpc,
-                                           const struct hearth_stored_span *stored)
+static void fill_stored(struct hearth_rpc *rpc,
+                        const struct hearth_stored_span *stored,
+                        Hearth__V1__StoredSpan *out)
 {
     static const char *const kinds[HEARTH_N_SPAN_KINDS] = {"local", "entry", "exit", "producer",
                                                            "consumer"};
     static const char *const statuses[HEARTH_N_SPAN_STATUSES] = {"unset", "ok", "error"};
-    Hearth__V1__StoredSpan *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL || stored == NULL) {
-        return NULL;
-    }
     const struct hearth_span *span = stored->span;
-    hearth__v1__stored_span__init(out);
     out->span_id = stored_id(rpc, stored, stored->span_id);
     out->trace_id = stored->segment.n == 0 ? trace_text(rpc, stored->trace)
                                            : hearth_rpc_text(rpc, stored->trace_text);
@@ -133,7 +129,28 @@ static Hearth__V1__StoredSpan *make_stored(struct hearth_rpc *rpc,
     out->end_ns = span->end_ns;
     out->tags = make_tags(rpc, span->tags, span->n_tags);
     out->n_tags = span->n_tags;
+}
+
+static Hearth__V1__StoredSpan *make_stored(struct hearth_rpc *rpc,
+                                           const struct hearth_stored_span *stored)
+{
+    Hearth__V1__StoredSpan *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    if (out != NULL) {
+        hearth__v1__stored_span__init(out);
+        fill_stored(rpc, stored, out);
+    }
     return out;
+}
+
+static Hearth__V1__StoredSpan **
+list_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *const *stored, size_t n)
+{
+    Hearth__V1__StoredSpan **list;
+    MAKE_ALL(rpc, n, Hearth__V1__StoredSpan, hearth__v1__stored_span__init, &list)
+    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
+        fill_stored(rpc, stored[i], list[i]);
+    }
+    return list;
 }
 
 static Hearth__V1__FoundSpan **
@@ -184,6 +201,8 @@ static void make_lookup(struct hearth_rpc *rpc,
     out->n_trace_ids = found->n_trace_ids;
     out->spans = make_spans(rpc, found->spans, found->n_spans);
     out->n_spans = found->n_spans;
+    out->stored = list_stored(rpc, found->stored, found->n_stored);
+    out->n_stored = found->n_stored;
     out->searched = hearth_rpc_text(rpc, found->searched);
     out->reason = hearth_rpc_text(rpc, found->reason);
 }

@@ -376,16 +376,48 @@ class TraceProfiles(unittest.TestCase):
         span = by_id[child.hex()]["span"]
         self.assertEqual((span["name"], span["parentId"], span["traceId"], span["service"]), ("call", root.hex(), trace.hex(), "front"))
         self.assertEqual((span["kind"], span["startNs"], span["endNs"]), ("entry", str(now), str(now + 5 * MS)))
+        # The whole trace as it is stored, by start: who is between others may have no samples.
+        self.assertEqual([s["name"] for s in found["stored"]], [name for _, name in sorted([(root, "GET /"), (child, "call"), (far, "serve")])] + ["idle"])
+        self.assertEqual(found["stored"][-1]["parentId"], far.hex())
         # No sample carries it: when it ran is known, and of which service.
         found = ask("LookupSpan", spans=[{"spanId": quiet.hex()}], options={"window": {"padMs": "80000"}})
         self.assertEqual((found["certainty"], types_of(found)[CPU]), ("CERTAINTY_WINDOW", (3400, 1)))
         self.assertEqual((found["labelSelector"], found["spans"][0]["span"]["name"]), ('{service_name="back"}', "idle"))
+        self.assertEqual([s["spanId"] for s in found["stored"]], [quiet.hex()])
         query = '{${__tags}, not!="${__span.spanId} ${__span.traceId} ${__trace.traceId} ${__span.name}"}'
         found = ask("LookupSpan", spans=[{"spanId": str(int(quiet.hex(), 16))}], options={"window": {"padMs": "80000", "query": query}})
         known = "%s %s %s idle" % (quiet.hex(), trace.hex(), trace.hex())
         self.assertEqual(found["labelSelector"], '{service_name="back", not!="%s"}' % known)
         said = self.refused("not_found", ask, "LookupSpan", spans=[{"spanId": quiet.hex()}])
         self.assertIn("no profile was being taken in the window", said)
+        self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-lookup-spans", "value": "5"}]}, tenant)
+        both = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}, {"traceId": trace.hex()}]}, tenant)["results"]
+        self.assertEqual([len(one["stored"]) for one in both], [4, 1], "all answers of a request share the limit")
+
+    def test_a_span_that_is_found_as_local_root_says_how_it_was_stored(self):
+        tenant, now = "rooted", (self.data.end - MINUTE) * MS
+        trace, root, leaf = otlp.new_trace(), otlp.new_span(), otlp.new_span()
+        self.export(tenant, ({"service.name": "front"}, [otlp.span(trace, root, "GET /", now, now + 5 * MS)]))
+        self.push_one("front", [("leaf", 5, {"span_id": leaf.hex(), "local_root_span_id": root.hex()})], now, tenant)
+        found = self.ask(RPC + "LookupSpan", {"spans": [{"spanId": root.hex()}]}, tenant)["results"][0]
+        self.assertEqual((found["certainty"], found["spanIds"]), ("CERTAINTY_EXACT", [leaf.hex()]))
+        self.assertEqual([(s["spanId"], s["name"]) for s in found["stored"]], [(root.hex(), "GET /")])
+
+    def test_a_profile_in_several_windows_of_a_trace_counts_once(self):
+        """Spans of one service with a pod and without one ask for the same profiles."""
+        tenant, now = "windows", (self.data.end - MINUTE) * MS
+        trace = otlp.new_trace()
+        spans = lambda *names: [otlp.span(trace, name=name, start=now, end=now + 5 * MS) for name in names]
+        self.export(tenant, ({"service.name": "front", "pod": "front-1"}, spans("a")), ({"service.name": "front"}, spans("b")),
+                    ({"service.name": "front", "pod": "front-2"}, spans("c")))
+        # One is split over two series, of which both selectors take both.
+        self.push_one("front", [("x", 100, {"tier": "gold"}), ("y", 20, {})], now, tenant, pod="front-1")
+        self.push_one("front", [("x", 3000, {})], now + 1, tenant, pod="front-2")
+        self.push_one("front", [("x", 40000, {})], now + 2, tenant, pod="front-3")
+        found = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}]}, tenant)["results"][0]
+        self.assertEqual((found["certainty"], found["searched"].count("profiles of {")), ("CERTAINTY_WINDOW", 3))
+        self.assertEqual(types_of(found), {CPU: (43120, 3), SAMPLES: (4, 3)})
+        self.assertEqual((found["profileCount"], len({p["profileId"] for p in found["profiles"]}), len(found["profiles"])), ("3", 3, 3))
 
     def test_a_tracer_may_say_under_which_id_samples_are(self):
         tenant, now = "renamed", (self.data.end - MINUTE) * MS

@@ -16,6 +16,7 @@
 #ifndef HEARTH_ENGINE_SPAN_PROFILES_H
 #define HEARTH_ENGINE_SPAN_PROFILES_H
 
+#include "hearth/base/hash.h"
 #include "hearth/engine/query.h"
 #include "hearth/model/spans.h"
 #include "hearth/model/trace_ids.h"
@@ -110,6 +111,8 @@ struct hearth_found {
     size_t n_trace_ids;
     struct hearth_found_span *spans;
     size_t n_spans;
+    const struct hearth_stored_span **stored; /* of a trace all, by start; of a span itself */
+    size_t n_stored;
     struct hearth_str searched, reason;
 };
 
@@ -127,6 +130,8 @@ struct hearth_span_window {
     const struct hearth_str *profile_types;
     size_t n_profile_types;
     size_t max_profiles;
+    struct hearth_idmap *
+        seen; /* of windows that belong together: what one has counted the next does not. NULL: alone */
 };
 
 HEARTH_MUST_CHECK
