@@ -1,8 +1,8 @@
 /*
  * cmd_trace_text.c -- what was found of a trace or span, for people.
  *
- * Spans stand below their parents, as far as stored spans tell them. Beside each is what its own samples
- * are (self), and what they are with those of the spans below it (total).
+ * Spans stand below their parents, as far as stored spans tell them, with samples or without. Beside each is what its own
+ * samples are (self), and what they are with those of the spans below it (total).
  */
 #include "hearth/base/clock.h"
 
@@ -16,6 +16,7 @@ enum {
     MAX_SPANS = 30,   /* printed; --limit */
     MAX_SPAN_IDS = 8, /* in a command to go on with */
     MAX_INDENT = 40,
+    MIN_LABELS = 12, /* columns: in fewer, labels of profiles say nothing */
 };
 
 #define NO_NODE SIZE_MAX
@@ -113,9 +114,11 @@ print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup, struct h
         width = here > width ? here : width;
     }
     width = width > 40 ? 40 : width;
+    int room = cli->width - 77 - width; /* for labels, behind all others */
+    bool has_room = room >= MIN_LABELS;
     if (lookup->n_profiles > 0) {
-        hearth_buf_printf(out, "\n%-24s  %8s  %-*s  %-36s  %s\n", "profile of", "taken in", width,
-                          "service", "id", "labels");
+        hearth_buf_printf(out, "\n%-24s  %8s  %-*s  %-36s%s\n", "profile of", "taken in", width,
+                          "service", "id", has_room ? "  labels" : "");
     }
     for (size_t i = 0; i < lookup->n_profiles; i++) {
         const Hearth__V1__FoundProfile *profile = lookup->profiles[i];
@@ -125,7 +128,9 @@ print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup, struct h
         hearth_buf_printf(out, "%-24s  %8s  ", at, length);
         cli_fit(hearth_str_c(profile->service), width, true, out);
         hearth_buf_printf(out, "  %-36s", profile->profile_id);
-        put_labels(profile, cli->width > 120 ? cli->width - 78 - width : 42, out);
+        if (has_room) {
+            put_labels(profile, room, out);
+        }
         hearth_buf_byte(out, '\n');
     }
     if (lookup->profile_count > (int64_t)lookup->n_profiles) {
@@ -138,10 +143,13 @@ print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup, struct h
 
 /* ---- spans ---- */
 
-/* Indexes into the spans of the answer; NO_NODE: none. */
+/* A span with samples, one that is stored, or both. Indexes into the nodes; NO_NODE: none. */
 struct node {
-    const Hearth__V1__FoundSpan *found;
+    const Hearth__V1__FoundSpan *found; /* NULL: no samples carry it */
+    const Hearth__V1__StoredSpan *span; /* NULL: not stored */
+    const char *id, *service;
     int64_t self, total;
+    bool has_samples; /* it, or a span below */
     size_t parent, first, next;
     size_t depth;
     bool is_shown;
@@ -167,20 +175,19 @@ static int64_t value_of(const Hearth__V1__FoundSpan *span, const char *type)
 static int by_span_id(const void *a, const void *b)
 {
     const struct node *const *x = a, *const *y = b;
-    return strcmp((*x)->found->span_id, (*y)->found->span_id);
+    return strcmp((*x)->id, (*y)->id);
 }
 
 static int is_span(const void *id, const void *node)
 {
     const struct node *const *x = node;
-    return strcmp(id, (*x)->found->span_id);
+    return strcmp(id, (*x)->id);
 }
 
 /* Unless it is known that they are not: ids of spans are unique within their trace. */
 static bool are_of_one_trace(const struct node *a, const struct node *b)
 {
-    return a->found->span == NULL || b->found->span == NULL ||
-           strcmp(a->found->span->trace_id, b->found->span->trace_id) == 0;
+    return a->span == NULL || b->span == NULL || strcmp(a->span->trace_id, b->span->trace_id) == 0;
 }
 
 static void find_parents(struct tree *tree, struct node **sorted)
@@ -190,7 +197,7 @@ static void find_parents(struct tree *tree, struct node **sorted)
     }
     qsort(sorted, tree->n, sizeof(struct node *), by_span_id);
     for (size_t i = 0; i < tree->n; i++) {
-        const Hearth__V1__StoredSpan *span = tree->nodes[i].found->span;
+        const Hearth__V1__StoredSpan *span = tree->nodes[i].span;
         struct node **parent =
             span == NULL || span->parent_id[0] == '\0'
                 ? NULL
@@ -217,7 +224,7 @@ static void find_parents(struct tree *tree, struct node **sorted)
 static int by_start(const void *a, const void *b)
 {
     const struct node *const *x = a, *const *y = b;
-    const Hearth__V1__StoredSpan *s = (*x)->found->span, *t = (*y)->found->span;
+    const Hearth__V1__StoredSpan *s = (*x)->span, *t = (*y)->span;
     if (s != NULL && t != NULL && s->start_ns != t->start_ns) {
         return s->start_ns < t->start_ns ? -1 : 1;
     }
@@ -240,6 +247,7 @@ static void link_nodes(struct tree *tree, struct node **sorted, size_t n_wanted)
     for (size_t i = 0; i < tree->n; i++) {
         for (size_t at = i; at != NO_NODE; at = tree->nodes[at].parent) {
             tree->nodes[at].total += tree->nodes[i].self;
+            tree->nodes[at].has_samples |= tree->nodes[i].found != NULL;
             tree->n_shown += i < n_wanted && !tree->nodes[at].is_shown;
             tree->nodes[at].is_shown = tree->nodes[at].is_shown || i < n_wanted;
         }
@@ -263,7 +271,7 @@ static enum layout layout_of(const Hearth__V1__Lookup *lookup)
             return TREE;
         }
     }
-    return COSTS;
+    return lookup->n_stored > 0 ? TREE : COSTS;
 }
 
 static void put_span_head(enum layout layout, const char *type, struct hearth_buf *out)
@@ -286,14 +294,14 @@ static void put_span_head(enum layout layout, const char *type, struct hearth_bu
 /* "└ name  service, kind, error" */
 static void put_name(const struct cli *cli, const struct node *node, struct hearth_buf *out)
 {
-    const Hearth__V1__StoredSpan *span = node->found->span;
+    const Hearth__V1__StoredSpan *span = node->span;
     int indent = node->depth > MAX_INDENT / 2 ? MAX_INDENT : (int)node->depth * 2;
     hearth_buf_printf(out, "%*s%s", indent > 2 ? indent - 2 : 0, "", indent > 0 ? "└ " : "");
     const char *name = span == NULL || span->name[0] == '\0' ? "(not stored)" : span->name;
-    int room = cli->width > 110 ? cli->width - 62 - indent : 48;
-    cli_fit(hearth_str_c(name), room, false, out);
+    int room = cli->width - 62 - indent;
+    cli_fit(hearth_str_c(name), room > 24 ? room : 24, false, out);
     hearth_buf_cstr(out, "  ");
-    put(out, node->found->service);
+    put(out, node->service);
     if (span != NULL && span->kind[0] != '\0' && strcmp(span->kind, "local") != 0) {
         hearth_buf_printf(out, ", %s", span->kind);
     }
@@ -306,10 +314,14 @@ static void put_span(const struct cli *cli,
                      const char *unit,
                      struct hearth_buf *out)
 {
-    const Hearth__V1__StoredSpan *span = node->found->span;
-    char self[48], total[48], took[48] = "";
-    cli_value((double)node->self, hearth_str_c(unit), self);
-    cli_value((double)node->total, hearth_str_c(unit), total);
+    const Hearth__V1__StoredSpan *span = node->span;
+    char self[48] = "-", total[48] = "-", took[48] = "-";
+    if (node->found != NULL) {
+        cli_value((double)node->self, hearth_str_c(unit), self);
+    }
+    if (node->has_samples) {
+        cli_value((double)node->total, hearth_str_c(unit), total);
+    }
     if (span != NULL) {
         cli_value((double)(span->end_ns - span->start_ns), HEARTH_STR("nanoseconds"), took);
     }
@@ -322,9 +334,9 @@ static void put_span(const struct cli *cli,
     if (layout != COSTS) {
         hearth_buf_printf(out, "%10s ", took);
     }
-    hearth_buf_printf(out, " %-16s  ", node->found->span_id);
+    hearth_buf_printf(out, " %-16s  ", node->id);
     if (layout == COSTS) {
-        put(out, node->found->service);
+        put(out, node->service);
     } else {
         put_name(cli, node, out);
     }
@@ -341,20 +353,58 @@ static const char *unit_of(const Hearth__V1__Lookup *lookup, const char *type)
     return "";
 }
 
+static int by_id_and_trace(const void *a, const void *b)
+{
+    const Hearth__V1__StoredSpan *const *x = a, *const *y = b;
+    int order = strcmp((*x)->span_id, (*y)->span_id);
+    return order != 0 ? order : strcmp((*x)->trace_id, (*y)->trace_id);
+}
+
+/* Spans with samples, the largest first, then those that are stored without, by start. */
+static enum hearth_status
+take_nodes(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, struct tree *tree)
+{
+    const Hearth__V1__StoredSpan **known =
+        hearth_arena_calloc(&cli->arena, lookup->n_spans, sizeof *known);
+    size_t n_known = 0;
+    tree->nodes =
+        hearth_arena_calloc(&cli->arena, lookup->n_spans + lookup->n_stored, sizeof *tree->nodes);
+    if (tree->nodes == NULL || known == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < lookup->n_spans; i++) {
+        const Hearth__V1__FoundSpan *found = lookup->spans[i];
+        tree->nodes[tree->n++] = (struct node){.found = found->n_types > 0 ? found : NULL,
+                                               .span = found->span,
+                                               .id = found->span_id,
+                                               .service = found->service,
+                                               .self = value_of(found, type)};
+        if (found->span != NULL) {
+            known[n_known++] = found->span;
+        }
+    }
+    qsort(known, n_known, sizeof *known, by_id_and_trace);
+    for (size_t i = 0; i < lookup->n_stored; i++) {
+        const Hearth__V1__StoredSpan *span = lookup->stored[i];
+        if (bsearch(&span, known, n_known, sizeof *known, by_id_and_trace) == NULL) {
+            tree->nodes[tree->n++] =
+                (struct node){.span = span, .id = span->span_id, .service = span->service};
+        }
+    }
+    for (size_t i = 0; i < tree->n; i++) {
+        tree->nodes[i].first = tree->nodes[i].next = NO_NODE;
+    }
+    return HEARTH_OK;
+}
+
 static enum hearth_status
 make_tree(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, struct tree *tree)
 {
-    *tree = (struct tree){.n = lookup->n_spans, .root = NO_NODE};
-    tree->nodes = hearth_arena_calloc(&cli->arena, tree->n, sizeof *tree->nodes);
+    *tree = (struct tree){.root = NO_NODE};
+    HEARTH_TRY(take_nodes(cli, lookup, type, tree));
     struct node **sorted = hearth_arena_calloc(&cli->arena, tree->n, sizeof(struct node *));
-    if (tree->nodes == NULL || sorted == NULL) {
+    if (sorted == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    for (size_t i = 0; i < tree->n; i++) {
-        tree->nodes[i] = (struct node){.found = lookup->spans[i],
-                                       .self = value_of(lookup->spans[i], type),
-                                       .first = NO_NODE,
-                                       .next = NO_NODE};
     }
     int64_t wanted = cli->has_limit ? cli->limit : MAX_SPANS;
     find_parents(tree, sorted);
@@ -489,7 +539,7 @@ cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_bu
                         "these are its own samples; --flame has those of the spans below, too\n");
     }
     print_profiles(cli, found->lookup, out);
-    if (found->lookup->n_spans > 0) {
+    if (found->lookup->n_spans + found->lookup->n_stored > 0) {
         HEARTH_TRY(print_spans(cli, found->lookup, type, out));
     }
     if (type[0] != '\0' && found->lookup->n_types > 0) {

@@ -228,8 +228,9 @@ class CliQuestions(unittest.TestCase):
                 "",
                 "spans, by " + contract.CPU,
                 "      self      total       took  span              name",
-                "      7 ns       9 ns      20 ms  %s  GET /pay  spans, entry" % contract.SPAN_A,
-                "      2 ns       2 ns      10 ms  %s  └ query  spans, exit, error" % contract.SPAN_B,
+                "         -       9 ns      30 ms  %s  batch  spans" % QUIET,
+                "      7 ns       9 ns      20 ms  %s  └ GET /pay  spans, entry" % contract.SPAN_A,
+                "      2 ns       2 ns      10 ms  %s    └ query  spans, exit, error" % contract.SPAN_B,
                 "",
                 "hearth trace cc --flame --type " + contract.CPU,
                 "hearth flame '{service_name=\"spans\"}' --type %s --from %s --to %s --trace-id %s"
@@ -321,6 +322,12 @@ class CliQuestions(unittest.TestCase):
         # Either is asked; what is said is of that which the id looks like.
         for id, of in (("af" * 16, "trace"), ("af" * 8, "span"), ("a.1.2", "trace"), ("a.1.2/0", "span")):
             self.refused('no profiles of %s "%s": ' % (of, id), "trace", id, code=NO_DATA)
+        self.refused("\nsearched: samples of trace ", "trace", "77", code=NO_DATA)
+        self.refused("\nhint: with --service NAME --start T --end T", "trace", "77", code=NO_DATA)
+        self.refused('no profiles of trace "%s": no sample of these profile types carries the id' % ("d" * 32), "trace", "d" * 32, code=NO_DATA)
+        # A known trace without profiles of the type that is asked for.
+        memory = hearth("trace", contract.TRACE_A, "--type", "memory:a:bytes:b:bytes", env={"HEARTH_URL": self.url})
+        self.assertIn("of these profile types carries the id; by window: no series that the selector takes has profiles of these types", memory.err)
         self.refused("no profiles of that service and time: ", "trace", "--service", "nobody", "--start", "now-1m", "--duration", "1s", code=NO_DATA)
         lines = self.ask("trace", "77", "170").splitlines()
         self.assertEqual(lines[0], "span 77: nothing")
