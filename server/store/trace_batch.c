@@ -19,7 +19,6 @@
 
 #include <stdlib.h>
 
-#define MAX_KNOWN  100000u /* services or instances in memory */
 #define LEAF_TRIES 3
 /* Instances may wait for others of their tenant; spans of all tenants do not wait for these any longer. */
 #define REFRESH_NS (3 * HEARTH_NS_PER_SEC)
@@ -27,27 +26,6 @@
 
 /* Snapshots and segments of a request come when it has ended, which a task's end does not wait for. */
 #define TASK_GRACE_MS "600000"
-
-void hearth_trace_names_init(struct hearth_trace_names *names)
-{
-    hearth_idmap_init(&names->services);
-    hearth_idmap_init(&names->refreshed);
-}
-
-void hearth_trace_names_release(struct hearth_trace_names *names)
-{
-    hearth_idmap_release(&names->services);
-    hearth_idmap_release(&names->refreshed);
-}
-
-static struct hearth_hash128 name_key(const struct hearth_str *parts, size_t n, uint64_t seed)
-{
-    struct hearth_hash128 key = {seed, n};
-    for (size_t i = 0; i < n; i++) {
-        key = hearth_hash128(parts[i].p, parts[i].n, hearth_hash_mix(key.lo, key.hi));
-    }
-    return key;
-}
 
 struct placed {
     int32_t service_id;
@@ -72,32 +50,7 @@ struct batch {
     struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
 };
 
-/* ---- services and instances ---- */
-
-static enum hearth_status service_of(struct batch *batch,
-                                     struct hearth_str tenant,
-                                     struct hearth_str service,
-                                     int32_t *ret,
-                                     struct hearth_err *err)
-{
-    const struct hearth_str parts[] = {tenant, service};
-    struct hearth_hash128 key = name_key(parts, 2, 0);
-    struct hearth_idmap *known = &batch->names->services;
-    uint32_t id = hearth_idmap_find(known, key);
-    if (id == HEARTH_IDMAP_NONE) {
-        int32_t service_id = 0;
-        HEARTH_TRY(hearth_store_service_id(batch->store, tenant, service, true, batch->cancel,
-                                           &service_id, err));
-        if (known->n >= MAX_KNOWN) {
-            hearth_idmap_reset(known);
-        }
-        bool is_new = false;
-        (void)hearth_idmap_intern(known, key, (uint32_t)service_id, &is_new);
-        id = (uint32_t)service_id;
-    }
-    *ret = (int32_t)id;
-    return HEARTH_OK;
-}
+/* ---- instances ---- */
 
 /* Those of an item that were not refreshed in this minute. */
 static enum hearth_status
@@ -109,7 +62,7 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
     struct hearth_idmap *refreshed = &batch->names->refreshed;
-    if (refreshed->n >= MAX_KNOWN) {
+    if (refreshed->n >= HEARTH_TRACE_MAX_KNOWN) {
         hearth_idmap_reset(refreshed);
     }
     for (size_t i = 0;
@@ -121,7 +74,8 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
             continue; /* who exports spans is no agent that could be given a task */
         }
         (void)hearth_idmap_intern(
-            refreshed, name_key(parts, 3, 1 + (uint64_t)batch->now_ms / 60000), 0, &is_new);
+            refreshed, hearth_trace_name_key(parts, 3, 1 + (uint64_t)batch->now_ms / 60000), 0,
+            &is_new);
         if (is_new) {
             due[n_due++] = (struct hearth_instance){.service = group->service,
                                                     .name = group->instance,
@@ -198,9 +152,13 @@ static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *e
     size_t at = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_trace_item *item = batch->items[i];
+        HEARTH_TRY(hearth_trace_services_know(batch->store, batch->names, item, batch->cancel,
+                                              &batch->arena, err));
         for (size_t k = 0; k < item->n_groups; k++) {
             int32_t service_id;
-            HEARTH_TRY(service_of(batch, item->tenant, item->groups[k].service, &service_id, err));
+            HEARTH_TRY(hearth_trace_service_of(batch->store, batch->names, item->tenant,
+                                               item->groups[k].service, batch->cancel, &service_id,
+                                               err));
             put_group(batch, at++, item, &item->groups[k], service_id);
         }
         HEARTH_TRY(refresh_instances(batch, item, err));

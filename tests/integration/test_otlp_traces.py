@@ -229,6 +229,16 @@ class Traces(unittest.TestCase):
         stored = {s["name"]: s["tags"].get("hostname") for g in found for s in g["spans"]()}
         self.assertEqual(stored, {"good": None, "bad: ???z": "bad: ???z", "??": "? \U0001f600"})
 
+    def test_many_new_services_hold_nobody_up(self):
+        made = lambda: int(self.server.sql("SELECT version FROM hearth_data.catalog_clock")[0][0])
+        before = made()
+        names = ["many-%d" % i for i in range(2500)] * 2
+        self.assertIsNone(self.export(*[({"service.name": name}, [span(new_trace())]) for name in names]))
+        self.assertLess(made() - before, 10, "statements for thousands of services")
+        stored = self.server.sql("SELECT count(DISTINCT s.name), sum(n_spans) FROM hearth_data.span_group JOIN hearth_data.service s"
+                                 " USING (service_id) WHERE s.name LIKE 'many-%'")
+        self.assertEqual(stored, [["2500", "5000"]])
+
     # ---- beside SkyWalking's ----
 
     def test_they_are_no_segments_of_agents(self):

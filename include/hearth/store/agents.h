@@ -76,6 +76,15 @@ enum hearth_status hearth_store_service_id(struct hearth_store *store,
                                            struct hearth_cancel *cancel,
                                            int32_t *ret_service_id,
                                            struct hearth_err *err);
+/* Of n different ones, which become services where they are none, in one transaction. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_service_ids(struct hearth_store *store,
+                                            struct hearth_str tenant,
+                                            const struct hearth_str *services,
+                                            size_t n,
+                                            struct hearth_cancel *cancel,
+                                            int32_t *ret_ids,
+                                            struct hearth_err *err);
 
 /*
  * One transaction: services, instances (those of the processes too) and processes are made or merged. One statement
