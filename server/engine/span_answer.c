@@ -505,6 +505,9 @@ static enum hearth_status list_stored(struct answer *answer, struct hearth_err *
     struct hearth_found *found = answer->found;
     struct hearth_arena *arena = answer->query->arena;
     size_t n = subject->stored != NULL, at = 0;
+    if (subject->max_stored == 0) {
+        return HEARTH_OK;
+    }
     for (size_t g = 0; subject->asked->is_trace && g < subject->n_groups; g++) {
         n += subject->groups[g]->n_spans;
     }
