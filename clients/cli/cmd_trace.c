@@ -380,8 +380,7 @@ static enum cli_exit print_json(struct cli *cli, const struct cli_found *found, 
     return cli_print_answer(cli, &answer.base, &none);
 }
 
-/* What is not found, where was looked, and how to look without ids: a line for each. */
-static enum cli_exit fail_lookup(struct cli *cli, enum hearth_status status)
+enum cli_exit cli_trace_fail(struct cli *cli, enum hearth_status status)
 {
     static const char searched[] = "; searched: ";
     char *at = status == HEARTH_NOT_FOUND ? strstr(cli->err.msg, searched) : NULL;
@@ -391,10 +390,6 @@ static enum cli_exit fail_lookup(struct cli *cli, enum hearth_status status)
     enum cli_exit code = cli_fail(cli, status);
     if (at != NULL) {
         cli_say("searched", at + strlen(searched));
-    }
-    if (status == HEARTH_NOT_FOUND && cli->agent.start == NULL) {
-        cli_say("hint",
-                "with --service NAME --start T --end T, profiles are found by time as well");
     }
     return code;
 }
@@ -409,7 +404,12 @@ enum cli_exit cli_trace(struct cli *cli)
     size_t n = cli->n_args == 0 ? 1 : cli->n_args;
     enum hearth_status status = look_up(cli, found, n);
     if (status != HEARTH_OK) {
-        return fail_lookup(cli, status);
+        enum cli_exit code = cli_trace_fail(cli, status);
+        if (status == HEARTH_NOT_FOUND && cli->agent.start == NULL) {
+            cli_say("hint",
+                    "with --service NAME --start T --end T, profiles are found by time as well");
+        }
+        return code;
     }
     if (cli_trace_wants_profile(cli)) {
         return cli_trace_profile(cli, found, n);

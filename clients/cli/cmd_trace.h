@@ -25,6 +25,9 @@ struct cli_found {
 const char *
 cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, size_t *ret_n);
 
+/* As cli_fail; where was looked has a line of its own. */
+enum cli_exit cli_trace_fail(struct cli *cli, enum hearth_status status);
+
 /* ---- cmd_trace_text.c ---- */
 
 /* Append all that is known, and the command that asks further. */

@@ -153,7 +153,24 @@ static enum cli_exit put_pprof(struct cli *cli, const Hearth__V1__SpanProfileIte
     return cli_print(&out);
 }
 
-static enum cli_exit print_answer(struct cli *cli, const Hearth__V1__SpanProfileResponse *answer)
+/* With --each in the order of the command line; the answer has those of spans before those of traces. */
+static void order_items(const struct cli *cli, Hearth__V1__SpanProfileResponse *answer)
+{
+    Hearth__V1__SpanProfileItem **items = answer->profiles;
+    size_t n = 0;
+    for (size_t k = 0; k < cli->n_args; k++) {
+        for (size_t i = n; i < answer->n_profiles; i++) {
+            if (strcmp(items[i]->id, cli->args[k]) == 0) {
+                Hearth__V1__SpanProfileItem *item = items[i];
+                memmove(items + n + 1, items + n, (i - n) * sizeof(Hearth__V1__SpanProfileItem *));
+                items[n++] = item;
+                break;
+            }
+        }
+    }
+}
+
+static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileResponse *answer)
 {
     int64_t total = 0;
     for (size_t i = 0; i < answer->n_profiles; i++) {
@@ -167,6 +184,7 @@ static enum cli_exit print_answer(struct cli *cli, const Hearth__V1__SpanProfile
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    order_items(cli, answer);
     for (size_t i = 0; cli->output == CLI_TABLE && i < answer->n_profiles; i++) {
         const Hearth__V1__SpanProfileItem *item = answer->profiles[i];
         hearth_buf_cstr(&out, i == 0 ? "" : "\n");
@@ -203,7 +221,7 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
         status = cli_call(cli, CLI_TRACES "SpanProfile", &request,
                           &hearth__v1__span_profile_response__descriptor, &answer);
     }
-    return status == HEARTH_OK ? print_answer(cli, answer) : cli_fail(cli, status);
+    return status == HEARTH_OK ? print_answer(cli, answer) : cli_trace_fail(cli, status);
 }
 
 enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, size_t n)

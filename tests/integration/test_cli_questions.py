@@ -273,6 +273,8 @@ class CliQuestions(unittest.TestCase):
                 "total: 2 ns",
             ],
         )
+        each = self.ask("trace", "cc", contract.SPAN_B, "--top", "--each").splitlines()
+        self.assertEqual([line for line in each if re.match("[0-9a-f]+: ", line)], ["cc: 9 ns", contract.SPAN_B + ": 2 ns"], "in the order asked for")
         self.assertEqual(self.ask("trace", "cc", "-o", "collapsed"), "main;x 9\n")
         self.assertEqual(self.json("trace", "cc", "--flame")["profiles"][0]["flamegraph"]["total"], "9")
         path = os.path.join(temporary_directory(), "trace.pb.gz")
@@ -288,6 +290,7 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("     14 ns 100.00%", self.ask("trace", QUIET, "--flame"))
         self.assertIn("      9 ns 100.00%", self.ask("trace", QUIET, "--flame", "--children"))
         self.refused("carries any of these ids", "trace", QUIET, "--root", "--flame", code=NO_DATA)
+        self.refused("\nsearched: samples of 0 spans", "trace", QUIET, "--root", "--flame", code=NO_DATA)
 
     def test_without_ids_profiles_are_found_by_service_and_time(self):
         def at(ms, *more):
