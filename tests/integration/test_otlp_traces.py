@@ -7,6 +7,8 @@ import time
 import unittest
 import zlib
 
+import grpc
+
 import otlp
 import wire
 from agents import Instance, snapshot, span as agents_span
@@ -124,6 +126,15 @@ class Traces(unittest.TestCase):
             self.assertEqual((group["service"], group["start"], stored[0]["id"]), ("shop", s["start"], int.from_bytes(s["id"], "big")))
             self.assertEqual(stored[0]["tags"]["cluster"], "7")
             self.assertEqual((stored[0]["kind"], stored[0]["parent"]), (1, int.from_bytes(s["parent"], "big")))
+
+    def test_messages_of_grpc_may_be_compressed_as_the_collector_does(self):
+        for compression in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+            trace = new_trace()
+            spans = [span(trace, name="n" * 60) for _ in range(40)]
+            with grpc.insecure_channel("127.0.0.1:%d" % self.server.port, compression=compression) as channel:
+                call = channel.unary_unary("/" + otlp.EXPORT)
+                self.assertEqual(call(request((SHOP, spans)), timeout=30, metadata=[("x-scope-orgid", "anonymous")]), b"")
+            self.assertEqual(self.one(trace)[0]["n_spans"], 40)
 
     # ---- once, and bounded ----
 

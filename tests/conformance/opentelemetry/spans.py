@@ -10,9 +10,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 protocol, address = sys.argv[1:]
 if protocol == "grpc":
+    from grpc import Compression
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
-    exporter = OTLPSpanExporter(endpoint="http://" + address, insecure=True)
+    exporter = OTLPSpanExporter(endpoint="http://" + address, insecure=True, compression=Compression.Gzip)
 else:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import Compression, OTLPSpanExporter
 
