@@ -45,6 +45,7 @@ struct find {
     struct hearth_arena *arena, row_arena;
     struct hearth_association *found;
     size_t n, cap;
+    size_t prune_at; /* twice what the last time left, at least */
     bool is_cut;
 };
 
@@ -141,7 +142,12 @@ static int compare_latest(const void *left, const void *right)
     return order != 0 ? order : compare_places(a, b);
 }
 
-/* Each once, and of more than the limit the latest. */
+static bool is_same_place(const struct hearth_association *a, const struct hearth_association *b)
+{
+    return a->service_id == b->service_id && a->series_id == b->series_id && a->ts_ns == b->ts_ns;
+}
+
+/* Each once, and of more profiles or groups than the limit those of the latest: one may carry many of the ids. */
 static void prune(struct find *find)
 {
     if (find->n == 0) {
@@ -156,11 +162,16 @@ static void prune(struct find *find)
             find->found[n++] = find->found[i];
         }
     }
-    if (find->limit > 0 && n > find->limit) {
-        find->is_cut = true;
-        n = find->limit;
+    size_t n_places = 0;
+    for (size_t i = 0; i < n && find->limit > 0; i++) {
+        n_places += i == 0 || !is_same_place(&find->found[i - 1], &find->found[i]);
+        if (n_places > find->limit) {
+            find->is_cut = true;
+            n = i;
+        }
     }
     find->n = n;
+    find->prune_at = 2 * n;
 }
 
 static enum hearth_status
@@ -179,7 +190,8 @@ add(struct find *find, const struct hearth_association *association, struct hear
         find->cap = cap;
     }
     find->found[find->n++] = *association;
-    if (find->limit > 0 && find->n >= PRUNE_AT && find->n / 4 >= find->limit) {
+    if (find->limit > 0 && find->n >= PRUNE_AT && find->n / 4 >= find->limit &&
+        find->n >= find->prune_at) {
         prune(find);
     }
     return HEARTH_OK;
@@ -243,6 +255,7 @@ static enum hearth_status find_on(void *context,
 {
     struct find *find = context;
     find->n = 0; /* what an attempt on a lost connection has found comes again */
+    find->prune_at = 0;
     find->is_cut = false;
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, find->arena);

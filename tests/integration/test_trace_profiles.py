@@ -488,6 +488,12 @@ class TraceProfiles(unittest.TestCase):
             self.push_one("many", [("work", 10 ** i, {"span_id": "00000000000000cd"})], now + i * MS, tenant)
         (found,) = self.spans("cd".zfill(16), tenant=tenant)
         self.assertEqual(types_of(found)[CPU], (11100, 3), "the latest")
+        # What counts is profiles, not the ids that each carries.
+        ids = ["%016x" % (0xE000 + i) for i in range(4)]
+        for i in range(2):
+            self.push_one("ids", [("work", 1, {"span_id": one, "local_root_span_id": ids[0]}) for one in ids], now + i * MS, tenant)
+        self.assertEqual([types_of(found)[CPU] for found in self.spans(*ids, tenant=tenant)], [(2, 2)] * 4)
+        self.assertEqual(self.profile_of(tenant, spanIds=ids), {"work": 8})
         selection = {"profileType": CPU, "labelSelector": "{}", "start": str(self.data.start), "end": str(self.data.end), "spanIds": ["cd".zfill(16)]}
         top = self.ask("hearth.v1.QueryService/Top", {"selection": selection}, tenant)
         self.assertEqual(top["total"], "11111", "a range is read whole")

@@ -20,8 +20,8 @@ struct hearth_span_question {
 
 /*
  * By service, series, time; each once, with the `of` bits of all that agree. `key` in an answer is that of the question.
- * from_ns, to_ns: profiles and groups of this time, both included; INT64_MIN and INT64_MAX: all. limit: at most so many,
- * the latest; *ret_is_cut says that there are more.
+ * from_ns, to_ns: profiles and groups of this time, both included; INT64_MIN and INT64_MAX: all. limit: at most so many
+ * profiles (of a series) and groups, the latest, whatever number of the ids each carries; *ret_is_cut says that there are more.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_find_spans(struct hearth_store *store,
