@@ -66,8 +66,7 @@ static int compare(const void *left, const void *right)
 enum {
     DIGIT_BITS = 11,
     N_DIGITS = 1 << DIGIT_BITS,
-    FIRST_SHIFT = 64 - 3 * DIGIT_BITS,
-    WORTH_BUCKETS = 1024,
+    WORTH_DIGITS = 512,
 };
 
 /* One pass of a radix sort, the least significant digit first: stable. */
@@ -90,15 +89,18 @@ static void sort_by_digit(const struct hearth_association *from,
     }
 }
 
-/* By the leading 33 bits, in scratch and back; then what has these in common. */
+/* By the 22 bits after those that all have in common, in scratch and back; then what has these in common, too: as keys spread, few. */
 static void sort_many(struct hearth_association *all, struct hearth_association *scratch, size_t n)
 {
-    sort_by_digit(all, scratch, n, FIRST_SHIFT);
-    sort_by_digit(scratch, all, n, FIRST_SHIFT + DIGIT_BITS);
-    sort_by_digit(all, scratch, n, FIRST_SHIFT + 2 * DIGIT_BITS);
-    memcpy(all, scratch, n * sizeof *all);
+    uint64_t differs = 1ull << (2 * DIGIT_BITS - 1); /* so that there are 22 */
+    for (size_t i = 1; i < n; i++) {
+        differs |= all[i].key ^ all[0].key;
+    }
+    unsigned shift = 64 - (unsigned)__builtin_clzll(differs) - 2 * DIGIT_BITS;
+    sort_by_digit(all, scratch, n, shift);
+    sort_by_digit(scratch, all, n, shift + DIGIT_BITS);
     for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && all[to].key >> FIRST_SHIFT == all[from].key >> FIRST_SHIFT;) {
+        for (to = from + 1; to < n && all[to].key >> shift == all[from].key >> shift;) {
             to++;
         }
         if (to - from > 1) {
@@ -111,7 +113,7 @@ size_t hearth_associations_sort(struct hearth_association *all,
                                 struct hearth_association *scratch,
                                 size_t n)
 {
-    if (n >= WORTH_BUCKETS) {
+    if (n >= WORTH_DIGITS) {
         sort_many(all, scratch, n);
     } else if (n > 1) {
         qsort(all, n, sizeof *all, compare);

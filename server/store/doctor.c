@@ -450,11 +450,13 @@ static enum hearth_status check_background(struct doctor *doctor, struct hearth_
                    "   WHERE h.hour BETWEEN extract(epoch FROM now())::int8 / 3600 - 24"
                    "   AND extract(epoch FROM now())::int8 / 3600 - 2"
                    "   AND h.hour >= coalesce(s.built_to, 0) / 3600000000000),"
-                   " (SELECT count(*) FROM hearth_data.profile_late)",
+                   " (SELECT count(*) FROM hearth_data.profile_late),"
+                   " (SELECT coalesce(sum(n_associations), 0)::int8 FROM hearth_data.span_fresh)",
                    &result, err));
     bool held = is_true(result, 0);
     const char *host = text_of(doctor, result, 0, 1);
     int64_t n_behind = hearth_pg_i64(result, 0, 2), n_late = hearth_pg_i64(result, 0, 3);
+    int64_t n_fresh = hearth_pg_i64(result, 0, 4);
     PQclear(result);
     report(doctor, "builder", held ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
            held ? hearth_arena_printf(doctor->arena, "held by a hearthd on %s", host)
@@ -470,6 +472,9 @@ static enum hearth_status check_background(struct doctor *doctor, struct hearth_
     report(doctor, "late profiles", n_late > 1000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
            hearth_arena_printf(doctor->arena, "%" PRId64 " wait to be folded in", n_late),
            "every query reads them: let clients push in time, or raise --rollup-grace");
+    report(doctor, "span index", n_fresh > 2000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+           hearth_arena_printf(doctor->arena, "%" PRId64 " ids of spans wait for it", n_fresh),
+           "every lookup of a bare id reads them; look at hearth_builder_errors_total and the log");
     return HEARTH_OK;
 }
 

@@ -2,9 +2,10 @@
  * span_find.c -- associations of bare ids: fresh ones and those of the index (contract: hearth/store/span_index.h).
  *
  * One statement, so one snapshot: the builder moves associations, and none may be missed or seen half way. Fresh rows are all
- * looked at, in PostgreSQL while the keys are few. Of each day and each size of parts it takes the one row that
- * may have the key, by the primary key. How many fresh rows there are changes too fast for statistics, so no plan is left to them:
- * OFFSET 0 keeps fresh rows from being joined, and leaves from being read.
+ * looked at, in PostgreSQL while the keys are few; OFFSET 0 keeps them from being joined: how many there are changes too fast for
+ * statistics. Of each day and each size of parts hearth_data.find_in_span_index takes the rows that may have the key, by
+ * the primary key. That is a function because its plan, which costs more than the lookup, is kept with each
+ * connection of PostgreSQL; statements of hearthd have no names (docs/how-to/pgbouncer.md).
  */
 #include "hearth/store/span_index.h"
 
@@ -16,24 +17,15 @@
 #define MAX_KEYS_IN_SQL 8 /* of fresh rows: more are compared here */
 #define PRUNE_AT        4096
 
-/*
- * $1 tenant; $2, $3 sizes and buckets; $4, $5 days; $6 keys, empty: send all fresh rows. What is not fresh has service 0.
- * A leaf that is being dropped has its day at the end of its name, too.
- */
+/* $1 tenant; $2, $3 sizes and buckets; $4, $5 days; $6 keys, empty: send all fresh rows. What is not fresh has service 0. */
 #define STATEMENT                                                                                \
-    "WITH t AS MATERIALIZED (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1), d AS"    \
-    " MATERIALIZED (SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' AS day"  \
-    " FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent ="              \
-    " 'hearth_data.span_index'::regclass)"                                                       \
+    "WITH t AS MATERIALIZED (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"          \
     " SELECT f.service_id, 0, 0, 0, f.associations FROM (SELECT * FROM hearth_data.span_fresh e" \
     " WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT FROM unnest($6::bytea[]) k WHERE"     \
     " position(k IN e.associations) > 0) OFFSET 0) f WHERE (SELECT s.tenant_id FROM"             \
     " hearth_data.service s WHERE s.service_id = f.service_id) = (SELECT tenant_id FROM t)"      \
-    " UNION ALL SELECT 0, d.day, q.bits, q.bucket, i.associations FROM t, d,"                    \
-    " unnest($2::int4[], $3::int4[]) q (bits, bucket), LATERAL (SELECT x.associations FROM"      \
-    " hearth_data.span_index x WHERE x.tenant_id = t.tenant_id AND x.day = d.day AND x.bits ="   \
-    " q.bits AND x.bucket = q.bucket AND x.day >= $4 AND x.day <= $5 OFFSET 0) i WHERE d.day >=" \
-    " $4 AND d.day <= $5"
+    " UNION ALL SELECT 0, i.found_day, i.found_bits, i.found_bucket, i.found FROM t,"            \
+    " hearth_data.find_in_span_index(t.tenant_id, $2::int4[], $3::int4[], $4::int4, $5::int4) i"
 
 struct find {
     struct hearth_str tenant;

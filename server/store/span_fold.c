@@ -19,17 +19,20 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define STEP_NS          HEARTH_NS_PER_SEC
 #define MAX_FOLD         262144 /* associations in a transaction, and the rest of a fresh row */
-#define MAX_FOLD_ROWS    4096
-#define WORTH_A_PART     65536
-#define ROUNDS_OF_PAUSE  30
-#define ROW_ASSOCIATIONS 256u   /* at most, but for ids that are in very many profiles: */
+#define MAX_FOLD_ROWS    16384
+#define WORTH_A_PART     131072
+#define ROUNDS_OF_PAUSE  90
+#define ROW_ASSOCIATIONS 640u   /* at most, but for ids that are in very many profiles: */
 #define LARGE_ROW        32768u /* rows are cut here, and such rows are not merged any more */
-#define FAN_IN           8
+#define FAN_IN           16
 #define MAX_MERGE        200000
-#define WORTH_VACUUM     100000 /* associations that a merge has moved */
+#define MOST_MERGED      (2 * MAX_MERGE) /* whatever the ids look like: */
+#define MOST_PARTS       64              /* of a bucket that has more than that */
+#define WORTH_VACUUM     100000          /* associations that a merge has moved */
 #define PIECE_BITS       10 /* of part: pieces of one bucket, when there are more than LARGE_ROW */
 #define N_INDEX_COLUMNS  7
 
@@ -142,34 +145,13 @@ struct group {
 struct fold {
     struct hearth_builder *builder;
     struct hearth_arena arena;
-    PGresult *rows; /* fresh_no, service_id, tenant_id or NULL, associations */
-    struct hearth_association *all, *sorted;
+    PGresult *rows; /* fresh_no, service_id, tenant_id or NULL, n_associations, associations */
+    struct hearth_association *all, *scratch; /* scratch: room for as many */
     uint32_t *group_of;
     size_t n, cap;
     struct group *groups;
     size_t n_groups, cap_groups;
 };
-
-static bool make_room(struct fold *fold, size_t more)
-{
-    if (fold->cap - fold->n >= more) {
-        return true;
-    }
-    size_t cap = 2 * fold->cap > fold->n + more ? 2 * fold->cap : fold->n + more;
-    struct hearth_association *all = hearth_arena_array(&fold->arena, cap, sizeof *all);
-    uint32_t *group_of = hearth_arena_array(&fold->arena, cap, sizeof *group_of);
-    if (all == NULL || group_of == NULL) {
-        return false;
-    }
-    if (fold->n > 0) {
-        memcpy(all, fold->all, fold->n * sizeof *all);
-        memcpy(group_of, fold->group_of, fold->n * sizeof *group_of);
-    }
-    fold->all = all;
-    fold->group_of = group_of;
-    fold->cap = cap;
-    return true;
-}
 
 /* SIZE_MAX without memory. Days and tenants of a transaction are few; hint: the last one found. */
 static size_t find_group(struct fold *fold, int32_t tenant_id, int32_t day, size_t hint)
@@ -206,11 +188,11 @@ take_row(struct fold *fold, int row, struct hearth_arena *scratch, struct hearth
     struct hearth_association *all;
     size_t n, group = 0;
     hearth_arena_reset(scratch);
-    HEARTH_TRY(hearth_associations_read_fresh(hearth_pg_str(fold->rows, row, 3),
+    HEARTH_TRY(hearth_associations_read_fresh(hearth_pg_str(fold->rows, row, 4),
                                               hearth_pg_i32(fold->rows, row, 1), scratch, &all, &n,
                                               err));
-    if (!make_room(fold, n)) {
-        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    if (n != (size_t)hearth_pg_i32(fold->rows, row, 3)) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of span_fresh has not what it says");
     }
     for (size_t i = 0; i < n; i++) {
         group = find_group(fold, tenant_id, hearth_day_of(all[i].ts_ns), group);
@@ -224,19 +206,34 @@ take_row(struct fold *fold, int row, struct hearth_arena *scratch, struct hearth
     return HEARTH_OK;
 }
 
+static bool make_room(struct fold *fold)
+{
+    for (int i = 0; i < PQntuples(fold->rows); i++) {
+        fold->cap += (size_t)hearth_pg_i32(fold->rows, i, 3);
+    }
+    fold->all = hearth_arena_array(&fold->arena, fold->cap, sizeof *fold->all);
+    fold->scratch = hearth_arena_array(&fold->arena, fold->cap, sizeof *fold->scratch);
+    fold->group_of = hearth_arena_array(&fold->arena, fold->cap, sizeof *fold->group_of);
+    return fold->all != NULL && fold->scratch != NULL && fold->group_of != NULL;
+}
+
 /* Only the builder takes rows away, so they may be read before the transaction. The first is taken however large it is. */
 static enum hearth_status read_fresh(struct fold *fold, struct hearth_err *err)
 {
     char sql[640];
     (void)snprintf(
         sql, sizeof sql,
-        "SELECT m.fresh_no, m.service_id, s.tenant_id, m.associations FROM (SELECT l.*,"
+        "SELECT m.fresh_no, m.service_id, s.tenant_id, m.n_associations, m.associations FROM "
+        "(SELECT l.*,"
         " sum(n_associations) OVER (ORDER BY fresh_no ROWS UNBOUNDED PRECEDING) - n_associations AS"
         " before FROM (SELECT fresh_no, service_id, n_associations, associations FROM"
         " hearth_data.span_fresh ORDER BY fresh_no LIMIT %d) l) m LEFT JOIN hearth_data.service s"
         " USING (service_id) WHERE before < %d",
         MAX_FOLD_ROWS, MAX_FOLD);
     HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &fold->rows, NULL, err));
+    if (!make_room(fold)) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
     struct hearth_arena scratch;
     hearth_arena_init(&scratch, 0);
     enum hearth_status status = HEARTH_OK;
@@ -247,12 +244,11 @@ static enum hearth_status read_fresh(struct fold *fold, struct hearth_err *err)
     return status;
 }
 
-/* Each group in its place of `sorted`, there by key. */
+/* Each group in its place of `all`, there by key. Usually there is one. */
 static enum hearth_status sort_groups(struct fold *fold, struct hearth_err *err)
 {
-    fold->sorted = hearth_arena_array(&fold->arena, fold->n, sizeof *fold->sorted);
     size_t *next = hearth_arena_array(&fold->arena, fold->n_groups, sizeof *next);
-    if (fold->sorted == NULL || next == NULL) {
+    if (next == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
     size_t at = 0;
@@ -260,12 +256,17 @@ static enum hearth_status sort_groups(struct fold *fold, struct hearth_err *err)
         fold->groups[g].from = next[g] = at;
         at += fold->groups[g].n;
     }
-    for (size_t i = 0; i < fold->n; i++) {
-        fold->sorted[next[fold->group_of[i]]++] = fold->all[i];
+    if (fold->n_groups > 1) {
+        struct hearth_association *grouped = fold->scratch;
+        for (size_t i = 0; i < fold->n; i++) {
+            grouped[next[fold->group_of[i]]++] = fold->all[i];
+        }
+        fold->scratch = fold->all;
+        fold->all = grouped;
     }
     for (size_t g = 0; g < fold->n_groups; g++) {
         struct group *group = &fold->groups[g];
-        group->n = hearth_associations_sort(fold->sorted + group->from, fold->all, group->n);
+        group->n = hearth_associations_sort(fold->all + group->from, fold->scratch, group->n);
     }
     return HEARTH_OK;
 }
@@ -319,8 +320,7 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
     if (status == HEARTH_OK) {
         for (size_t g = 0; g < fold->n_groups; g++) {
             const struct group *group = &fold->groups[g];
-            put_rows(&writer, &group->at, cut_of(group->n, 0), fold->sorted + group->from,
-                     group->n);
+            put_rows(&writer, &group->at, cut_of(group->n, 0), fold->all + group->from, group->n);
         }
         status = send_rows(&writer, err);
     }
@@ -358,16 +358,16 @@ static enum hearth_status fold_all(struct fold *fold, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-/* *ret_n: how many associations were fresh; fewer than MAX_FOLD: that was all. */
+/* *ret_more: there may be more than a transaction takes. */
 static enum hearth_status
-fold_some(struct hearth_builder *builder, size_t *ret_n, struct hearth_err *err)
+fold_some(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
 {
     struct fold fold = {.builder = builder};
     hearth_arena_init(&fold.arena, 0);
     enum hearth_status status = fold_all(&fold, err);
     if (status == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_SPAN_FOLDED, (int64_t)fold.n);
-        *ret_n = fold.n;
+        *ret_more = fold.cap >= MAX_FOLD || PQntuples(fold.rows) >= MAX_FOLD_ROWS;
     } else {
         hearth_builder_rollback(builder);
         (void)for_days(&fold, true, NULL);
@@ -382,10 +382,17 @@ fold_some(struct hearth_builder *builder, size_t *ret_n, struct hearth_err *err)
 struct merge {
     struct hearth_builder *builder;
     struct hearth_span_merge *at;
-    struct hearth_arena arena;
-    PGresult *rows; /* bucket, associations; any order */
-    struct hearth_association *all, *scratch;
-    size_t n;
+    struct hearth_arena arena, row_arena;
+    struct writer writer;
+    PGresult *rows;                           /* bucket, n_associations, associations; any order */
+    struct place *places;                     /* of rows, by bucket */
+    struct hearth_association *all, *scratch; /* room for the largest bucket */
+    size_t n;                                 /* of all buckets */
+};
+
+struct place {
+    uint32_t bucket;
+    int row;
 };
 
 /* A size of which parts have gathered; at->bits is none's if there is no such. */
@@ -415,64 +422,132 @@ find_size(struct hearth_builder *builder, struct hearth_span_merge *at, struct h
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_buckets(struct merge *merge, uint32_t from, uint32_t to, struct hearth_err *err)
+/*
+ * How far down the next transaction goes, from `to`: *ret_from. Usually n_buckets; fewer, if ids that do not spread made more of
+ * them. *ret_most_part: a single bucket with too much has only its first parts merged.
+ */
+static enum hearth_status find_window(struct hearth_builder *builder,
+                                      const struct hearth_span_merge *at,
+                                      uint32_t *ret_from,
+                                      int64_t *ret_most_part,
+                                      struct hearth_err *err)
 {
-    char sql[320];
-    const struct hearth_span_merge *at = merge->at;
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.span_index WHERE tenant_id = %" PRId32
-                   " AND day = %" PRId32 " AND bits = %u AND bucket >= %" PRIu32
-                   " AND bucket < %" PRIu32 " AND n_associations < %u RETURNING bucket,"
-                   " n_associations, associations",
-                   at->tenant_id, at->day, at->bits, from, to, LARGE_ROW);
-    HEARTH_TRY(hearth_pg_exec(&merge->builder->pg, sql, NULL, NULL, &merge->rows, NULL, err));
-    size_t n_max = 0;
-    for (int i = 0; i < PQntuples(merge->rows); i++) {
-        n_max += (size_t)hearth_pg_i32(merge->rows, i, 1);
+    char sql[768];
+    uint32_t to = at->end_bucket, from = to > at->n_buckets ? to - at->n_buckets : 0;
+    (void)snprintf(
+        sql, sizeof sql,
+        "WITH x AS MATERIALIZED (SELECT bucket, part, n_associations AS n FROM"
+        " hearth_data.span_index WHERE tenant_id = %" PRId32 " AND day = %" PRId32
+        " AND bits = %u AND bucket >= %" PRIu32 " AND bucket < %" PRIu32
+        " AND n_associations < %u), w AS (SELECT bucket, sum(sum(n)) OVER (ORDER BY bucket DESC)"
+        " AS n FROM x GROUP BY bucket), f AS (SELECT coalesce(min(bucket) FILTER (WHERE n <= %d),"
+        " max(bucket), 0) AS bucket, coalesce(min(n) > %d, false) AS is_too_much FROM w)"
+        " SELECT f.bucket, coalesce((SELECT part FROM x WHERE x.bucket = f.bucket AND is_too_much"
+        " ORDER BY part OFFSET %d LIMIT 1), %" PRId64 ") FROM f",
+        at->tenant_id, at->day, at->bits, from, to, LARGE_ROW, MOST_MERGED, MOST_MERGED,
+        MOST_PARTS - 1, INT64_MAX);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    uint32_t bucket = (uint32_t)hearth_pg_i32(result, 0, 0);
+    *ret_from = bucket > from ? bucket : from;
+    *ret_most_part = hearth_pg_i64(result, 0, 1);
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static int compare_row_places(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    int order = (a->bucket > b->bucket) - (a->bucket < b->bucket);
+    return order != 0 ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+/* Where the rows of each bucket are, and room for those of the largest. */
+static enum hearth_status look_at_rows(struct merge *merge, struct hearth_err *err)
+{
+    size_t n_rows = (size_t)PQntuples(merge->rows), most = 0, here = 0;
+    merge->places = hearth_arena_array(&merge->arena, n_rows, sizeof *merge->places);
+    if (merge->places == NULL) {
+        return HEARTH_FAIL_ARENA(err, &merge->arena);
     }
-    merge->all = hearth_arena_array(&merge->arena, n_max, sizeof *merge->all);
-    merge->scratch = hearth_arena_array(&merge->arena, n_max, sizeof *merge->scratch);
+    for (size_t i = 0; i < n_rows; i++) {
+        merge->places[i] = (struct place){(uint32_t)hearth_pg_i32(merge->rows, (int)i, 0), (int)i};
+    }
+    if (n_rows > 1) {
+        qsort(merge->places, n_rows, sizeof *merge->places, compare_row_places);
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        here = i > 0 && merge->places[i].bucket == merge->places[i - 1].bucket ? here : 0;
+        here += (size_t)hearth_pg_i32(merge->rows, merge->places[i].row, 1);
+        most = here > most ? here : most;
+    }
+    merge->all = hearth_arena_array(&merge->arena, most, sizeof *merge->all);
+    merge->scratch = hearth_arena_array(&merge->arena, most, sizeof *merge->scratch);
     if (merge->all == NULL || merge->scratch == NULL) {
         return HEARTH_FAIL_ARENA(err, &merge->arena);
     }
-    struct hearth_arena scratch;
-    hearth_arena_init(&scratch, 0);
-    enum hearth_status status = HEARTH_OK;
-    for (int i = 0; i < PQntuples(merge->rows) && status == HEARTH_OK; i++) {
+    return HEARTH_OK;
+}
+
+/* Those of a bucket, into rows: places[from] up to places[to]. */
+static enum hearth_status
+merge_bucket(struct merge *merge, size_t from, size_t to, struct hearth_err *err)
+{
+    size_t n_all = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct place *place = &merge->places[i];
         struct hearth_association *some;
         size_t n;
         unsigned key_bits;
-        hearth_arena_reset(&scratch);
-        status = hearth_associations_unpack(hearth_pg_str(merge->rows, i, 2), at->day, at->bits,
-                                            (uint32_t)hearth_pg_i32(merge->rows, i, 0), &scratch,
-                                            &some, &n, &key_bits, err);
-        if (status == HEARTH_OK && n > n_max - merge->n) {
-            status = HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of span_index has more than it says");
+        hearth_arena_reset(&merge->row_arena);
+        HEARTH_TRY(hearth_associations_unpack(hearth_pg_str(merge->rows, place->row, 2),
+                                              merge->at->day, merge->at->bits, place->bucket,
+                                              &merge->row_arena, &some, &n, &key_bits, err));
+        if (n != (size_t)hearth_pg_i32(merge->rows, place->row, 1)) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of span_index has not what it says");
         }
-        if (status == HEARTH_OK && n > 0) {
-            memcpy(merge->all + merge->n, some, n * sizeof *some);
-            merge->n += n;
-        }
+        memcpy(merge->all + n_all, some, n * sizeof *some);
+        n_all += n;
     }
-    hearth_arena_release(&scratch);
-    return status;
+    merge->n += n_all;
+    n_all = hearth_associations_sort(merge->all, merge->scratch, n_all);
+    put_rows(&merge->writer, merge->at, merge->at->to_bits, merge->all, n_all);
+    return HEARTH_OK;
+}
+
+static enum hearth_status merge_rows(struct merge *merge, struct hearth_err *err)
+{
+    size_t n_rows = (size_t)PQntuples(merge->rows);
+    HEARTH_TRY(look_at_rows(merge, err));
+    for (size_t from = 0, to; from < n_rows; from = to) {
+        for (to = from + 1;
+             to < n_rows && merge->places[to].bucket == merge->places[from].bucket;) {
+            to++;
+        }
+        HEARTH_TRY(merge_bucket(merge, from, to, err));
+    }
+    return send_rows(&merge->writer, err);
 }
 
 static enum hearth_status
-merge_in_transaction(struct merge *merge, uint32_t from, uint32_t to, struct hearth_err *err)
+merge_in_transaction(struct merge *merge, uint32_t from, int64_t most_part, struct hearth_err *err)
 {
+    const struct hearth_span_merge *at = merge->at;
+    char sql[384];
+    (void)snprintf(sql, sizeof sql,
+                   "DELETE FROM hearth_data.span_index WHERE tenant_id = %" PRId32
+                   " AND day = %" PRId32 " AND bits = %u AND bucket >= %" PRIu32
+                   " AND bucket < %" PRIu32 " AND n_associations < %u AND part <= %" PRId64
+                   " RETURNING bucket, n_associations, associations",
+                   at->tenant_id, at->day, at->bits, from, at->end_bucket, LARGE_ROW, most_part);
     HEARTH_TRY(hearth_builder_begin(merge->builder, err));
-    HEARTH_TRY(take_buckets(merge, from, to, err));
-    size_t n = hearth_associations_sort(merge->all, merge->scratch, merge->n);
-    if (n > 0) {
-        struct writer writer;
-        enum hearth_status status = begin_part(&writer, merge->builder, err);
+    HEARTH_TRY(hearth_pg_exec(&merge->builder->pg, sql, NULL, NULL, &merge->rows, NULL, err));
+    if (PQntuples(merge->rows) > 0) {
+        enum hearth_status status = begin_part(&merge->writer, merge->builder, err);
         if (status == HEARTH_OK) {
-            put_rows(&writer, merge->at, merge->at->to_bits, merge->all, n);
-            status = send_rows(&writer, err);
+            status = merge_rows(merge, err);
         }
-        release_writer(&writer);
+        release_writer(&merge->writer);
         HEARTH_TRY(status);
     }
     return hearth_builder_commit(merge->builder, err);
@@ -483,10 +558,12 @@ static enum hearth_status
 merge_some(struct hearth_builder *builder, struct hearth_span_merge *at, struct hearth_err *err)
 {
     struct merge merge = {.builder = builder, .at = at};
+    uint32_t from = 0;
+    int64_t most_part = 0;
+    HEARTH_TRY(find_window(builder, at, &from, &most_part, err));
     hearth_arena_init(&merge.arena, 0);
-    uint32_t to = at->end_bucket;
-    uint32_t from = to > at->n_buckets ? to - at->n_buckets : 0;
-    enum hearth_status status = merge_in_transaction(&merge, from, to, err);
+    hearth_arena_init(&merge.row_arena, 0);
+    enum hearth_status status = merge_in_transaction(&merge, from, most_part, err);
     if (status == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_SPAN_MERGED, (int64_t)merge.n);
         at->end_bucket = from;
@@ -497,6 +574,7 @@ merge_some(struct hearth_builder *builder, struct hearth_span_merge *at, struct 
     }
     PQclear(merge.rows);
     hearth_arena_release(&merge.arena);
+    hearth_arena_release(&merge.row_arena);
     if (status == HEARTH_OK && !at->is_running && at->n_moved >= WORTH_VACUUM) {
         char leaf[64];
         hearth_partition_name("span_index", at->day, leaf);
@@ -553,14 +631,14 @@ hearth_step_spans(struct hearth_builder *builder, bool *ret_more, struct hearth_
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     bool worth = false;
     HEARTH_TRY(is_worth_it(builder, &worth, err));
-    size_t n = worth ? MAX_FOLD : 0;
-    while (n >= MAX_FOLD && hearth_clock_mono_ns() < until_ns) {
-        HEARTH_TRY(fold_some(builder, &n, err));
+    bool more = worth;
+    while (more && hearth_clock_mono_ns() < until_ns) {
+        HEARTH_TRY(fold_some(builder, &more, err));
     }
     if (worth) {
         HEARTH_TRY(vacuum(builder, "hearth_data.span_fresh", err));
     }
     HEARTH_TRY(merge_until(builder, until_ns, err));
-    *ret_more = n >= MAX_FOLD || builder->n_merges > 0;
+    *ret_more = more || builder->n_merges > 0;
     return HEARTH_OK;
 }
