@@ -205,14 +205,14 @@ static void ids_of_samples_are_collected_once(void **state)
         {.attrs = {.span_id = 2, .local_root_span_id = 1, .trace_id_lo = 7}},
         {.attrs = {.span_id = 1}},
         {.attrs = {.thread_id = 9}},
-        {.attrs = {.trace_id_hi = 3}}, /* nothing to be found by */
+        {.attrs = {.trace_id_hi = 3}}, /* is found by that */
     };
     struct hearth_association *got;
     size_t n;
     assert_int_equal(
         hearth_associations_of_samples(samples, 5, &g_arena, &g_arena, &got, &n, &g_err),
         HEARTH_OK);
-    assert_int_equal(n, 3);
+    assert_int_equal(n, 4);
     n = sort(got, n);
     for (size_t i = 0; i < n; i++) {
         int of = got[i].key == hearth_span_key(1)   ? HEARTH_OF_SPAN | HEARTH_OF_LOCAL_ROOT
@@ -221,9 +221,14 @@ static void ids_of_samples_are_collected_once(void **state)
         assert_int_equal(got[i].of, of);
     }
     assert_int_equal(
-        hearth_associations_of_samples(samples + 3, 2, &g_arena, &g_arena, &got, &n, &g_err),
+        hearth_associations_of_samples(samples + 3, 1, &g_arena, &g_arena, &got, &n, &g_err),
         HEARTH_OK);
     assert_int_equal(n, 0);
+    assert_int_equal(
+        hearth_associations_of_samples(samples + 4, 1, &g_arena, &g_arena, &got, &n, &g_err),
+        HEARTH_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(got[0].key, hearth_span_key(3));
     struct hearth_arena none;
     hearth_arena_init(&none, 4);
     assert_int_equal(hearth_associations_of_samples(samples, 5, &none, &g_arena, &got, &n, &g_err),
