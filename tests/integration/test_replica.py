@@ -13,8 +13,8 @@ TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 READ_WAIT = 3  # seconds: long beside what a question takes
 
 
-def one(name, value=1):
-    return Profile(TYPES).add(["main", name], [1, value]).encode()
+def one(name, value=1, labels=None):
+    return Profile(TYPES).add(["main", name], [1, value], labels).encode()
 
 
 class Replica(unittest.TestCase):
@@ -85,6 +85,16 @@ class Replica(unittest.TestCase):
         grown = self.grown(before)
         self.assertGreaterEqual(grown["replica"], 50)
         self.assert_same(self.server, "fresh")
+
+    def test_bare_ids_are_looked_up_on_the_replica_from_the_moment_they_are_acknowledged(self):
+        for k in range(1, 11):
+            span = "%016x" % (k << 40)
+            self.plain.push(one("f", k, {"span_id": span}), {"__name__": "process_cpu", "service_name": "spans"})
+            before = self.reads()
+            request = {"profileType": CPU, "spanIds": [span], "format": "SPAN_PROFILE_FORMAT_TOP"}
+            (found,) = self.server.connect("hearth.v1.TraceProfileService/SpanProfile", request)["profiles"]
+            self.assertEqual(int(found["total"]), k)
+            self.assertEqual(set(self.grown(before)), {"replica"})
 
     def test_a_replica_that_does_not_replay_costs_one_wait(self):
         sql(self.standby.url(), "SELECT pg_wal_replay_pause()")

@@ -313,6 +313,28 @@ class TraceProfiles(unittest.TestCase):
             built.stop()
             type(self).server = self.raw
 
+    def test_what_a_killed_server_acknowledged_is_found_before_and_after_another_has_indexed_it(self):
+        tenant = "killed"
+        now = (self.data.end - MINUTE) * MS
+        doomed = Server("--builder=false", *SERVER_OPTIONS, database_url=self.url)
+        ids = [otlp.new_span().hex() for _ in range(10)]
+        try:
+            for i, span in enumerate(ids):
+                self.push_one("front", [("work", 100 + i, {"span_id": span})], now + i * MS, tenant, server=doomed)
+        finally:
+            doomed.kill9()
+        found = lambda: [self.profile_of(tenant, spanIds=[span]) for span in ids]
+        expected = [{"work": 100 + i} for i in range(len(ids))]
+        self.assertEqual(found(), expected)
+        built = Server(*QUICK, "--compaction=false", *SERVER_OPTIONS, database_url=self.url)
+        try:
+            type(self).server = built
+            eventually(lambda: sql(self.url, "SELECT count(*) FROM hearth_data.span_fresh") == [["0"]], 60, what="the index")
+            self.assertEqual(found(), expected)
+        finally:
+            built.stop()
+            type(self).server = self.raw
+
     def test_what_cannot_be_asked_is_refused(self):
         span = hex_of(self.data.spans[0], 16)
         refused = lambda method, **request: self.refused("invalid_argument", self.ask, RPC + method, request)
@@ -331,13 +353,13 @@ class TraceProfiles(unittest.TestCase):
 
     # ---- with what is stored of spans ----
 
-    def push_one(self, service, samples, at_ns, tenant, duration_ms=10_000, **labels):
+    def push_one(self, service, samples, at_ns, tenant, duration_ms=10_000, server=None, **labels):
         """samples: [(function, ns, sample labels)]"""
         profile = Profile(TYPES, time_ns=at_ns, duration_ns=duration_ms * MS)
         for function, ns, ids in samples:
             profile.add(["main", function], [1, ns], ids)
         labels = {"__name__": "process_cpu", "service_name": service, **labels}
-        self.raw.push(profile.encode(), labels, metadata=[("x-scope-orgid", tenant)])
+        (server or self.raw).push(profile.encode(), labels, metadata=[("x-scope-orgid", tenant)])
 
     def export(self, tenant, *resources):
         answer, _ = self.raw.grpc_bytes(otlp.EXPORT, otlp.request(*resources), [("x-scope-orgid", tenant)])
