@@ -593,10 +593,12 @@ merge_until(struct hearth_builder *builder, int64_t until_ns, struct hearth_err 
         if (!at->is_running) {
             status = find_size(builder, at, err);
         }
-        if (status == HEARTH_OK && at->is_running) {
+        bool is_done = !at->is_running;
+        if (status == HEARTH_OK && !is_done) {
             status = merge_some(builder, at, err);
-        } else {
-            builder->n_merges--; /* done; or failed: until its next fold */
+        }
+        if (status != HEARTH_OK || is_done) {
+            builder->n_merges--; /* failed: until its next fold, so that others get their turn */
         }
         HEARTH_TRY(status);
     }

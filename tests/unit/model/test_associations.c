@@ -149,6 +149,42 @@ static void packed_ones_come_back_with_the_known_bits_of_their_keys(void **state
     assert_packed_comes_back(100000, 10, 16);
 }
 
+/* Also before the epoch, where a day's end lies nearer to it than its begin; keys with all bits and with none. */
+static void both_ends_of_a_day_come_back(void **state)
+{
+    (void)state;
+    const int32_t days[] = {-106750, -1, 0, DAY, 106750};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(days); i++) {
+        int64_t day_ns = days[i] * HEARTH_NS_PER_DAY;
+        struct hearth_association ends[] = {
+            {.key = 0, .of = HEARTH_OF_SPAN, .service_id = 1, .ts_ns = day_ns},
+            {.key = UINT64_MAX,
+             .of = HEARTH_OF_SPAN,
+             .service_id = INT32_MAX,
+             .series_id = INT32_MAX,
+             .ts_ns = day_ns + HEARTH_NS_PER_DAY - 1}};
+        for (unsigned bits = 0; bits <= HEARTH_SPAN_BUCKET_BITS; bits += HEARTH_SPAN_BUCKET_BITS) {
+            for (size_t k = 0; k < 2; k++) {
+                struct hearth_association *got;
+                struct hearth_buf out;
+                size_t n = 0;
+                unsigned key_bits;
+                hearth_buf_init(&out, 0);
+                hearth_associations_pack(&ends[k], 1, days[i], bits, &out);
+                assert_int_equal(hearth_associations_unpack(hearth_buf_view(&out), days[i], bits,
+                                                            hearth_span_bucket(ends[k].key, bits),
+                                                            &g_arena, &got, &n, &key_bits, &g_err),
+                                 HEARTH_OK);
+                struct hearth_association known = ends[k];
+                known.key = CUT(known.key);
+                assert_int_equal(n, 1);
+                assert_same(got, &known, 1);
+                hearth_buf_release(&out);
+            }
+        }
+    }
+}
+
 static void round_times_take_fewer_bytes(void **state)
 {
     (void)state;
@@ -278,6 +314,7 @@ int main(void)
         cmocka_unit_test(keys_are_spread_whatever_the_ids_look_like),
         cmocka_unit_test(fresh_ones_come_back_whole),
         cmocka_unit_test(packed_ones_come_back_with_the_known_bits_of_their_keys),
+        cmocka_unit_test(both_ends_of_a_day_come_back),
         cmocka_unit_test(round_times_take_fewer_bytes),
         cmocka_unit_test(what_is_there_twice_becomes_one_of_both),
         cmocka_unit_test(ids_of_samples_are_collected_once),
