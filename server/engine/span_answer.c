@@ -465,6 +465,13 @@ static enum hearth_status finish(struct answer *answer, struct hearth_err *err)
     struct hearth_found *found = answer->found;
     found->searched = hearth_arena_str(answer->query->arena, hearth_buf_view(&answer->searched));
     found->reason = found->certainty == HEARTH_CERTAINTY_NONE ? answer->reason : HEARTH_STR("");
+    if (found->reason.n > 0 && answer->subject->is_cut) {
+        found->reason = hearth_str_c(hearth_arena_printf(
+            answer->query->arena,
+            HEARTH_STR_FMT "; of the profiles that may carry it the latest were read, as many as "
+                           "max-lookup-profiles allows",
+            HEARTH_STR_ARG(found->reason)));
+    }
     return hearth_buf_failed(&answer->searched) || found->searched.p == NULL
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to say what was searched")
                : HEARTH_OK;

@@ -486,6 +486,7 @@ static enum hearth_status look_up(struct lookup *lookup,
     size_t room = hearth_lookup_limit(lookup->limits.max_lookup_spans);
     for (size_t i = 0; i < lookup->n; i++) {
         lookup->subjects[i].max_stored = room;
+        lookup->subjects[i].is_cut = lookup->is_cut;
         HEARTH_TRY(hearth_lookup_answer(lookup->query, lookup->options, &lookup->subjects[i],
                                         &lookup->exact[2 * i], lookup->since_ns, &ret[i], err));
         room -= ret[i].n_stored;

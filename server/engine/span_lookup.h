@@ -21,6 +21,7 @@ struct hearth_lookup_subject {
     size_t n_groups, cap_groups;
     const struct hearth_stored_span *stored; /* of a span; NULL: not stored */
     size_t max_stored; /* in its answer: all answers of a request share the limit */
+    bool is_cut;       /* the index names more profiles than were read */
     bool is_expired;   /* the index names profiles that retention has taken */
 };
 

@@ -510,6 +510,11 @@ class TraceProfiles(unittest.TestCase):
             self.push_one("many", [("work", 10 ** i, {"span_id": "00000000000000cd"})], now + i * MS, tenant)
         (found,) = self.spans("cd".zfill(16), tenant=tenant)
         self.assertEqual(types_of(found)[CPU], (11100, 3), "the latest")
+        # The index knows traces by their low halves. Where those of another leave no room for its own, that is said.
+        for i, trace in enumerate((1 << 64 | 0xAB, 2 << 64 | 0xAB, 2 << 64 | 0xAB, 2 << 64 | 0xAB)):
+            self.push_one("halves", [("work", 1, {"span_id": "00000000000000ac", "trace_id": hex_of(trace, 32)})], now + i * MS, tenant)
+        said = self.refused("not_found", self.traces, hex_of(1 << 64 | 0xAB, 32), tenant=tenant)
+        self.assertRegex(said, "no sample carries the id.*; of the profiles that may carry it the latest were read.*max-lookup-profiles allows; searched")
         # What counts is profiles, not the ids that each carries.
         ids = ["%016x" % (0xE000 + i) for i in range(4)]
         for i in range(2):
