@@ -409,6 +409,11 @@ static enum hearth_status write_series(struct series_run *run,
     }
     *ret_series = series;
     *ret_n = n;
+    if (run->spec->span_exemplars) {
+        return hearth_span_exemplars_of_series(run->query, &run->grouping, &run->selection,
+                                               &run->buckets, run->spec, series_of_group, series, n,
+                                               err);
+    }
     return run->spec->exemplars
                ? hearth_exemplars_of_series(&run->singles, &run->selection, &run->buckets,
                                             run->spec, series_of_group, series, n, err)
@@ -489,6 +494,11 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
     *ret_n = 0;
     struct series_run run = {.query = query, .spec = spec};
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
+    if (spec->span_exemplars && !hearth_stack_filter_is_empty(&spec->stacks)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "exemplars of spans and a selector of stack traces do not go together: "
+                           "TopSpans has the spans of a function");
+    }
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &run.buckets, err));
     if (run.buckets.empty) {
         return HEARTH_OK;

@@ -342,11 +342,6 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
 {
     const Querier__V1__SelectSeriesRequest *in =
         (const Querier__V1__SelectSeriesRequest *)rpc->request;
-    if (in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_SPAN) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                           "points have exemplars of EXEMPLAR_TYPE_INDIVIDUAL alone: spans are in "
-                           "SelectHeatmap");
-    }
     struct hearth_timeseries_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
@@ -360,6 +355,7 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
                  TYPES__V1__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE),
         .limit = in->limit_presence_case != 0 && in->limit > 0 ? in->limit : 0,
         .exemplars = in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_INDIVIDUAL,
+        .span_exemplars = in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_SPAN,
     };
     if (spec.group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);

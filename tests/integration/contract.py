@@ -302,7 +302,7 @@ METHODS = {
         ranges(of("shop", step=1.0)), selectors(of("shop", step=1.0)), types(of("shop", step=1.0)),
         [Case("step %s" % s, of("shop", step=s), INVALID, "step") for s in (0.0, -1.0, 0.0009)],
         Case("no step", of("shop"), INVALID, "step"),
-        Case("exemplars of spans", of("shop", step=1.0, exemplarType="EXEMPLAR_TYPE_SPAN"), UNIMPLEMENTED),
+        Case("exemplars of spans", of("shop", step=1.0, exemplarType="EXEMPLAR_TYPE_SPAN")),
         Case("no exemplars", of("shop", step=1.0, exemplarType="EXEMPLAR_TYPE_NONE")),
         Case("points", of("heat", start="T", end="T+2500", step=1.0), expect={
             "series": [{"points": points(("T", 100), ("T+1000", 320), ("T+2000", 300))}],

@@ -225,6 +225,33 @@ class ProfilesAndSpans(unittest.TestCase):
         buckets = [of] + ([later] if self.first + 21_600_000 <= self.last else [])
         self.assertEqual(found, [max((worth(p), p.ts) for p in b) for b in buckets if any(map(worth, b))])
 
+    def check_span_exemplars(self, step=600):
+        """The span that cost most in one row of each point; of equal ones the earlier."""
+        request = self.request(step=step, exemplarType="EXEMPLAR_TYPE_SPAN", groupBy=["pod"])
+        found = {}
+        for series in self.server.connect(QUERIER + "SelectSeries", request)["series"]:
+            for point in series["points"]:
+                for e in point.get("exemplars", []):
+                    found[series["labels"][0]["value"], int(point["timestamp"])] = (
+                        int(e["value"]), int(e["timestamp"]), e["spanId"], e["profileId"], e.get("traceId", ""))
+        expected = {}
+        for p in self.data.profiles:
+            slot = self.first + max(0, -(-(p.ts - self.first) // (step * 1000))) * step * 1000
+            if p.service != "api" or p.ts < self.first - step * 1000 or slot > self.last:
+                continue
+            of_row = collections.Counter()
+            for s in p.samples:
+                if s.span:
+                    of_row[(s.tier, s.span)] += s.ns
+            for (_, span), value in of_row.items():
+                one = (value, -p.ts, -span)
+                expected[p.pod, slot] = max(expected.get((p.pod, slot), one), one)
+        self.assertEqual({key: (v, -ts, -int(span, 16)) for key, (v, ts, span, _, _) in found.items()}, expected)
+        self.assertGreater(len(found), 30)
+        for value, _, span, profile, trace in random.Random(5).sample(sorted(v for v in found.values() if self.first <= v[1] <= self.last), 3):
+            self.assertGreaterEqual(sum(self.stacks(profileIdSelector=[profile], spanSelector=[span]).values()), value)
+            self.assertTrue(trace == "" or int(trace, 16) in self.data.traces)
+
     def check_heatmap(self, spans, step=600):
         kind = "SPAN" if spans else "INDIVIDUAL"
         request = self.request(
@@ -273,6 +300,7 @@ class ProfilesAndSpans(unittest.TestCase):
         self.check_spans()
         self.check_conservation()
         self.check_call_site_exemplars()
+        self.check_span_exemplars()
         return self.check_exemplars(["pod"]), self.check_exemplars([]), self.check_heatmap(spans=False), self.check_heatmap(spans=True)
 
     def state(self, column, until_ns):
@@ -336,7 +364,7 @@ class ProfilesAndSpans(unittest.TestCase):
             ("SelectMergeStacktraces", {"profileIdSelector": [FOREIGN[1:]]}, "invalid_argument", "UUID"),
             ("SelectMergeProfile", {"profileIdSelector": [""]}, "invalid_argument", "UUID"),
             ("SelectMergeSpanProfile", {"spanSelector": ["0x" + "0" * 14]}, "invalid_argument", "16 hex digits"),
-            ("SelectSeries", {"step": 1, "exemplarType": "EXEMPLAR_TYPE_SPAN"}, "unimplemented", "SelectHeatmap"),
+            ("SelectSeries", {"step": 1, "exemplarType": "EXEMPLAR_TYPE_SPAN", "stackTraceSelector": {"callSite": [{"name": "main"}]}}, "invalid_argument", "TopSpans"),
             ("SelectHeatmap", {"step": 1}, "invalid_argument", "query_type"),
             ("SelectHeatmap", {**heat, "exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL"}, "invalid_argument", "match"),
             ("SelectHeatmap", {**heat, "step": 0.0001}, "invalid_argument", "step"),

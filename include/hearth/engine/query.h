@@ -144,7 +144,7 @@ struct hearth_timeseries {
     double sum;
     int64_t total; /* of all profiles in the points, exact */
     struct hearth_exemplar
-        *exemplars; /* [n_points]: the largest profile of each; NULL unless asked */
+        *exemplars; /* [n_points]: the largest profile, or span, of each; NULL unless asked */
 };
 
 struct hearth_timeseries_spec {
@@ -155,7 +155,8 @@ struct hearth_timeseries_spec {
     bool average;                      /* mean of the profiles of a bucket instead of their sum */
     int64_t limit;                     /* 0: all */
     struct hearth_stack_filter stacks; /* a profile's value is the total of the stacks that pass */
-    bool exemplars;
+    bool exemplars;                    /* the largest profile of each point */
+    bool span_exemplars; /* instead: the largest span of a profile; INVALID_ARGUMENT with stacks */
 };
 
 /* By sum descending, then labels. */
