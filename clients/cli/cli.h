@@ -238,6 +238,8 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
+/* Which of n cells of a course is that of a time in [start, end]; what lies outside is in the first or last. */
+size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 /* The course of values in block characters, one cell each; max is the full cell. */
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */

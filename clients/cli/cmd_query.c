@@ -206,9 +206,8 @@ static void print_courses(const Hearth__V1__TimelineResponse *answer,
         const Types__V1__Series *series = answer->series[i];
         double cells[CELLS] = {0}, sum = 0;
         for (size_t p = 0; p < series->n_points; p++) {
-            int64_t span = selection->end - selection->start + 1;
-            int64_t at = (series->points[p]->timestamp - selection->start) * CELLS / span;
-            at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
+            size_t at = cli_course_cell(series->points[p]->timestamp, selection->start,
+                                        selection->end, CELLS);
             cells[at] = series->points[p]->value > cells[at] ? series->points[p]->value : cells[at];
             sum += series->points[p]->value;
         }

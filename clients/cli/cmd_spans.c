@@ -279,9 +279,8 @@ static void print_courses(const Hearth__V1__SpanCountsResponse *answer,
         double cells[CELLS] = {0}, value = 0;
         for (size_t p = 0; p < series->n_points; p++) {
             double count = (double)series->points[p]->span_count;
-            int64_t span = selection->end - selection->start + 1;
-            int64_t at = (series->points[p]->timestamp - selection->start) * CELLS / span;
-            at = at < 0 ? 0 : at >= CELLS ? CELLS - 1 : at;
+            size_t at = cli_course_cell(series->points[p]->timestamp, selection->start,
+                                        selection->end, CELLS);
             cells[at] = count > cells[at] ? count : cells[at];
             value += (double)series->points[p]->value;
         }

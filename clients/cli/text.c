@@ -59,6 +59,12 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64])
     (void)snprintf(out, 64, "%s %s", text, n == 1 ? one : many);
 }
 
+size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n)
+{
+    int64_t cell = (at - start) * (int64_t)n / (end - start + 1);
+    return cell < 0 ? 0 : cell >= (int64_t)n ? n - 1 : (size_t)cell;
+}
+
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out)
 {
     static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

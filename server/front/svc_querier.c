@@ -32,6 +32,20 @@ char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text)
     return hearth_arena_strndup(&rpc->arena, text.p, text.n);
 }
 
+char *hearth_rpc_span_text(struct hearth_rpc *rpc, uint64_t id)
+{
+    char text[HEARTH_SPAN_ID_TEXT + 1];
+    hearth_span_id_format(id, text);
+    return hearth_rpc_text(rpc, id == 0 ? HEARTH_STR("") : hearth_str_c(text));
+}
+
+char *hearth_rpc_trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id)
+{
+    char text[HEARTH_TRACE_ID_TEXT + 1];
+    hearth_trace_id_format(id, text);
+    return hearth_rpc_text(rpc, hearth_trace_id_is_none(id) ? HEARTH_STR("") : hearth_str_c(text));
+}
+
 char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, size_t n)
 {
     char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);

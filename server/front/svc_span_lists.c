@@ -87,28 +87,13 @@ void hearth_svc_span_counts(struct hearth_rpc *rpc)
 
 /* ---- ListSpans, TopSpans ---- */
 
-/* Empty for 0, as all of protobuf-c's empty texts are. */
-static char *span_text(struct hearth_rpc *rpc, uint64_t id)
-{
-    char text[HEARTH_SPAN_ID_TEXT + 1];
-    hearth_span_id_format(id, text);
-    return hearth_rpc_text(rpc, id == 0 ? HEARTH_STR("") : hearth_str_c(text));
-}
-
-static char *trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id)
-{
-    char text[HEARTH_TRACE_ID_TEXT + 1];
-    hearth_trace_id_format(id, text);
-    return hearth_rpc_text(rpc, hearth_trace_id_is_none(id) ? HEARTH_STR("") : hearth_str_c(text));
-}
-
 static void
 make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in, Hearth__V1__SpanRow *out)
 {
     hearth__v1__span_row__init(out);
-    out->span_id = span_text(rpc, in->span_id);
-    out->trace_id = trace_text(rpc, in->trace);
-    out->local_root_id = span_text(rpc, in->local_root_id);
+    out->span_id = hearth_rpc_span_text(rpc, in->span_id);
+    out->trace_id = hearth_rpc_trace_text(rpc, in->trace);
+    out->local_root_id = hearth_rpc_span_text(rpc, in->local_root_id);
     out->name = hearth_rpc_text(rpc, in->name);
     out->endpoint = hearth_rpc_text(rpc, in->endpoint);
     out->service = hearth_rpc_text(rpc, in->service);

@@ -26,26 +26,11 @@ static enum hearth_status end_full(struct hearth_rpc *rpc)
 
 /* ---- ids as texts ---- */
 
-/* Empty for 0, as all of protobuf-c's empty texts are. */
-static char *span_text(struct hearth_rpc *rpc, uint64_t id)
-{
-    char text[HEARTH_SPAN_ID_TEXT + 1];
-    hearth_span_id_format(id, text);
-    return hearth_rpc_text(rpc, id == 0 ? HEARTH_STR("") : hearth_str_c(text));
-}
-
-static char *trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id)
-{
-    char text[HEARTH_TRACE_ID_TEXT + 1];
-    hearth_trace_id_format(id, text);
-    return hearth_rpc_text(rpc, hearth_trace_id_is_none(id) ? HEARTH_STR("") : hearth_str_c(text));
-}
-
 static char **span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t n)
 {
     char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     for (size_t i = 0; i < n && list != NULL; i++) {
-        list[i] = span_text(rpc, ids[i]);
+        list[i] = hearth_rpc_span_text(rpc, ids[i]);
     }
     return list;
 }
@@ -102,7 +87,7 @@ make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags, size_t n)
 static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *stored, uint64_t id)
 {
     return stored->segment.n == 0
-               ? span_text(rpc, id)
+               ? hearth_rpc_span_text(rpc, id)
                : hearth_arena_printf(&rpc->arena, "%.*s/%lld", (int)stored->segment.n,
                                      stored->segment.p, (long long)id);
 }
@@ -116,7 +101,7 @@ static void fill_stored(struct hearth_rpc *rpc,
     static const char *const statuses[HEARTH_N_SPAN_STATUSES] = {"unset", "ok", "error"};
     const struct hearth_span *span = stored->span;
     out->span_id = stored_id(rpc, stored, stored->span_id);
-    out->trace_id = stored->segment.n == 0 ? trace_text(rpc, stored->trace)
+    out->trace_id = stored->segment.n == 0 ? hearth_rpc_trace_text(rpc, stored->trace)
                                            : hearth_rpc_text(rpc, stored->trace_text);
     out->parent_id = span->has_parent ? stored_id(rpc, stored, stored->parent_id)
                                       : hearth_rpc_text(rpc, HEARTH_STR(""));
@@ -161,7 +146,7 @@ make_spans(struct hearth_rpc *rpc, const struct hearth_found_span *spans, size_t
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         const struct hearth_stored_span *stored = spans[i].stored;
         list[i]->span_id = stored != NULL ? stored_id(rpc, stored, stored->span_id)
-                                          : span_text(rpc, spans[i].span_id);
+                                          : hearth_rpc_span_text(rpc, spans[i].span_id);
         list[i]->service = hearth_rpc_text(rpc, spans[i].service);
         list[i]->types = make_types(rpc, spans[i].types, spans[i].n_types);
         list[i]->n_types = spans[i].n_types;
@@ -196,7 +181,7 @@ static void make_lookup(struct hearth_rpc *rpc,
     out->n_span_ids = found->n_span_ids;
     out->trace_ids = hearth_arena_array(&rpc->arena, found->n_trace_ids, sizeof *out->trace_ids);
     for (size_t i = 0; i < found->n_trace_ids && out->trace_ids != NULL; i++) {
-        out->trace_ids[i] = trace_text(rpc, found->trace_ids[i]);
+        out->trace_ids[i] = hearth_rpc_trace_text(rpc, found->trace_ids[i]);
     }
     out->n_trace_ids = found->n_trace_ids;
     out->spans = make_spans(rpc, found->spans, found->n_spans);
