@@ -58,7 +58,42 @@ static void put_first(const struct cli *cli, const char *text, struct hearth_buf
     }
 }
 
-static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, struct hearth_buf *out)
+static bool any_is_stored(const Hearth__V1__SpansResponse *answer)
+{
+    for (size_t i = 0; i < answer->n_rows; i++) {
+        if (answer->rows[i]->stored != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How long the span took, where any of the rows says it. */
+static void put_took(const Hearth__V1__SpanRow *row, bool any_stored, struct hearth_buf *out)
+{
+    char took[48] = "-";
+    if (row->stored != NULL) {
+        cli_value((double)row->stored->end_ns - (double)row->stored->start_ns,
+                  HEARTH_STR("nanoseconds"), took);
+    }
+    if (any_stored) {
+        hearth_buf_printf(out, " %10s", took);
+    }
+}
+
+/* The name of a span says more than that of its endpoint, which says more than none; its tracer knows best. */
+static const char *name_of(const Hearth__V1__SpanRow *row)
+{
+    if (row->stored != NULL && row->stored->name[0] != '\0') {
+        return row->stored->name;
+    }
+    return row->name[0] != '\0' ? row->name : row->endpoint;
+}
+
+static void print_row_head(const struct cli *cli,
+                           Hearth__V1__SpansBy by,
+                           bool any_stored,
+                           struct hearth_buf *out)
 {
     hearth_buf_printf(out, "%10s %7s %9s", "value", "%", "profiles");
     if (!is_by_span(by)) {
@@ -76,6 +111,9 @@ static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, struct
         hearth_buf_cstr(out, "  name, service\n");
         break;
     default:
+        if (any_stored) {
+            hearth_buf_printf(out, " %10s", "took");
+        }
         put_first(cli, "first", out);
         hearth_buf_printf(out, "  %-16s  %-32s  name, service\n",
                           is_by_span(by) ? "span" : "local root", "trace");
@@ -100,6 +138,7 @@ static void print_row(const struct cli *cli,
                       const Hearth__V1__SpanRow *row,
                       const Hearth__V1__SpansResponse *answer,
                       Hearth__V1__SpansBy by,
+                      bool any_stored,
                       struct hearth_buf *out)
 {
     char value[48], share[32], profiles[32], spans[32], first[32];
@@ -126,12 +165,12 @@ static void print_row(const struct cli *cli,
             row->service, out);
         break;
     default:
+        put_took(row, any_stored, out);
         put_first(cli, first, out);
         hearth_buf_printf(out, "  %-16s  %-32s  ",
                           is_by_span(by) ? row->span_id : row->local_root_id,
                           or_dash(row->trace_id));
-        /* The name of a span says more than that of its endpoint, which says more than none. */
-        put_names(row->name[0] != '\0' ? row->name : row->endpoint, row->service, out);
+        put_names(name_of(row), row->service, out);
     }
 }
 
@@ -143,9 +182,10 @@ print_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer, Hearth__V1_
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    print_row_head(cli, by, &out);
+    bool any_stored = any_is_stored(answer);
+    print_row_head(cli, by, any_stored, &out);
     for (size_t i = 0; i < answer->n_rows; i++) {
-        print_row(cli, answer->rows[i], answer, by, &out);
+        print_row(cli, answer->rows[i], answer, by, any_stored, &out);
     }
     int64_t shown = cli->offset + (int64_t)answer->n_rows;
     if (cli->offset > 0 || shown < answer->row_count) {

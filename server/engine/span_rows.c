@@ -14,6 +14,7 @@
 
 #include "id_table.h"
 #include "span_scan.h"
+#include "span_stored.h"
 #include "texts.h"
 
 #include <stdlib.h>
@@ -632,5 +633,10 @@ enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
                                               spec->offset, ret, err)
                                  : status;
     rows_release(&run);
+    bool of_roots = spec->by == HEARTH_SPANS_BY_LOCAL_ROOT;
+    if (status == HEARTH_OK && (of_roots || spec->by == HEARTH_SPANS_BY_SPAN)) {
+        size_t n = ret->n_rows < HEARTH_MAX_NAMED_ROWS ? ret->n_rows : HEARTH_MAX_NAMED_ROWS;
+        status = hearth_stored_spans_of_rows(query, of_roots, ret->rows, n, err);
+    }
     return status;
 }

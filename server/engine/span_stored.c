@@ -80,6 +80,45 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
     return n == 0 ? HEARTH_OK : unpack_all(query, groups, n, max, ret, err);
 }
 
+enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
+                                                 const uint64_t *span_ids,
+                                                 size_t n,
+                                                 struct hearth_stored_groups *ret,
+                                                 struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    struct hearth_arena *arena = query->arena;
+    struct hearth_span_question *questions = hearth_arena_array(arena, n, sizeof questions[0]);
+    struct hearth_association *found;
+    size_t n_found;
+    if (questions == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        questions[i] =
+            (struct hearth_span_question){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
+    }
+    bool is_cut;
+    HEARTH_TRY(hearth_store_find_spans(query->engine->store, query->tenant, questions, n, INT64_MIN,
+                                       INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans),
+                                       query->cancel, arena, &found, &n_found, &is_cut, err));
+    struct hearth_group_place *places = hearth_arena_array(arena, n_found, sizeof places[0]);
+    if (places == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n_found; i++) {
+        places[i] = (struct hearth_group_place){found[i].service_id, found[i].ts_ns};
+    }
+    *ret = (struct hearth_stored_groups){0};
+    if (n_found > 0) {
+        const struct hearth_span_query asked = {.places = places, .n_places = n_found};
+        HEARTH_TRY(hearth_stored_groups_read(query, &asked, ret, err));
+    }
+    ret->is_cut = ret->is_cut || is_cut;
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_stored_trace_texts(struct hearth_str id,
                                              struct hearth_arena *arena,
                                              struct hearth_str ret[HEARTH_TRACE_TEXTS],
@@ -145,6 +184,91 @@ size_t hearth_stored_profile_ids(const struct hearth_span *span,
     return 0;
 }
 
+/* ---- rows ---- */
+
+static uint64_t id_of(const struct hearth_span_row *row, bool of_root)
+{
+    return of_root ? row->local_root_id : row->span_id;
+}
+
+/* NULL: none, or the arena is full. */
+static const struct hearth_stored_span *stored_of(const struct hearth_stored_groups *groups,
+                                                  const struct hearth_span_row *row,
+                                                  bool of_root,
+                                                  struct hearth_arena *arena)
+{
+    const struct hearth_stored_group *in = NULL;
+    const struct hearth_span *found = NULL;
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct hearth_span *span = hearth_stored_span_in(&groups->v[i], id_of(row, of_root));
+        if (span == NULL) {
+            continue;
+        }
+        struct hearth_trace_id trace = hearth_trace_id_of_bytes(groups->v[i].group.trace_id);
+        bool is_its = trace.hi == row->trace.hi && trace.lo == row->trace.lo;
+        if (found == NULL || is_its) {
+            in = &groups->v[i];
+            found = span;
+        }
+        if (is_its) {
+            break;
+        }
+    }
+    return found == NULL ? NULL : hearth_stored_span_make(in, found, arena);
+}
+
+static enum hearth_status read_groups_of_rows(const struct hearth_query *query,
+                                              bool of_roots,
+                                              const struct hearth_span_row *rows,
+                                              size_t n,
+                                              struct hearth_stored_groups *ret,
+                                              struct hearth_err *err)
+{
+    bool any = false;
+    HEARTH_TRY(hearth_store_has_span_groups(query->engine->store, query->cancel, &any, err));
+    if (!any) {
+        return HEARTH_OK;
+    }
+    uint64_t *ids = hearth_arena_array(query->arena, n, sizeof ids[0]);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = id_of(&rows[i], of_roots);
+    }
+    return hearth_stored_groups_of_spans(query, ids, n, ret, err);
+}
+
+enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
+                                               bool of_roots,
+                                               struct hearth_span_row *rows,
+                                               size_t n,
+                                               struct hearth_err *err)
+{
+    struct hearth_stored_groups groups = {0};
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status = read_groups_of_rows(query, of_roots, rows, n, &groups, err);
+    if (status != HEARTH_OK) {
+        bool is_final = status == HEARTH_NO_MEMORY || status == HEARTH_CANCELLED ||
+                        status == HEARTH_DEADLINE_EXCEEDED;
+        return is_final ? status : HEARTH_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        rows[i].stored = stored_of(&groups, &rows[i], of_roots, query->arena);
+    }
+    if (groups.is_cut) {
+        struct hearth_limits limits;
+        hearth_query_limits(query, &limits);
+        hearth_query_note(query,
+                          "more spans are stored with those of these rows than one request looks "
+                          "at: of the latest %lld is told what they are (max-lookup-spans)",
+                          (long long)limits.max_lookup_spans);
+    }
+    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+}
+
 /* ---- families ---- */
 
 struct link {
@@ -166,46 +290,6 @@ static int by_number(const void *left, const void *right)
     memcpy(&a, left, sizeof a);
     memcpy(&b, right, sizeof b);
     return (a > b) - (a < b);
-}
-
-/* Groups that the index names for these spans. */
-static enum hearth_status read_own_groups(const struct hearth_query *query,
-                                          const uint64_t *span_ids,
-                                          size_t n,
-                                          struct hearth_stored_groups *ret,
-                                          struct hearth_err *err)
-{
-    struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    struct hearth_arena *arena = query->arena;
-    struct hearth_span_question *questions = hearth_arena_array(arena, n, sizeof questions[0]);
-    struct hearth_association *found;
-    size_t n_found;
-    if (questions == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    for (size_t i = 0; i < n; i++) {
-        questions[i] =
-            (struct hearth_span_question){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
-    }
-    bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(query->engine->store, query->tenant, questions, n, INT64_MIN,
-                                       INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans),
-                                       query->cancel, arena, &found, &n_found, &is_cut, err));
-    struct hearth_group_place *places = hearth_arena_array(arena, n_found, sizeof places[0]);
-    if (places == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    for (size_t i = 0; i < n_found; i++) {
-        places[i] = (struct hearth_group_place){found[i].service_id, found[i].ts_ns};
-    }
-    *ret = (struct hearth_stored_groups){0};
-    if (n_found > 0) {
-        const struct hearth_span_query asked = {.places = places, .n_places = n_found};
-        HEARTH_TRY(hearth_stored_groups_read(query, &asked, ret, err));
-    }
-    ret->is_cut = ret->is_cut || is_cut;
-    return HEARTH_OK;
 }
 
 /* All groups of the traces of these. */
@@ -316,7 +400,7 @@ enum hearth_status hearth_stored_family(const struct hearth_query *query,
     struct hearth_stored_groups own, traces;
     struct hearth_arena *arena = query->arena;
     size_t n_links;
-    HEARTH_TRY(read_own_groups(query, span_ids, n, &own, err));
+    HEARTH_TRY(hearth_stored_groups_of_spans(query, span_ids, n, &own, err));
     HEARTH_TRY(read_traces(query, &own, &traces, err));
     struct link *links = make_links(&traces, arena, &n_links);
     struct hearth_span_family family = {

@@ -29,6 +29,14 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
                                              struct hearth_stored_groups *ret,
                                              struct hearth_err *err);
 
+/* Groups that the index of spans names for these: not each has one, and not each of them is in one. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
+                                                 const uint64_t *span_ids,
+                                                 size_t n,
+                                                 struct hearth_stored_groups *ret,
+                                                 struct hearth_err *err);
+
 /* The texts under which a trace may be stored, that a question's text means. In arena; NULL: it is full. */
 #define HEARTH_TRACE_TEXTS (HEARTH_TRACE_ID_MEANINGS + 1)
 HEARTH_MUST_CHECK
@@ -45,6 +53,18 @@ const struct hearth_span *hearth_stored_span_in(const struct hearth_stored_group
 const struct hearth_stored_span *hearth_stored_span_make(const struct hearth_stored_group *group,
                                                          const struct hearth_span *span,
                                                          struct hearth_arena *arena);
+
+/*
+ * What is stored of the spans of these rows, or of their local roots: of several with the id, that of the row's trace first. One
+ * question for all; none where no spans are stored. A row is worth showing without: of errors only NO_MEMORY, CANCELLED and
+ * DEADLINE_EXCEEDED are returned.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
+                                               bool of_roots,
+                                               struct hearth_span_row *rows,
+                                               size_t n,
+                                               struct hearth_err *err);
 
 /* The ids that a profiler gave samples of the span, where its tracer says so (tag pyroscope.profile.id); how many. */
 size_t hearth_stored_profile_ids(const struct hearth_span *span,

@@ -4,6 +4,7 @@
 
 #include "front_internal.h"
 #include "selection.h"
+#include "svc_spans.h"
 
 /* ---- SpanCounts ---- */
 
@@ -102,6 +103,9 @@ make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in, Hearth__V1__S
     out->first_ns = in->first_ns;
     out->last_ns = in->last_ns;
     out->span_count = in->n_spans;
+    if (in->stored != NULL) {
+        out->stored = hearth_rpc_stored_span(rpc, in->stored);
+    }
 }
 
 static enum hearth_status span_rows(struct hearth_rpc *rpc,

@@ -5,6 +5,7 @@
 #include "front_internal.h"
 #include "gauges.h"
 #include "selection.h"
+#include "svc_spans.h"
 
 #define DEFAULT_PAD_MS       INT64_C(60000)
 #define DEFAULT_MAX_PROFILES 100
@@ -116,8 +117,8 @@ static void fill_stored(struct hearth_rpc *rpc,
     out->n_tags = span->n_tags;
 }
 
-static Hearth__V1__StoredSpan *make_stored(struct hearth_rpc *rpc,
-                                           const struct hearth_stored_span *stored)
+Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
+                                               const struct hearth_stored_span *stored)
 {
     Hearth__V1__StoredSpan *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out != NULL) {
@@ -151,7 +152,7 @@ make_spans(struct hearth_rpc *rpc, const struct hearth_found_span *spans, size_t
         list[i]->types = make_types(rpc, spans[i].types, spans[i].n_types);
         list[i]->n_types = spans[i].n_types;
         if (stored != NULL) {
-            list[i]->span = make_stored(rpc, stored);
+            list[i]->span = hearth_rpc_stored_span(rpc, stored);
         }
     }
     return list;

@@ -190,6 +190,29 @@ enum hearth_status hearth_store_span_groups(struct hearth_store *store,
     return HEARTH_OK;
 }
 
+static enum hearth_status has_groups(void *context,
+                                     struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
+{
+    bool *ret = context;
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, "SELECT FROM hearth_data.span_group LIMIT 1", NULL, NULL, &rows,
+                              ret_fault, err));
+    *ret = PQntuples(rows) > 0;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
+                                                struct hearth_cancel *cancel,
+                                                bool *ret,
+                                                struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    return hearth_store_with_pg(store, cancel, has_groups, ret, err);
+}
+
 /* ---- snapshots ---- */
 
 static enum hearth_status read_runs(void *context,

@@ -425,6 +425,38 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual((found["certainty"], found["spanIds"]), ("CERTAINTY_EXACT", [leaf.hex()]))
         self.assertEqual([(s["spanId"], s["name"]) for s in found["stored"]], [(root.hex(), "GET /")])
 
+    def test_rows_of_spans_and_local_roots_say_how_they_were_stored(self):
+        tenant, now = "named", (self.data.end - MINUTE) * MS
+        trace, again, root, child, nobody = otlp.new_trace(), otlp.new_trace(), *(otlp.new_span() for _ in range(3))
+        self.export(tenant, ({"service.name": "front"}, [otlp.span(trace, root, "GET /", now, now + 9 * MS)]))
+        self.export(tenant, ({"service.name": "back"}, [otlp.span(trace, child, "serve", now + MS, now + 5 * MS, parent=root)]))
+        # Ids of spans are of their trace: whoever has the same in another one, later, is somebody else.
+        self.export(tenant, ({"service.name": "other"}, [otlp.span(again, child, "other", now + 2 * MS, now + 3 * MS)]))
+        ids = lambda span: {"span_id": span.hex(), "local_root_span_id": root.hex(), "trace_id": trace.hex(), "span_name": "as sampled"}
+        self.push_one("front", [("x", 300, ids(root)), ("x", 20, ids(child)), ("x", 1, ids(nobody))], now, tenant)
+
+        def rows(method, tenant=tenant, **request):
+            selection = {"profileType": CPU, "labelSelector": "{}", "start": str(self.data.start), "end": str(self.data.end)}
+            request = {"selection": selection, **request}
+            status, headers, body = self.raw.http("POST", "/" + RPC + method, json.dumps(request), {"Content-Type": "application/json", "X-Scope-OrgID": tenant})
+            self.assertEqual(status, 200, body)
+            stored = [row.get("stored") for row in json.loads(body)["rows"]]
+            return [s and (s["name"], s["service"], (int(s["endNs"]) - int(s["startNs"])) // MS) for s in stored], headers.get("hearth-note", "")
+
+        both = [("GET /", "front", 9), ("serve", "back", 4), None]
+        self.assertEqual(rows("TopSpans"), (both, ""))
+        self.assertEqual(rows("ListSpans"), (both, ""))
+        self.assertEqual(rows("ListSpans", limit="1", offset="1"), ([both[1]], ""))
+        self.assertEqual(rows("TopSpans", by="SPANS_BY_LOCAL_ROOT"), (both[:1], ""))
+        for by in ("TRACE", "SPAN_NAME"):
+            self.assertEqual(rows("TopSpans", by="SPANS_BY_" + by), ([None], ""))
+        self.push_one("front", [("x", 300, ids(root))], now, "strangers")
+        self.assertEqual(rows("TopSpans", "strangers"), ([None], ""), "spans are their tenant's")
+        self.ask("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-lookup-spans", "value": "1"}]}, tenant)
+        cut, note = rows("TopSpans")
+        self.assertEqual((cut[0], len(cut)), (None, 3), "the latest are read")
+        self.assertIn("max-lookup-spans", note)
+
     def test_a_profile_in_several_windows_of_a_trace_counts_once(self):
         """Spans of one service with a pod and without one ask for the same profiles."""
         tenant, now = "windows", (self.data.end - MINUTE) * MS

@@ -252,7 +252,11 @@ struct hearth_span_row {
     struct hearth_trace_id trace;
     struct hearth_str name, endpoint, service; /* empty: none, or several */
     int64_t value, n_profiles, first_ns, last_ns, n_spans;
+    /* The span or local root; NULL: not stored, by what else, or beyond the first HEARTH_MAX_NAMED_ROWS of a page. */
+    const struct hearth_stored_span *stored;
 };
+
+#define HEARTH_MAX_NAMED_ROWS 100
 
 struct hearth_span_rows {
     struct hearth_span_row *rows; /* the page, by value descending, then id */

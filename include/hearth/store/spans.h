@@ -114,6 +114,13 @@ enum hearth_status hearth_store_span_groups(struct hearth_store *store,
                                             size_t *ret_n,
                                             struct hearth_err *err);
 
+/* Whether any tenant has any: where nobody stores spans, nobody need look for them. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
+                                                struct hearth_cancel *cancel,
+                                                bool *ret,
+                                                struct hearth_err *err);
+
 /* ---- snapshots ---- */
 
 /* All stored of these segments, by segment and number; runs may overlap. */

@@ -1,0 +1,14 @@
+/* svc_spans.h -- what the files of hearth.v1.TraceProfileService share. Threads: pure. */
+#ifndef HEARTH_FRONT_SVC_SPANS_H
+#define HEARTH_FRONT_SVC_SPANS_H
+
+#include "hearth/engine/span_profiles.h"
+#include "hearth/pb/hearth/v1/traces.pb-c.h"
+
+struct hearth_rpc;
+
+/* In the request's arena; NULL when it is full. */
+Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
+                                               const struct hearth_stored_span *stored);
+
+#endif
