@@ -253,6 +253,9 @@ enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
     if (status != HEARTH_OK) {
         bool is_final = status == HEARTH_NO_MEMORY || status == HEARTH_CANCELLED ||
                         status == HEARTH_DEADLINE_EXCEEDED;
+        if (!is_final) {
+            hearth_query_note(query, "how these spans are stored could not be read: %s", err->msg);
+        }
         return is_final ? status : HEARTH_OK;
     }
     for (size_t i = 0; i < n; i++) {
