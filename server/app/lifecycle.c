@@ -20,7 +20,6 @@
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,28 +136,11 @@ static void stop(struct server *server)
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
 }
 
-static void sample_process(struct server *server)
+static void publish_memory(struct server *server)
 {
-    FILE *file = fopen("/proc/self/statm", "re");
-    long pages;
-    if (file != NULL) {
-        if (fscanf(file, "%*s %ld", &pages) == 1) {
-            hearth_metric_set(HEARTH_M_MEMORY_RSS, pages * sysconf(_SC_PAGESIZE));
-        }
-        (void)fclose(file);
-    }
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) == 0) {
-        int64_t us = (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-                     usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-        hearth_metric_set(HEARTH_M_CPU_NS, us * 1000);
-    }
     hearth_metric_set(HEARTH_M_QUERY_MEMORY,
                       (int64_t)atomic_load(&server->query_memory.used_bytes));
     hearth_metric_set(HEARTH_M_PUSH_MEMORY, (int64_t)atomic_load(&server->push_memory.used_bytes));
-    char reason[256];
-    bool ready = is_ready(server, reason);
-    hearth_metric_set(HEARTH_M_READY, ready ? 1 : 0);
 }
 
 /* Until SIGTERM or SIGINT; returns its number. */
@@ -173,7 +155,7 @@ static int run(struct server *server, const sigset_t *signals)
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
         }
-        sample_process(server);
+        publish_memory(server);
     }
 }
 
@@ -241,6 +223,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)sigaddset(&signals, SIGINT);
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
+        hearth_metrics_start(HEARTH_VERSION);
         code = serve(&server, &signals);
     }
     hearth_config_release(&server.config);

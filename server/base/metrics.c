@@ -20,6 +20,8 @@
 enum kind {
     COUNTER,
     GAUGE,
+    COUNTER_NS, /* nanoseconds, written as seconds */
+    GAUGE_NS,
     HISTOGRAM,
 };
 
@@ -133,12 +135,17 @@ static struct cell *cell_of(enum hearth_metric metric, struct hearth_str value)
     return cell == NULL ? other_cell(family) : cell;
 }
 
+static bool is_counter(enum hearth_metric metric)
+{
+    return g_table[metric].kind == COUNTER || g_table[metric].kind == COUNTER_NS;
+}
+
 void hearth_metric_add_label(enum hearth_metric metric,
                              struct hearth_str label_value,
                              int64_t value)
 {
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
-    if (g_table[metric].kind == COUNTER && value < 0) {
+    if (is_counter(metric) && value < 0) {
         return; /* a counter never falls: a clock that stepped back must not look like a restart */
     }
     struct cell *cell = cell_of(metric, label_value);
@@ -152,9 +159,15 @@ void hearth_metric_add(enum hearth_metric metric, int64_t value)
 
 void hearth_metric_set(enum hearth_metric metric, int64_t value)
 {
-    HEARTH_ASSERT(g_table[metric].kind == GAUGE);
+    HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
     struct cell *cell = cell_of(metric, hearth_str_n(NULL, 0));
     atomic_store_explicit(&cell->number, value, memory_order_relaxed);
+}
+
+void hearth_metrics_start(const char *version)
+{
+    hearth_metric_add_label(HEARTH_M_BUILD_INFO, hearth_str_c(version), 1);
+    hearth_metric_set(HEARTH_M_PROCESS_START, hearth_clock_wall_ns());
 }
 
 void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns)
@@ -230,6 +243,14 @@ static void write_name(struct hearth_buf *out,
     hearth_buf_cstr(out, labelled || le != NULL ? "} " : " ");
 }
 
+static void write_seconds(struct hearth_buf *out, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    hearth_buf_printf(out, "%s%llu.%09llu\n", ns < 0 ? "-" : "",
+                      (unsigned long long)(size / HEARTH_NS_PER_SEC),
+                      (unsigned long long)(size % HEARTH_NS_PER_SEC));
+}
+
 static void write_histogram(struct hearth_buf *out,
                             enum hearth_metric metric,
                             struct cell *cell,
@@ -241,10 +262,8 @@ static void write_histogram(struct hearth_buf *out,
         write_name(out, metric, "_bucket", value, i == N_BUCKETS ? "+Inf" : g_buckets[i].text);
         hearth_buf_printf(out, "%lld\n", (long long)n);
     }
-    int64_t sum_ns = atomic_load_explicit(&cell->number, memory_order_relaxed);
     write_name(out, metric, "_sum", value, NULL);
-    hearth_buf_printf(out, "%lld.%09lld\n", (long long)(sum_ns / HEARTH_NS_PER_SEC),
-                      (long long)(sum_ns % HEARTH_NS_PER_SEC));
+    write_seconds(out, atomic_load_explicit(&cell->number, memory_order_relaxed));
     write_name(out, metric, "_count", value, NULL);
     hearth_buf_printf(out, "%lld\n", (long long)n);
 }
@@ -259,12 +278,16 @@ static void write_cell(struct hearth_buf *out,
         return;
     }
     write_name(out, metric, "", value, NULL);
-    hearth_buf_printf(out, "%lld\n", (long long)cell_value(metric, cell));
+    if (g_table[metric].kind == COUNTER_NS || g_table[metric].kind == GAUGE_NS) {
+        write_seconds(out, cell_value(metric, cell));
+    } else {
+        hearth_buf_printf(out, "%lld\n", (long long)cell_value(metric, cell));
+    }
 }
 
 static void write_family(struct hearth_buf *out, enum hearth_metric metric)
 {
-    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+    static const char *const kinds[] = {"counter", "gauge", "counter", "gauge", "histogram"};
     struct family *family = &g_families[metric];
     hearth_buf_printf(out, "# HELP %s ", g_table[metric].name);
     write_escaped(out, hearth_str_c(g_table[metric].help), false);

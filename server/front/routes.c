@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
@@ -47,29 +46,12 @@ static void get_healthz(struct hearth_front *front, bool json, struct hearth_rou
     hearth_buf_cstr(&answer->body, "ok\n");
 }
 
-static void refresh_process_metrics(void)
-{
-    struct timespec cpu;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0) {
-        hearth_metric_set(HEARTH_M_CPU_NS, cpu.tv_sec * HEARTH_NS_PER_SEC + cpu.tv_nsec);
-    }
-    FILE *statm = fopen("/proc/self/statm", "re");
-    if (statm == NULL) {
-        return;
-    }
-    long n_pages, n_resident;
-    if (fscanf(statm, "%ld %ld", &n_pages, &n_resident) == 2) {
-        hearth_metric_set(HEARTH_M_MEMORY_RSS, (int64_t)n_resident * sysconf(_SC_PAGESIZE));
-    }
-    (void)fclose(statm);
-}
-
 static void get_metrics(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
 {
     (void)json;
     char reason[256];
     hearth_metric_set(HEARTH_M_READY, hearth_front_is_ready(front, reason) ? 1 : 0);
-    refresh_process_metrics();
+    hearth_metrics_refresh_process();
     answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
     hearth_metrics_write(&answer->body);
 }

@@ -52,7 +52,7 @@ class Api:
         while time.monotonic() < deadline:
             built = running.server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE built_to < %d" % ((end - 700) * 10**9))
             known = running.server.sql("SELECT count(*) FROM hearth_data.roll_state")
-            if known[0][0] != "0" and built[0][0] == "0" and not running.metric("hearth_rollup_lag_nanoseconds"):
+            if known[0][0] != "0" and built[0][0] == "0" and not running.metric("hearth_rollup_lag_seconds"):
                 return
             time.sleep(0.5)
         raise SystemExit("bench: the roll-ups are not built within ten minutes")

@@ -63,8 +63,8 @@ class Bench(Setting):
 
     def stages(self):
         text = self.server.http("GET", "/metrics")[2].decode()
-        found = re.findall(r'hearth_ingest_cpu_nanoseconds_total\{stage="(\w+)"\} (\d+)', text)
-        return {name: int(ns) / 1000 for name, ns in found}, int(re.search(r"\nhearth_commit_batches_total (\d+)", text)[1])
+        found = re.findall(r'hearth_ingest_cpu_seconds_total\{stage="(\w+)"\} ([\d.]+)', text)
+        return {name: float(seconds) * 1e6 for name, seconds in found}, int(re.search(r"\nhearth_commit_batches_total (\d+)", text)[1])
 
     def target(self):
         return "127.0.0.1:%d" % self.server.port

@@ -154,7 +154,7 @@ class Fleet:
         done = self.running.metric("hearth_rollup_profiles_total") or 0
         services = int(self.running.server.sql("SELECT count(*) FROM hearth_data.roll_state WHERE built_to >= %d" %
                                                (self.end * 10**9))[0][0])
-        return done, services >= self.n_services and (self.running.metric("hearth_rollup_lag_nanoseconds") or 0) == 0
+        return done, services >= self.n_services and (self.running.metric("hearth_rollup_lag_seconds") or 0) == 0
 
     def is_compacted(self):
         done = self.running.metric("hearth_compacted_rows_total") or 0
@@ -183,7 +183,7 @@ class Fleet:
         n = self.running.metric(counter) or 1
         self.numbers["to " + name] = {
             "seconds": seconds, "rows": n,
-            "builder_us": (self.running.metric("hearth_builder_cpu_nanoseconds_total", step=step) or 0) / 1000 / n,
+            "builder_us": (self.running.metric("hearth_builder_cpu_seconds_total", step=step) or 0) * 1e6 / n,
             "hearthd_us": (after[0] - before[0]) / n, "postgres_us": (after[1] - before[1]) / n,
             "rss": self.running.rss(),
         }

@@ -71,7 +71,7 @@ class Soak(Setting):
             "rss": running.rss(),
             "postgres_rss": resident_mib(running.postmaster, "VmHWM"),
             "stored": running.metric("hearth_profiles_stored_total") or 0,
-            "lag_s": (running.metric("hearth_rollup_lag_nanoseconds") or 0) / 1e9,
+            "lag_s": running.metric("hearth_rollup_lag_seconds") or 0,
             "late": (running.metric("hearth_late_rows_total") or 0) - (running.metric("hearth_folded_rows_total") or 0),
             "queued": running.metric("hearth_commit_queue_rows") or 0,
             "disk_mb": (running.metric("hearth_disk_bytes") or 0) / 1e6,

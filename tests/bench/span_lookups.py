@@ -185,7 +185,7 @@ class Spans:
             before = sum(self.running.cpu())
             time.sleep(2)
             busy = (sum(self.running.cpu()) - before) / 2e6
-            due = self.fresh() >= PART or self.late() or self.running.metric("hearth_rollup_lag_nanoseconds")
+            due = self.fresh() >= PART or self.late() or self.running.metric("hearth_rollup_lag_seconds")
             calm = calm + 1 if busy < 0.05 and not due else 0
         if calm < 3:
             say("background work did not end within %d s" % seconds)
@@ -249,9 +249,9 @@ class Spans:
         hearthd, postgres = self.running.cpu()
         parts = {"hearthd": hearthd, "postgres": postgres, "all": hearthd + postgres}
         for (name, labels), value in self.running.server.metrics().items():
-            if name in ("hearth_ingest_cpu_nanoseconds_total", "hearth_builder_cpu_nanoseconds_total"):
+            if name in ("hearth_ingest_cpu_seconds_total", "hearth_builder_cpu_seconds_total"):
                 kind, what = ("stage ", "stage") if "ingest" in name else ("background ", "step")
-                parts[kind + dict(labels)[what]] = value / 1000
+                parts[kind + dict(labels)[what]] = value * 1e6
         return parts
 
     # ---- questions ----

@@ -74,3 +74,32 @@ def check_histograms(kinds, samples):
 
 def value(samples, name, **labels):
     return samples.get((name, tuple(sorted(labels.items()))), 0.0)
+
+
+UNITS = {
+    "nanoseconds", "microseconds", "milliseconds", "minutes", "hours", "days", "weeks", "kilobytes", "megabytes",
+    "gigabytes", "kibibytes", "mebibytes", "bits", "percent", "percentage", "celsius", "millimeters", "kilograms",
+}
+ABBREVIATIONS = {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d"}
+
+
+def lint(text):
+    """What `promtool check metrics` complains about: names, units and suffixes. A list of sentences."""
+    found = []
+    types = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M)
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.M))
+    for name, kind in types:
+        parts = name.split("_")
+        rules = {
+            "has no help text": not helps.get(name),
+            "is a counter without the suffix _total": kind == "counter" and parts[-1] != "total",
+            "has the suffix _total but is no counter": kind != "counter" and parts[-1] == "total",
+            "has a suffix of histograms": parts[-1] in ("bucket", "count", "sum"),
+            "does not use a base unit": UNITS & set(parts),
+            "abbreviates a unit": ABBREVIATIONS & set(parts),
+            "names its type": {"counter", "gauge", "histogram", "summary"} & set(parts),
+            "has a colon, which is for recording rules": ":" in name,
+            "is not in snake_case": name != name.lower(),
+        }
+        found += [name + " " + rule for rule, broken in rules.items() if broken]
+    return found

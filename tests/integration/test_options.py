@@ -206,8 +206,24 @@ class Pages(unittest.TestCase):
         self.assertEqual(prometheus.value(samples, "hearth_discarded_total", reason="zero_samples"), 3)
         self.assertEqual(prometheus.value(samples, "hearth_ready"), 1)
         self.assertEqual(prometheus.value(samples, "hearth_commit_queue_rows"), 0)
-        self.assertGreater(prometheus.value(samples, "hearth_resident_bytes"), 1_000_000)
+        self.assertGreater(prometheus.value(samples, "process_resident_memory_bytes"), 1_000_000)
         self.assertEqual(prometheus.value(samples, "hearth_request_seconds_count", method=PUSH), 4)
+        self.assertEqual(prometheus.lint(body.decode()), [])
+
+    def test_the_process_and_the_build_have_the_metrics_that_dashboards_expect(self):
+        samples = self.server.metrics()
+        version = hearthd("--version")[1].split()[1]
+        self.assertEqual(prometheus.value(samples, "hearth_build_info", version=version), 1)
+        self.assertAlmostEqual(prometheus.value(samples, "process_start_time_seconds"), time.time(), delta=600)
+        self.assertLess(0, prometheus.value(samples, "process_cpu_seconds_total"))
+        self.assertLess(prometheus.value(samples, "process_cpu_seconds_total"), 600)
+        self.assertLess(3, prometheus.value(samples, "process_open_fds"))
+        self.assertLess(prometheus.value(samples, "process_open_fds"), prometheus.value(samples, "process_max_fds"))
+        self.assertLess(
+            prometheus.value(samples, "process_resident_memory_bytes"),
+            prometheus.value(samples, "process_virtual_memory_bytes"),
+        )
+
 
     def test_log_lines_are_logfmt(self):
         lines = self.server.log().splitlines()

@@ -72,8 +72,9 @@ seconds, with buckets from 0.5 ms to 60 s.
 
 """
     for _, kind, name, label, text in rows(table, rf'X\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):
-        shown = f", label `{label}`" if label else ""
-        out += bullet(f"**`{name}`** ({kind.lower()}{shown})", text)
+        labels = " and ".join(f"`{one}`" for one in label.split(","))
+        shown = f", label{'s' if ',' in label else ''} {labels}" if label else ""
+        out += bullet(f"**`{name}`** ({kind.lower().removesuffix('_ns')}{shown})", text)
     return out
 
 

@@ -31,10 +31,16 @@ void hearth_metric_add(enum hearth_metric metric, int64_t value);
 void hearth_metric_add_label(enum hearth_metric metric,
                              struct hearth_str label_value,
                              int64_t value);
-void hearth_metric_set(enum hearth_metric metric, int64_t value); /* gauges without label */
+/* Without a label: a gauge, or a counter that is kept elsewhere and never falls. */
+void hearth_metric_set(enum hearth_metric metric, int64_t value);
 /* Histograms: seconds, from nanoseconds. Buckets: 0.5 ms ... 60 s, powers of about 2. */
 void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns);
 int64_t hearth_metric_value(enum hearth_metric metric); /* sum over label values; for tests */
 void hearth_metrics_write(struct hearth_buf *out);
+
+/* Once, when the process starts: what metrics.def says is there from the start, and hearth_build_info. */
+void hearth_metrics_start(const char *version);
+/* Reads the process_ metrics from the kernel. Source: proc(5); names as Prometheus' client libraries have them. */
+void hearth_metrics_refresh_process(void);
 
 #endif

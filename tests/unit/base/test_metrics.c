@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -34,7 +35,7 @@ static void every_metric_is_described(void **state)
     hearth_metrics_write(&out);
     hearth_buf_byte(&out, '\0');
     size_t n_help = 0;
-    for (const char *p = out.p; (p = strstr(p, "# HELP hearth_")) != NULL; p++) {
+    for (const char *p = out.p; (p = strstr(p, "# HELP ")) != NULL; p++) {
         n_help++;
     }
     assert_int_equal(n_help, HEARTH_N_METRICS);
@@ -118,6 +119,38 @@ static void unfit_values_count_as_other(void **state)
     assert_true(text_has("hearth_postgres_errors_total{class=\"other\"} 5"));
 }
 
+static void times_are_written_in_seconds(void **state)
+{
+    (void)state;
+    hearth_metric_add_label(HEARTH_M_BUILDER_CPU, HEARTH_STR("fold"), INT64_C(1500000001));
+    hearth_metric_add_label(HEARTH_M_BUILDER_CPU, HEARTH_STR("fold"), -1);
+    assert_true(text_has("hearth_builder_cpu_seconds_total{step=\"fold\"} 1.500000001"));
+    hearth_metric_set(HEARTH_M_RULE_LAG, -25);
+    assert_true(
+        text_has("# TYPE hearth_rule_lag_seconds gauge\nhearth_rule_lag_seconds -0.000000025"));
+    hearth_metric_set(HEARTH_M_RULE_LAG, INT64_MIN);
+    assert_true(text_has("hearth_rule_lag_seconds -9223372036.854775808"));
+}
+
+static void the_process_is_measured_by_the_kernel(void **state)
+{
+    (void)state;
+    hearth_metrics_refresh_process();
+    int64_t cpu_ns = hearth_metric_value(HEARTH_M_PROCESS_CPU);
+    int64_t n_fds = hearth_metric_value(HEARTH_M_PROCESS_FDS);
+    assert_true(cpu_ns > 0);
+    assert_true(hearth_metric_value(HEARTH_M_PROCESS_RESIDENT) > 100000);
+    assert_true(hearth_metric_value(HEARTH_M_PROCESS_VIRTUAL) >
+                hearth_metric_value(HEARTH_M_PROCESS_RESIDENT));
+    assert_true(hearth_metric_value(HEARTH_M_PROCESS_MAX_FDS) > n_fds);
+
+    int more = dup(0);
+    hearth_metrics_refresh_process();
+    assert_int_equal(hearth_metric_value(HEARTH_M_PROCESS_FDS), n_fds + 1);
+    assert_true(hearth_metric_value(HEARTH_M_PROCESS_CPU) > cpu_ns);
+    (void)close(more);
+}
+
 static void a_metric_without_label_ignores_values(void **state)
 {
     (void)state;
@@ -198,6 +231,8 @@ int main(void)
         cmocka_unit_test(label_values_are_escaped),
         cmocka_unit_test(only_two_hundred_values_get_lines),
         cmocka_unit_test(unfit_values_count_as_other),
+        cmocka_unit_test(times_are_written_in_seconds),
+        cmocka_unit_test(the_process_is_measured_by_the_kernel),
         cmocka_unit_test(a_metric_without_label_ignores_values),
         cmocka_unit_test(histograms_cumulate_buckets),
         cmocka_unit_test(histograms_are_kept_per_label_value),
