@@ -16,6 +16,7 @@
 
 #define N_SLOTS         512u /* power of two, more than twice HEARTH_METRIC_MAX_VALUES */
 #define MAX_VALUE_BYTES 256u
+#define MAX_DECLARED    16
 
 enum kind {
     COUNTER,
@@ -30,6 +31,16 @@ static const struct {
     const char *name, *label, *help;
 } g_table[] = {
 #define X(id, kind, name, label, help) {kind, name, label, help},
+#include "hearth/base/metrics.def"
+#undef X
+};
+
+static const struct {
+    enum hearth_metric metric;
+    const char *values[MAX_DECLARED + 1]; /* to NULL */
+} g_declared[] = {
+#define X(...)
+#define V(id, ...) {HEARTH_M_##id, {__VA_ARGS__}},
 #include "hearth/base/metrics.def"
 #undef X
 };
@@ -164,8 +175,21 @@ void hearth_metric_set(enum hearth_metric metric, int64_t value)
     atomic_store_explicit(&cell->number, value, memory_order_relaxed);
 }
 
+void hearth_metric_declare(enum hearth_metric metric, const char *label_value)
+{
+    (void)cell_of(metric, hearth_str_c(label_value));
+}
+
 void hearth_metrics_start(const char *version)
 {
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_declared); i++) {
+        for (size_t k = 0; g_declared[i].values[k] != NULL; k++) {
+            hearth_metric_declare(g_declared[i].metric, g_declared[i].values[k]);
+        }
+    }
+    for (unsigned status = HEARTH_OK + 1; status < HEARTH_N_STATUSES; status++) {
+        hearth_metric_declare(HEARTH_M_RPC_ERRORS, hearth_status_name(status));
+    }
     hearth_metric_add_label(HEARTH_M_BUILD_INFO, hearth_str_c(version), 1);
     hearth_metric_set(HEARTH_M_PROCESS_START, hearth_clock_wall_ns());
 }

@@ -148,6 +148,7 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
     ingest->options = *options;
     ingest->store = store;
     (void)pthread_mutex_init(&ingest->lock, NULL);
+    hearth_discards_declare();
     *ret_ingest = ingest;
     return HEARTH_OK;
 }

@@ -22,6 +22,13 @@ const char *hearth_discard_name(enum hearth_discard discard)
     return g_discard_names[discard];
 }
 
+void hearth_discards_declare(void)
+{
+    for (size_t i = 0; i < HEARTH_N_DISCARDS; i++) {
+        hearth_metric_declare(HEARTH_M_DISCARDED, g_discard_names[i]);
+    }
+}
+
 void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS])
 {
     for (size_t i = 0; i < HEARTH_N_DISCARDS; i++) {

@@ -1,5 +1,6 @@
 /* query.c -- ranges and selectors of every question; types, label names, label values, series. */
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 #include "hearth/query/timeexpr.h"
 #include "hearth/store/settings.h"
 
@@ -23,6 +24,9 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
     engine->limits = *limits;
     engine->store = store;
     (void)pthread_mutex_init(&engine->rates_lock, NULL);
+    for (int source = 0; source < HEARTH_N_SOURCES; source++) {
+        hearth_metric_declare(HEARTH_M_PLAN_LEGS, hearth_source_name((enum hearth_source)source));
+    }
     *ret_engine = engine;
     return HEARTH_OK;
 }

@@ -281,6 +281,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->ready = ready;
     front->ready_context = ready_context;
     init_locks(front);
+    hearth_methods_declare_metrics();
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     enum hearth_status status = start_pools(front, err);

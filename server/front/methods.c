@@ -1,6 +1,7 @@
 /* methods.c -- methods.def as a table. */
 #include "methods.h"
 
+#include "hearth/base/metrics.h"
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 #include "hearth/pb/capabilities/v1/feature_flags.pb-c.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
@@ -65,6 +66,15 @@ const struct hearth_method *hearth_method_find(struct hearth_str path)
         }
     }
     return NULL;
+}
+
+void hearth_methods_declare_metrics(void)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_methods); i++) {
+        if ((g_methods[i].flags & HEARTH_METHOD_COLLECT) != 0) {
+            hearth_metric_declare(HEARTH_M_STREAM_MESSAGES, g_methods[i].path + 1);
+        }
+    }
 }
 
 static bool is_new_service(size_t i)

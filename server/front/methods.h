@@ -38,6 +38,8 @@ struct hearth_method {
 
 /* The method of a path, or NULL. Those of skywalking.v3 are also found without the package. */
 const struct hearth_method *hearth_method_find(struct hearth_str path);
+/* Gives methods whose messages are counted their lines in /metrics. */
+void hearth_methods_declare_metrics(void);
 /* True for "" (the whole server) and the name of a service of the table. */
 bool hearth_service_is_known(struct hearth_str service);
 /* The services of the table, each once. */

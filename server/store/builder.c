@@ -352,6 +352,11 @@ enum hearth_status hearth_builder_start(struct hearth_store *store,
         free_thread(thread);
         return status;
     }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(STEPS); i++) {
+        hearth_metric_declare(HEARTH_M_BUILDER_CPU, STEPS[i].name);
+        hearth_metric_declare(HEARTH_M_BUILDER_ERRORS, STEPS[i].name);
+    }
+    hearth_retention_declare_metrics();
     *ret_thread = thread;
     return HEARTH_OK;
 }

@@ -50,6 +50,8 @@ hearth_builder_step(struct hearth_builder *builder, bool *ret_more, struct heart
 
 hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_rules, hearth_step_erase,
     hearth_step_spans, hearth_step_compact, hearth_step_retention;
+/* Gives the tables of hearth_dropped_partitions_total their lines. */
+void hearth_retention_declare_metrics(void);
 
 /*
  * rule_step.c, in a transaction that changes what buckets of the service hold: they are summed again

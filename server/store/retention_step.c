@@ -12,6 +12,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
 
 #include "builder.h"
 #include "retention.h"
@@ -262,6 +263,7 @@ drop_oldest(struct pass *pass, size_t table, bool *ret_dropped, struct hearth_er
         return status;
     }
     *ret_dropped = true;
+    hearth_metric_add_label(HEARTH_M_RETENTION_DAYS, hearth_str_c(TABLES[table].name), 1);
     HEARTH_LOG(HEARTH_LOG_INFO, "builder", "dropped a day past its time", "table",
                TABLES[table].name, "day", hearth_log_i64(day), NULL);
     return HEARTH_OK;
@@ -440,4 +442,11 @@ hearth_step_retention(struct hearth_builder *builder, bool *ret_more, struct hea
         hearth_builder_rollback(builder);
     }
     return status;
+}
+
+void hearth_retention_declare_metrics(void)
+{
+    for (size_t table = 0; table < N_TABLES; table++) {
+        hearth_metric_declare(HEARTH_M_RETENTION_DAYS, TABLES[table].name);
+    }
 }

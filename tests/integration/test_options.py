@@ -224,6 +224,20 @@ class Pages(unittest.TestCase):
             prometheus.value(samples, "process_virtual_memory_bytes"),
         )
 
+    def test_every_labelled_counter_has_lines_before_its_first_event(self):
+        server = Server()
+        text = server.http("GET", "/metrics")[2].decode()
+        counters = set(re.findall(r"^# TYPE (\S+) counter$", text, re.M))
+        self.assertEqual(counters - set(re.findall(r"^(\w+)(?:\{.*\})? \S+$", text, re.M)), set())
+        for line in (
+            'hearth_discarded_total{reason="zero_samples"} 0', 'hearth_request_errors_total{code="unavailable"} 0',
+            'hearth_builder_errors_total{step="close"} 0', 'hearth_query_legs_total{source="roll_1h"} 0',
+            'hearth_rejected_profiles_total{reason="unsupported_format",client="java"} 0',
+            'hearth_connections_total{protocol="refused"} 0', 'hearth_dropped_partitions_total{table="profile"} 0',
+            'hearth_stream_messages_total{method="skywalking.v3.TraceSegmentReportService/collect"} 0',
+        ):
+            self.assertIn("\n" + line + "\n", text)
+        server.stop()
 
     def test_log_lines_are_logfmt(self):
         lines = self.server.log().splitlines()

@@ -66,9 +66,9 @@ Without a value: `--help`, `--version`, `--print-config` (the effective configur
 def metrics(root):
     table = (root / "include/hearth/base/metrics.def").read_text()
     out = "# Metrics of hearthd\n\n" + mark("include/hearth/base/metrics.def") + """\
-`GET /metrics` serves them as Prometheus text 0.0.4. A metric has one label at most; its first 200 values get lines
-of their own, the rest counts under `other`. A labelled metric has no line before its first event. Histograms are in
-seconds, with buckets from 0.5 ms to 60 s.
+`GET /metrics` serves these metrics as Prometheus text 0.0.4, in base units (seconds, bytes). The first 200 values of a
+label get lines of their own; the others are counted under `other`. Counters have a line with 0 for each known value from
+the start, so that `rate()` sees the first event, too. Histograms have buckets from 0.5 ms to 60 s.
 
 """
     for _, kind, name, label, text in rows(table, rf'X\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):

@@ -33,6 +33,8 @@ void hearth_metric_add_label(enum hearth_metric metric,
                              int64_t value);
 /* Without a label: a gauge, or a counter that is kept elsewhere and never falls. */
 void hearth_metric_set(enum hearth_metric metric, int64_t value);
+/* Gives a label value its line before its first event, so that a rate sees this event, too. */
+void hearth_metric_declare(enum hearth_metric metric, const char *label_value);
 /* Histograms: seconds, from nanoseconds. Buckets: 0.5 ms ... 60 s, powers of about 2. */
 void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns);
 int64_t hearth_metric_value(enum hearth_metric metric); /* sum over label values; for tests */

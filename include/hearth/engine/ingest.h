@@ -36,7 +36,8 @@ enum hearth_discard {
 };
 
 const char *hearth_discard_name(enum hearth_discard discard);
-/* Add to hearth_discarded_total; pushes do so themselves. */
+/* Add to hearth_discarded_total; pushes do so themselves. _declare gives every reason its line at the start. */
+void hearth_discards_declare(void);
 void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
 struct hearth_ingest_options {

@@ -132,6 +132,20 @@ static void times_are_written_in_seconds(void **state)
     assert_true(text_has("hearth_rule_lag_seconds -9223372036.854775808"));
 }
 
+static void declared_values_have_a_line_before_their_first_event(void **state)
+{
+    (void)state;
+    assert_false(text_has("hearth_agent_events_total{type=\"error\"} 0"));
+    hearth_metrics_start("1.2.3");
+    assert_true(text_has("hearth_agent_events_total{type=\"error\"} 0"));
+    assert_true(text_has("hearth_request_errors_total{code=\"unavailable\"} 0"));
+    assert_true(text_has("hearth_build_info{version=\"1.2.3\"} 1"));
+    hearth_metric_declare(HEARTH_M_RETENTION_DAYS, "profile");
+    hearth_metric_add_label(HEARTH_M_RETENTION_DAYS, HEARTH_STR("profile"), 2);
+    hearth_metric_declare(HEARTH_M_RETENTION_DAYS, "profile");
+    assert_true(text_has("hearth_dropped_partitions_total{table=\"profile\"} 2"));
+}
+
 static void the_process_is_measured_by_the_kernel(void **state)
 {
     (void)state;
@@ -232,6 +246,7 @@ int main(void)
         cmocka_unit_test(only_two_hundred_values_get_lines),
         cmocka_unit_test(unfit_values_count_as_other),
         cmocka_unit_test(times_are_written_in_seconds),
+        cmocka_unit_test(declared_values_have_a_line_before_their_first_event),
         cmocka_unit_test(the_process_is_measured_by_the_kernel),
         cmocka_unit_test(a_metric_without_label_ignores_values),
         cmocka_unit_test(histograms_cumulate_buckets),
