@@ -17,6 +17,8 @@
 static _Atomic int g_level = HEARTH_LOG_INFO;
 static _Atomic bool g_json;
 
+static _Thread_local char g_numbers[8][24]; /* of hearth_log_i64 */
+
 static const char *const g_names[] = {"debug", "info", "warn", "error"};
 
 struct line {
@@ -117,6 +119,17 @@ static void put_quoted(struct line *line, const char *s)
     }
 }
 
+/* By where it stands, so that a tenant called "42" stays a string. */
+static bool is_number(const char *value)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_numbers); i++) {
+        if (value == g_numbers[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Writes the pair, the pair with its value cut, or nothing: a line is always well-formed. */
 static void put_pair(struct line *line, bool json, const char *key, const char *value)
 {
@@ -134,7 +147,7 @@ static void put_pair(struct line *line, bool json, const char *key, const char *
         put_c(line, "=");
     }
     bool key_fits = !line->cut && line->n < LINE_BYTES - TAIL_BYTES;
-    if (key_fits && (json || needs_quotes(value))) {
+    if (key_fits && (json ? !is_number(value) : needs_quotes(value))) {
         put_quoted(line, value);
         return;
     }
@@ -176,9 +189,8 @@ void hearth_log_write(enum hearth_log_level level, const char *component, const 
 
 const char *hearth_log_i64(int64_t value)
 {
-    static _Thread_local char g_text[8][24];
     static _Thread_local unsigned g_next;
-    char *text = g_text[g_next++ % 8];
+    char *text = g_numbers[g_next++ % HEARTH_ARRAY_LEN(g_numbers)];
     (void)snprintf(text, 24, "%lld", (long long)value);
     return text;
 }

@@ -20,6 +20,7 @@ from questions import CPU
 from server import HEARTHD, PUSH, QUERIER, Cluster, RpcError, Server, eventually, now_ms, server_environment, temporary_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+NUMBERS = ("pid", "writer", "duration_us", "in_bytes", "out_bytes", "messages", "missed", "token")
 PAIR = re.compile(r'([a-zA-Z_][\w.-]*)=(?:"((?:[^"\\]|\\(?:["\\n]|u[0-9a-f]{4}))*)"|([^\s"=\\]+))')
 
 
@@ -259,7 +260,9 @@ class Pages(unittest.TestCase):
         for line in lines:
             entry = json.loads(line)
             self.assertEqual(list(entry)[:4], ["ts", "level", "component", "msg"])
-            self.assertTrue(all(isinstance(v, str) for v in entry.values()), line)
+            for key, value in entry.items():
+                self.assertIs(type(value), int if key in NUMBERS else str, line)
+        self.assertIn('"code":"invalid_argument","duration_us":', server.log())
 
     def test_a_password_is_in_no_log_line(self):
         server = Server(

@@ -35,7 +35,8 @@ void hearth_log_write(enum hearth_log_level level, const char *component, const 
         }                                                        \
     } while (0)
 
-/* A number as text in one of eight rotating thread-local buffers: for log arguments. */
+/* A number as text in one of eight rotating thread-local buffers: for log arguments. In JSON it is a number, where
+ * other values are strings, whatever they look like. */
 const char *hearth_log_i64(int64_t value);
 
 #endif

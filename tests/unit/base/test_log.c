@@ -85,6 +85,16 @@ static void writes_json(void **state)
                     "\"msg\":\"m\",\"k\":\"v\\\"\"}\n");
 }
 
+static void numbers_are_numbers_in_json_and_texts_of_digits_are_not(void **state)
+{
+    (void)state;
+    hearth_log_set_json(true);
+    capture();
+    HEARTH_LOG(HEARTH_LOG_INFO, "t", "m", "a", hearth_log_i64(-5), "b", "42", "c",
+               hearth_log_i64(INT64_MIN), NULL);
+    assert_non_null(strstr(captured(), ",\"a\":-5,\"b\":\"42\",\"c\":-9223372036854775808}\n"));
+}
+
 static void replaces_broken_utf8(void **state)
 {
     (void)state;
@@ -201,6 +211,7 @@ int main(void)
         LOG_TEST(writes_logfmt),
         LOG_TEST(quotes_and_escapes_values),
         LOG_TEST(writes_json),
+        LOG_TEST(numbers_are_numbers_in_json_and_texts_of_digits_are_not),
         LOG_TEST(replaces_broken_utf8),
         LOG_TEST(cuts_long_values_and_says_so),
         LOG_TEST(a_long_message_is_cut_too),
