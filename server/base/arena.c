@@ -101,6 +101,15 @@ void hearth_arena_reset(struct hearth_arena *arena)
     }
 }
 
+size_t hearth_arena_held_bytes(const struct hearth_arena *arena)
+{
+    size_t n_bytes = 0;
+    for (const struct hearth_arena_chunk *c = arena->chunks; c != NULL; c = c->next) {
+        n_bytes += sizeof *c + c->n_bytes;
+    }
+    return n_bytes;
+}
+
 /* Make room for `need` bytes: a block of its own in *ret_block, or a new chunk at arena->cur. */
 static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
 {
@@ -109,6 +118,7 @@ static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
     if (n_bytes > SIZE_MAX - sizeof(struct hearth_arena_chunk)) {
         return false;
     }
+    arena->over_limit = false;
     arena->over_budget =
         !hearth_budget_take(arena->budget, sizeof(struct hearth_arena_chunk) + n_bytes);
     if (arena->over_budget) {
@@ -145,7 +155,7 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
     need = need == 0 ? ALIGN : need;
     if (arena->limit_bytes != 0 &&
         (need > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - need)) {
-        arena->refused = true;
+        arena->refused = arena->over_limit = true;
         arena->over_budget = false;
         return NULL;
     }

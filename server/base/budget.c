@@ -23,6 +23,20 @@ void hearth_budget_init_part(struct hearth_budget *part,
     atomic_init(&part->used_bytes, 0);
 }
 
+static _Thread_local size_t g_refused_bytes;
+
+size_t hearth_budget_refused_bytes(void)
+{
+    size_t n_bytes = g_refused_bytes;
+    g_refused_bytes = 0;
+    return n_bytes;
+}
+
+void hearth_budget_refused_beside(size_t n_bytes)
+{
+    g_refused_bytes += g_refused_bytes > 0 ? n_bytes : 0;
+}
+
 /* What a part that holds n_bytes owes its parent. */
 static size_t owed(const struct hearth_budget *part, size_t n_bytes)
 {
@@ -35,6 +49,7 @@ static bool take_shared(struct hearth_budget *budget, size_t n_bytes)
     size_t limit = budget->limit_bytes == 0 ? SIZE_MAX : budget->limit_bytes;
     do {
         if (n_bytes > limit || used > limit - n_bytes) {
+            g_refused_bytes = n_bytes;
             return false;
         }
     } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + n_bytes,

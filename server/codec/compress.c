@@ -406,6 +406,22 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
     return status;
 }
 
+uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str in)
+{
+    if (format == HEARTH_COMPRESSION_NONE) {
+        return in.n;
+    }
+    if (format == HEARTH_COMPRESSION_GZIP && in.n >= 18) {
+        const unsigned char *end = (const unsigned char *)in.p + in.n;
+        return end[-4] | (uint64_t)end[-3] << 8 | (uint64_t)end[-2] << 16 | (uint64_t)end[-1] << 24;
+    }
+    if (format == HEARTH_COMPRESSION_ZSTD) {
+        unsigned long long n = ZSTD_getFrameContentSize(in.p, in.n);
+        return n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR ? 0 : n;
+    }
+    return 0;
+}
+
 /* Room for what `bound` promises to suffice, or for as much as the buffer's limit leaves. */
 static char *reserve_bound(struct hearth_buf *out, size_t bound, size_t *ret_room)
 {

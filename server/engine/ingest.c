@@ -134,6 +134,20 @@ static void scratch_give(struct hearth_ingest *ingest, struct scratch *scratch)
     }
 }
 
+void hearth_ingest_drop_idle(struct hearth_ingest *ingest)
+{
+    (void)pthread_mutex_lock(&ingest->lock);
+    struct scratch *idle = ingest->free_scratch;
+    ingest->free_scratch = NULL;
+    ingest->n_free = 0;
+    (void)pthread_mutex_unlock(&ingest->lock);
+    while (idle != NULL) {
+        struct scratch *next = idle->next;
+        scratch_free(idle);
+        idle = next;
+    }
+}
+
 /* ---- engine ---- */
 
 enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options,
@@ -158,11 +172,7 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
     if (ingest == NULL) {
         return;
     }
-    while (ingest->free_scratch != NULL) {
-        struct scratch *next = ingest->free_scratch->next;
-        scratch_free(ingest->free_scratch);
-        ingest->free_scratch = next;
-    }
+    hearth_ingest_drop_idle(ingest);
     (void)pthread_mutex_destroy(&ingest->lock);
     hearth_mem_free(ingest);
 }
@@ -434,6 +444,37 @@ static enum hearth_status run_profile(struct push_job *job,
     return status;
 }
 
+/*
+ * Decoding did not get the memory that it needs. What others hold will be free again, so that the client may come
+ * again; a profile that does not fit even alone is refused for good.
+ */
+static enum hearth_status
+judge_memory(const struct push_job *job, const struct scratch *scratch, struct hearth_err *err)
+{
+    const struct hearth_budget *budget = job->state->ingest->options.budget;
+    size_t refused = hearth_budget_refused_bytes();
+    if (refused == 0 || budget == NULL) {
+        return scratch->arena.over_limit
+                   ? HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                                 "the profile needs more than %zu bytes of memory to decode, which "
+                                 "is due to max-profile-bytes",
+                                 scratch->arena.limit_bytes)
+                   : HEARTH_NO_MEMORY;
+    }
+    size_t alone = refused + job->state->request->held_bytes + scratch->raw.cap +
+                   hearth_arena_held_bytes(&scratch->arena);
+    if (alone > budget->limit_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile alone needs %zu bytes of memory or more to decode; the "
+                           "limit (%s) is %zu",
+                           alone, budget->option, budget->limit_bytes);
+    }
+    hearth_ingest_drop_idle(job->state->ingest);
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                       "request bodies and pushes in work need more than %s (%zu)", budget->option,
+                       budget->limit_bytes);
+}
+
 static void push_profile(struct push_job *job,
                          const struct hearth_identity *identity,
                          const struct hearth_push_sample *sample)
@@ -447,7 +488,9 @@ static void push_profile(struct push_job *job,
         status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
     } else {
         scratch->arena.limit_bytes = scratch_limit(&state->options.limits);
+        (void)hearth_budget_refused_bytes(); /* of the profile before */
         status = run_profile(job, identity, sample, scratch, &submitted, &err);
+        status = status == HEARTH_NO_MEMORY ? judge_memory(job, scratch, &err) : status;
         scratch_give(state->ingest, scratch);
     }
     if (submitted) {
@@ -501,6 +544,26 @@ static enum hearth_status check_rate(struct hearth_ingest *ingest,
         "push rate limit (%lld bytes per second, burst %lld; limits ingest-rate-bytes, "
         "ingest-burst-bytes) exceeded while adding %lld bytes",
         (long long)rate, (long long)burst, (long long)n_bytes);
+}
+
+/* A profile that says itself that it is too large stays so: that it is beyond the rate, too, does not matter. */
+static enum hearth_status check_sizes(const struct hearth_push_request *request,
+                                      const struct hearth_limits *limits,
+                                      struct hearth_err *err)
+{
+    for (size_t i = 0; i < request->n_series && limits->max_profile_bytes > 0; i++) {
+        for (size_t k = 0; k < request->series[i].n_samples; k++) {
+            struct hearth_str profile = request->series[i].samples[k].profile;
+            uint64_t n = hearth_inflated_bytes(hearth_compression_detect(profile), profile);
+            if (n > (uint64_t)limits->max_profile_bytes) {
+                return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                                   "the profile exceeds the size limit (max_profile_size_byte, "
+                                   "actual: %llu, limit: %lld); the option is max-profile-bytes",
+                                   (unsigned long long)n, (long long)limits->max_profile_bytes);
+            }
+        }
+    }
+    return HEARTH_OK;
 }
 
 /* The idempotency key of a profile: the client's id, bound to the series it was sent for. */
@@ -575,7 +638,11 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     }
     struct hearth_limits limits;
     hearth_limits_of_tenant(&ingest->options.limits, ingest->store, request->tenant, &limits);
-    HEARTH_TRY(check_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err));
+    enum hearth_status rate = check_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
+    if (rate != HEARTH_OK) {
+        HEARTH_TRY(check_sizes(request, &limits, err));
+        return rate;
+    }
     struct hearth_push_state *state = NULL;
     if (n_jobs < UINT32_MAX) {
         state = hearth_mem_zalloc(sizeof *state + n_jobs * sizeof state->jobs[0]);

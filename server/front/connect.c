@@ -78,6 +78,9 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     } else if (status == HEARTH_OK) {
         status = decode_plain(descriptor, codec, hearth_buf_view(&plain), arena, ret_message, err);
     }
+    if (status == HEARTH_NO_MEMORY) {
+        hearth_budget_refused_beside(plain.cap);
+    }
     hearth_buf_release(&plain);
     return status;
 }

@@ -22,6 +22,12 @@ static void unref_call(struct hearth_push_call *call)
     }
 }
 
+/* Of the memory of pushes, beside what the request itself holds. */
+static size_t held_bytes(const struct hearth_push_call *call)
+{
+    return hearth_arena_held_bytes(&call->arena) + call->body.cap;
+}
+
 /* "merged_samples=12, zero_samples=3" */
 static void add_dropped(struct hearth_rpc *rpc, const struct hearth_push_call *call)
 {
@@ -97,6 +103,7 @@ void hearth_push_call_run(struct hearth_push_call *call)
         return;
     }
     hearth_discards_count(call->dropped);
+    call->request.held_bytes = held_bytes(call) + rpc->body_held;
     hearth_rpc_set_abandon(rpc, abandon, call);
     atomic_fetch_add(&call->refs, 1);
     hearth_ingest_push(ingest, &call->request); /* rpc may be gone after this */
@@ -107,6 +114,7 @@ void hearth_push_call_run(struct hearth_push_call *call)
 void hearth_push_call_end(struct hearth_push_call *call, enum hearth_status status)
 {
     struct hearth_rpc *rpc = call->rpc;
+    status = hearth_rpc_judge_memory(rpc, held_bytes(call), status);
     hearth_discards_count(call->dropped);
     say(call, status);
     unref_call(call);

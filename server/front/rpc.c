@@ -90,12 +90,30 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
     }
 }
 
-static enum hearth_status refuse_body(struct hearth_rpc *rpc)
+/* What others use will be free again; what one request needs alone will not. */
+static enum hearth_status refuse_body(struct hearth_rpc *rpc, size_t n_bytes)
 {
     const struct hearth_budget *budget = rpc->front->options.push_memory;
+    if (n_bytes > budget->limit_bytes) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                           "this request alone needs %zu bytes of memory; the limit (%s) is %zu",
+                           n_bytes, budget->option, budget->limit_bytes);
+    }
+    hearth_ingest_drop_idle(rpc->front->ingest);
     return HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
                        "request bodies and pushes in work need more than %s (%zu)", budget->option,
                        budget->limit_bytes);
+}
+
+enum hearth_status
+hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes, enum hearth_status status)
+{
+    size_t refused = hearth_budget_refused_bytes();
+    if (status != HEARTH_NO_MEMORY || refused == 0 || rpc->method->pool != HEARTH_POOL_INGEST) {
+        return status;
+    }
+    return refuse_body(rpc, refused + n_more_bytes + rpc->body_held +
+                                hearth_arena_held_bytes(&rpc->arena));
 }
 
 enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes)
@@ -105,7 +123,7 @@ enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes)
         return HEARTH_OK;
     }
     if (!hearth_budget_take(rpc->front->options.push_memory, held - rpc->body_held)) {
-        return refuse_body(rpc);
+        return refuse_body(rpc, held);
     }
     rpc->body_held = held;
     return HEARTH_OK;
@@ -118,7 +136,7 @@ enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n)
         return HEARTH_OK;
     }
     if (!hearth_budget_take(budget, (size_t)n)) {
-        return refuse_body(rpc);
+        return refuse_body(rpc, (size_t)n);
     }
     hearth_budget_give(budget, (size_t)n);
     return HEARTH_OK;
@@ -494,10 +512,12 @@ static void apply_memory_limit(struct hearth_rpc *rpc)
 static void run_request(struct hearth_rpc *rpc)
 {
     apply_memory_limit(rpc);
+    (void)hearth_budget_refused_bytes(); /* of the request before */
     enum hearth_status status =
         rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
                       : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
     if (status != HEARTH_OK) {
+        status = hearth_rpc_judge_memory(rpc, 0, status);
         hearth_rpc_end(rpc, status);
         return;
     }

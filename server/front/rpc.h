@@ -138,13 +138,19 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
 void hearth_rpc_release(struct hearth_rpc *rpc);
 
 /*
- * The body now has n bytes: count them. UNAVAILABLE when all bodies together are too many. Given back
- * by hearth_rpc_let_body_go.
+ * The body now has n bytes: count them. UNAVAILABLE when all bodies together are too many, TOO_LARGE when this one
+ * alone is. Given back by hearth_rpc_let_body_go.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes);
 void hearth_rpc_let_body_go(struct hearth_rpc *rpc);
-/* A body of n bytes is announced: UNAVAILABLE when it would not fit now. Nothing is counted. */
+/* A body of n bytes is announced: the same when it would not fit now. Nothing is counted. */
 HEARTH_MUST_CHECK enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n);
+/*
+ * NO_MEMORY of an upload, on the thread that was refused: the same as for bodies, if it was the memory of pushes that
+ * did not suffice. n_more_bytes: what it holds beside its body and its arena. Other statuses stay.
+ */
+enum hearth_status
+hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes, enum hearth_status status);
 
 /* The deadline from what the client asked for; INT64_MAX: the server's default. */
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns);

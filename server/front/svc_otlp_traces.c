@@ -415,6 +415,7 @@ read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec, struct Proto
 /* A request that can never be held is not to come again, as one that finds others in the way is. */
 static enum hearth_status is_too_large(struct hearth_rpc *rpc, enum hearth_status status)
 {
+    status = hearth_rpc_judge_memory(rpc, 0, status);
     if (status != HEARTH_NO_MEMORY || !rpc->arena.refused || rpc->arena.over_budget) {
         return status;
     }

@@ -1,6 +1,8 @@
 """Means of gauges, timelines of functions and statistics of labels against naive answers, the same from single profiles, roll-ups
 and compacted hours; limits of a tenant, which need no restart; the limits of Pyroscope."""
 
+import os
+import gzip
 import collections
 import http.client
 import math
@@ -347,6 +349,23 @@ class Limits(unittest.TestCase):
         with self.assertRaises(RpcError) as caught:
             function(*arguments, **more)
         self.assertIn(part, caught.exception.message)
+
+    def test_a_profile_over_the_size_limit_is_refused_for_its_size_whatever_the_rate(self):
+        """Beyond the rate, too: a 429 would make the client send it again, for ever."""
+        large = Profile([("alloc_space", "bytes")], time_ns=now_ms() * 1_000_000).add(["x" * 5_000_000], [1]).encode()
+        noise = Profile([("alloc_space", "bytes")], time_ns=now_ms() * 1_000_000).add(["main"], [1])
+        noise.add([os.urandom(700_000).hex()], [1])  # 2.8 MB: the burst is 2
+        labels, metadata = {"__name__": "memory", "service_name": "shop"}, [("x-scope-orgid", "size")]
+        for data in (large, gzip.decompress(large)):
+            with self.assertRaises(RpcError) as caught:
+                self.server.push(data, labels, metadata=metadata)
+            self.assertEqual(caught.exception.code, "invalid_argument", caught.exception.message)
+            self.assertIn("exceeds the size limit (max_profile_size_byte", caught.exception.message)
+            self.assertIn("max-profile-bytes", caught.exception.message)
+        with self.assertRaises(RpcError) as caught:
+            self.server.push(gzip.decompress(noise.encode()), labels, metadata=metadata)
+        self.assertEqual(caught.exception.code, "resource_exhausted", caught.exception.message)
+        self.assertIn("ingest-rate-bytes", caught.exception.message)
 
     def test_the_profile_of_pyroscope_refuses_as_it_does(self):
         self.ask("plain", 24)

@@ -1,5 +1,6 @@
 """Memory that many share: what does not fit is refused with the option's name, and afterwards all is as before."""
 
+import gzip
 import json
 import socket
 import threading
@@ -145,11 +146,43 @@ class Memory(unittest.TestCase):
         eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") < 1_000_000, what="its memory is given back")
         server.push(profile(10), labels("s"))
 
-    def test_a_profile_whose_decoding_does_not_fit_is_refused_by_name(self):
+    def test_a_profile_that_can_never_be_decoded_is_refused_for_good_by_name(self):
         server = self.start("--push-memory-bytes", "4m")
-        code = self.refused(server, PUSH, push_request(profile(STACKS), "s"), "push-memory-bytes")
-        self.assertIn(code, ("resource_exhausted", "unavailable"))
+        request = push_request(profile(STACKS), "s")
+        # The memory of a request may be given back just after its answer: until then, others are told to come again.
+        for path, headers, data, wanted in (
+            ("/" + PUSH, {"Content-Type": "application/proto"}, request, 400),
+            ("/ingest?name=s", {}, profile(STACKS), 422),
+        ):
+            ask = lambda: server.http("POST", path, data, headers)
+            status, found, body = eventually(lambda: (lambda it: it[0] != 503 and it)(ask()), what="an answer for good")
+            self.assertEqual(status, wanted, body)
+            self.assertIn(b"push-memory-bytes", body)
+            self.assertNotIn("retry-after", found)
+        code = lambda: self.refused(server, PUSH, request, "push-memory-bytes")
+        self.assertEqual(eventually(lambda: (lambda it: it != "unavailable" and it)(code())), "invalid_argument")
         server.push(profile(10), labels("s"))
+
+    def test_a_body_that_can_never_be_held_is_refused_for_good_by_name(self):
+        server = self.start("--push-memory-bytes", "1m")
+        large = b"x" * 1_500_000
+        for path, kind in (("/" + PUSH, "application/proto"), ("/ingest?name=s", "text/plain")):
+            with self.subTest(path=path), socket.create_connection(("127.0.0.1", server.port)) as client:
+                head = "POST %s HTTP/1.1\r\nHost: h\r\nContent-Type: %s\r\nContent-Length: 1500000\r\n\r\n" % (path, kind)
+                client.sendall(head.encode())  # told before it sends its body
+                answer = b"".join(iter(lambda: client.recv(4096), b"")).decode()
+                self.assertTrue(answer.startswith("HTTP/1.1 413 "), answer)
+                self.assertIn("push-memory-bytes", answer)
+                self.assertNotIn("retry-after", answer.lower())
+            with self.subTest(path=path, body="gzip"):
+                headers = {"Content-Type": kind, "Content-Encoding": "gzip"}
+                status, found, answer = server.http("POST", path, gzip.compress(push_request(large, "s")), headers)
+                self.assertEqual(status, 413, answer)
+                self.assertIn(b"push-memory-bytes", answer)
+                self.assertNotIn("retry-after", found)
+        self.assertEqual(self.refused(server, PUSH, push_request(large, "s"), "push-memory-bytes"), "resource_exhausted")
+        server.push(profile(10), labels("s"))
+        eventually(lambda: self.gauge(server, "hearth_push_memory_bytes") < 1_000_000, what="its memory is given back")
 
     def test_label_indexes_that_do_not_fit_are_loaded_when_their_tenant_asks(self):
         server = self.start("--multitenancy", "--label-index-bytes", "1")

@@ -27,6 +27,7 @@ struct hearth_arena {
     size_t next_chunk_bytes;
     bool refused;                 /* an allocation failed since init or reset */
     bool over_budget;             /* the latest that failed was refused by the budget */
+    bool over_limit;              /* .. by limit_bytes */
     struct hearth_budget *budget; /* NULL: none; set after init, before the first allocation */
 };
 
@@ -36,6 +37,9 @@ void hearth_arena_init_like(struct hearth_arena *arena, const struct hearth_aren
 void hearth_arena_release(struct hearth_arena *arena);
 /* Empty it; keeps the largest chunk for reuse. */
 void hearth_arena_reset(struct hearth_arena *arena);
+
+/* What it has taken from its budget. */
+size_t hearth_arena_held_bytes(const struct hearth_arena *arena);
 
 void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes); /* uninitialised */
 void *hearth_arena_zalloc(struct hearth_arena *arena, size_t n_bytes);

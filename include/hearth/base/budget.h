@@ -42,6 +42,14 @@ void hearth_budget_close(struct hearth_budget *part);
 HEARTH_MUST_CHECK bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes);
 void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes);
 
+/*
+ * The size that this thread was refused last, and what it held beside, as said with _beside; 0: nothing since the latest
+ * call. Who knows all that a request holds can tell a request that will never fit from one that others left no room.
+ */
+size_t hearth_budget_refused_bytes(void);
+/* Memory of the same request that is released before its refusal is judged. */
+void hearth_budget_refused_beside(size_t n_bytes);
+
 /* What a refusal of this budget means, as the message of a NO_MEMORY. */
 void hearth_budget_explain(const struct hearth_budget *budget,
                            struct hearth_err *err,

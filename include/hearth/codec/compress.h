@@ -24,6 +24,12 @@ enum hearth_compression {
 /* By magic bytes: gzip 1f 8b, zstd 28 b5 2f fd; otherwise NONE (zlib is never guessed). */
 enum hearth_compression hearth_compression_detect(struct hearth_str bytes);
 
+/*
+ * The size after inflating that the bytes themselves announce, 0 when they do not. It may lie, but then inflating them
+ * fails. Sources: RFC 1952 (ISIZE; modulo 2^32, of the last member), RFC 8878 (Frame_Content_Size, of the first frame).
+ */
+uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str in);
+
 struct hearth_inflater;
 struct hearth_inflater *hearth_inflater_new(void); /* NULL when memory was refused */
 void hearth_inflater_free(struct hearth_inflater *inflater);

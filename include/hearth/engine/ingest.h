@@ -55,6 +55,8 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
                                      struct hearth_ingest **ret_ingest,
                                      struct hearth_err *err);
 void hearth_ingest_free(struct hearth_ingest *ingest);
+/* Gives back the memory that is kept for later pushes: when its budget has refused something. */
+void hearth_ingest_drop_idle(struct hearth_ingest *ingest);
 
 /*
  * What an upload to /ingest says about a profile beside its bytes. Its __name__ comes from the type,
@@ -102,6 +104,7 @@ struct hearth_push_request {
     struct hearth_str tenant;
     struct hearth_push_series *series;
     size_t n_series;
+    size_t held_bytes;  /* of the budget, by the request itself: told apart from what others hold */
     struct hearth_str app_name; /* application name where the protocol has one; may be empty */
     void (*done)(struct hearth_push_request *request);
     /* Filled when done. */

@@ -175,12 +175,42 @@ static void threads_never_have_more_than_there_is(void **state)
     assert_int_equal(used(&all), 0);
 }
 
+/* With what is held, it tells what can never fit from what others left no room for. */
+static void says_what_it_refused_once(void **state)
+{
+    (void)state;
+    struct hearth_budget budget;
+    hearth_budget_init(&budget, "option", 10000);
+    (void)hearth_budget_refused_bytes();
+    assert_true(hearth_budget_take(&budget, 4000));
+    hearth_budget_refused_beside(5);
+    assert_int_equal(hearth_budget_refused_bytes(), 0);
+    assert_false(hearth_budget_take(&budget, 7000));
+    hearth_budget_refused_beside(50);
+    assert_int_equal(hearth_budget_refused_bytes(), 7050);
+    assert_int_equal(hearth_budget_refused_bytes(), 0);
+    hearth_budget_give(&budget, 4000);
+
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 9000);
+    arena.budget = &budget;
+    assert_non_null(hearth_arena_alloc(&arena, 6000));
+    assert_int_equal(hearth_arena_held_bytes(&arena), atomic_load(&budget.used_bytes));
+    assert_null(hearth_arena_alloc(&arena, 4000));
+    assert_true(arena.over_limit && hearth_budget_refused_bytes() == 0);
+    arena.limit_bytes = 0;
+    assert_null(hearth_arena_alloc(&arena, 5000));
+    assert_true(!arena.over_limit && hearth_budget_refused_bytes() >= 5000);
+    hearth_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_fit_is_refused_and_nothing_is_counted),
         cmocka_unit_test(a_part_asks_for_what_is_beyond_its_free_bytes),
         cmocka_unit_test(an_arena_takes_its_chunks_and_gives_them_back),
+        cmocka_unit_test(says_what_it_refused_once),
         cmocka_unit_test(a_limit_of_the_arena_itself_is_named_as_such),
         cmocka_unit_test(a_buffer_takes_what_it_grows_by_and_leaves_what_is_taken_counted),
         cmocka_unit_test(threads_never_have_more_than_there_is),

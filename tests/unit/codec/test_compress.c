@@ -496,6 +496,24 @@ static void a_stream_fails_where_its_buffer_does(void **state)
     hearth_buf_release(&text);
 }
 
+static void sizes_are_announced_where_formats_do(void **state)
+{
+    (void)state;
+    struct hearth_str text = HEARTH_STR("some text, some text, some text");
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_NONE, text), text.n);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZLIB, text), 0);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_GZIP, hearth_str_n(text.p, 17)), 0);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, text), 0);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, HEARTH_STR("")), 0);
+    struct hearth_buf gzip = gzip_of(text), zstd = zstd_of(text);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&gzip)),
+                     text.n);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, hearth_buf_view(&zstd)),
+                     text.n);
+    hearth_buf_release(&gzip);
+    hearth_buf_release(&zstd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,6 +534,7 @@ int main(void)
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
         cmocka_unit_test(reports_refused_memory_at_every_step),
         cmocka_unit_test(a_stream_of_pieces_is_one_member),
+        cmocka_unit_test(sizes_are_announced_where_formats_do),
         cmocka_unit_test(a_stream_of_nothing_is_an_empty_member),
         cmocka_unit_test(a_stream_fails_where_its_buffer_does),
     };
