@@ -22,8 +22,8 @@
  *   0           varint    file name: string
  *   ..          varint    build id: string
  *   ..          1         bit 0 has functions, 1 has file names, 2 has line numbers, 3 has inlined
- *                         frames; others 0
- *   ..          3 varints start, limit, file offset; only when bit 0 is clear
+ *                         frames, 4 has a memory range (only beside bit 0); others 0
+ *   ..          3 varints start, limit, file offset; unless bit 0 is set and bit 4 is clear
  * function
  *   0           3 varints name, system name, file name: strings
  *   ..          signed    start line
@@ -48,8 +48,16 @@ enum {
     HAS_FILENAMES = 2,
     HAS_LINE_NUMBERS = 4,
     HAS_INLINE_FRAMES = 8,
-    ALL_FLAGS = 15,
+    HAS_RANGE = 16,
+    ALL_FLAGS = 31,
 };
+
+/* A mapping without functions has always had its range written, and needs no flag for it. */
+static bool needs_range_flag(const struct hearth_mapping *mapping)
+{
+    return mapping->has_functions &&
+           (mapping->start != 0 || mapping->limit != 0 || mapping->offset != 0);
+}
 
 size_t hearth_dict_put_head(uint8_t *out, const struct hearth_dict_head *head)
 {
@@ -71,8 +79,9 @@ size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mappin
     *at++ = (uint8_t)((mapping->has_functions ? HAS_FUNCTIONS : 0) |
                       (mapping->has_filenames ? HAS_FILENAMES : 0) |
                       (mapping->has_line_numbers ? HAS_LINE_NUMBERS : 0) |
-                      (mapping->has_inline_frames ? HAS_INLINE_FRAMES : 0));
-    if (!mapping->has_functions) {
+                      (mapping->has_inline_frames ? HAS_INLINE_FRAMES : 0) |
+                      (needs_range_flag(mapping) ? HAS_RANGE : 0));
+    if (!mapping->has_functions || needs_range_flag(mapping)) {
         at += hearth_varint_write(at, mapping->start);
         at += hearth_varint_write(at, mapping->limit);
         at += hearth_varint_write(at, mapping->offset);
@@ -141,14 +150,14 @@ bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hear
         return false;
     }
     uint8_t flags = *(*at)++;
-    if ((flags & ~ALL_FLAGS) != 0) {
+    m.has_functions = (flags & HAS_FUNCTIONS) != 0;
+    if ((flags & ~ALL_FLAGS) != 0 || ((flags & HAS_RANGE) != 0 && !m.has_functions)) {
         return false;
     }
-    m.has_functions = (flags & HAS_FUNCTIONS) != 0;
     m.has_filenames = (flags & HAS_FILENAMES) != 0;
     m.has_line_numbers = (flags & HAS_LINE_NUMBERS) != 0;
     m.has_inline_frames = (flags & HAS_INLINE_FRAMES) != 0;
-    if (!m.has_functions &&
+    if ((!m.has_functions || (flags & HAS_RANGE) != 0) &&
         (!hearth_varint_read(at, end, &m.start) || !hearth_varint_read(at, end, &m.limit) ||
          !hearth_varint_read(at, end, &m.offset))) {
         return false;

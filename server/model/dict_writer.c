@@ -119,21 +119,26 @@ intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id, struct heart
     return publish(section, key, n + s.n, ret_id, err);
 }
 
-static enum hearth_status
-intern_mapping(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hearth_err *err)
+/* with_range: of a location without lines (decision 0007). */
+static enum hearth_status intern_mapping(
+    struct resolver *r, uint32_t index, bool with_range, uint32_t *ret_id, struct hearth_err *err)
 {
     if (index == HEARTH_NO_INDEX) {
         *ret_id = HEARTH_NO_INDEX;
         return HEARTH_OK;
     }
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_MAPPINGS];
-    struct hearth_hash128 key = r->keys->mapping[index];
+    struct hearth_hash128 key =
+        with_range ? r->keys->ranged_mapping[index] : r->keys->mapping[index];
     uint32_t id = hearth_idmap_find(&section->ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;
         return HEARTH_OK;
     }
     struct hearth_mapping mapping = r->profile->mappings[index];
+    if (!with_range) {
+        mapping.start = mapping.limit = mapping.offset = 0;
+    }
     HEARTH_TRY(intern_string(r, mapping.filename, &mapping.filename, err));
     HEARTH_TRY(intern_string(r, mapping.build_id, &mapping.build_id, err));
     HEARTH_TRY(reserve(section, HEARTH_DICT_MAPPING_MAX, err));
@@ -175,7 +180,7 @@ intern_location(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hea
         return HEARTH_OK;
     }
     struct hearth_location location = r->profile->locations[index];
-    HEARTH_TRY(intern_mapping(r, location.mapping, &location.mapping, err));
+    HEARTH_TRY(intern_mapping(r, location.mapping, location.n_lines == 0, &location.mapping, err));
     HEARTH_TRY(
         reserve(section, HEARTH_DICT_LOCATION_MAX + location.n_lines * HEARTH_DICT_LINE_MAX, err));
     size_t n = hearth_dict_put_location(section->bytes + section->n_bytes, &location);

@@ -8,8 +8,9 @@
  *
  *     string   = XXH3, 64 bits
  *     function = mix of name, system name, file name, start line
- *     mapping  = XXH3 of file name, build id, flags; and start, limit, offset unless it has functions
- *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one line
+ *     mapping  = XXH3 of file name, build id, flags; a second key also of start, limit, offset
+ *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one line;
+ *                without lines the second key of its mapping, and its address
  *     stack    = NH of the low halves of the keys of its locations
  *
  * Below XXH3 everything is random to whoever does not know the seed, so a multiplication mixes well
@@ -54,12 +55,13 @@ static void make_mappings(struct maker *m)
                          (uint64_t)mapping->has_inline_frames << 3;
         uint64_t words[6] = {string_key(m, mapping->filename), string_key(m, mapping->build_id),
                              flags};
-        if (!mapping->has_functions) {
-            words[3] = mapping->start;
-            words[4] = mapping->limit;
-            words[5] = mapping->offset;
-        }
         m->keys.mapping[i] = hearth_hash128(words, sizeof words, m->seed);
+
+        /* A mapping without a range has one key, so it is one entry of a dictionary. */
+        words[3] = mapping->start;
+        words[4] = mapping->limit;
+        words[5] = mapping->offset;
+        m->keys.ranged_mapping[i] = hearth_hash128(words, sizeof words, m->seed);
     }
 }
 
@@ -116,8 +118,10 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
 static inline struct hearth_hash128 location_key(const struct maker *m,
                                                  const struct hearth_location *location)
 {
+    const struct hearth_hash128 *mappings =
+        location->n_lines == 0 ? m->keys.ranged_mapping : m->keys.mapping;
     struct hearth_hash128 mapping =
-        location->mapping == HEARTH_NO_INDEX ? no_key() : m->keys.mapping[location->mapping];
+        location->mapping == HEARTH_NO_INDEX ? no_key() : mappings[location->mapping];
     if (location->n_lines != 1) {
         return long_location_key(m, location, mapping);
     }
@@ -192,11 +196,14 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
     m.keys.location = hearth_arena_array(arena, profile->n_locations, sizeof m.keys.location[0]);
     m.keys.function = hearth_arena_array(arena, profile->n_functions, sizeof m.keys.function[0]);
     m.keys.mapping = hearth_arena_array(arena, profile->n_mappings, sizeof m.keys.mapping[0]);
+    m.keys.ranged_mapping =
+        hearth_arena_array(arena, profile->n_mappings, sizeof m.keys.ranged_mapping[0]);
     m.keys.skip = hearth_arena_array(arena, profile->n_samples, sizeof m.keys.skip[0]);
     m.string = hearth_arena_calloc(arena, profile->n_strings, sizeof m.string[0]);
     uint64_t *halves = hearth_arena_array(arena, profile->n_locations, sizeof halves[0]);
     if (m.keys.stack == NULL || m.keys.location == NULL || m.keys.function == NULL ||
-        m.keys.mapping == NULL || m.keys.skip == NULL || m.string == NULL || halves == NULL) {
+        m.keys.mapping == NULL || m.keys.ranged_mapping == NULL || m.keys.skip == NULL ||
+        m.string == NULL || halves == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
     make_mappings(&m);

@@ -117,12 +117,11 @@ class Decoded:
         for raw in f.get(5, []):
             v = decode(raw)
             functions[one(v, 1)] = (text(one(v, 2)), text(one(v, 4)), text(one(v, 3)), one(v, 5))
-        mappings = {}
+        mappings, ranges = {}, {}
         for raw in f.get(3, []):
             v = decode(raw)
-            # Where a symbolised mapping was loaded differs from process to process and says nothing about its stacks.
-            where = () if one(v, 7) else (one(v, 2), one(v, 3), one(v, 4))
-            mappings[one(v, 1)] = (text(one(v, 5)), text(one(v, 6)), one(v, 7), one(v, 8), one(v, 9), one(v, 10)) + where
+            mappings[one(v, 1)] = (text(one(v, 5)), text(one(v, 6)), one(v, 7), one(v, 8), one(v, 9), one(v, 10))
+            ranges[one(v, 1)] = (one(v, 2), one(v, 3), one(v, 4))
         nothing = ("",)
         self.locations = {}
         self.exact = {}
@@ -136,8 +135,9 @@ class Decoded:
                 lines.append((name, file, one(lv, 2)))
                 exact.append(functions[one(lv, 1)] + (one(lv, 2), mapping))
             if not lines:
+                # Where code with lines was loaded differs from process to process and says nothing about its stacks.
                 lines.append(("0x%x" % (one(v, 3) & (1 << 64) - 1), mapping[0], None))
-                exact.append((lines[0][0], mapping))
+                exact.append((lines[0][0], mapping + ranges.get(one(v, 2), ())))
             self.locations[one(v, 1)] = lines
             self.exact[id(lines)] = tuple(exact)
         self.samples = []

@@ -5,10 +5,12 @@
  * without asking anybody, and cuts what is new into chunks that are stored in the same transaction
  * as the first profile that needs them. The reader side applies chunks in order and answers by id.
  *
- * Identity of a stack trace is its list of locations, leaf first. A location is its mapping, its
- * lines (function, line) and, only where it has no lines, its address. Of a mapping that says
- * has_functions the memory range is dropped (addresses of symbolised code differ from process to
- * process and mean nothing later).
+ * Identity of a stack trace is its list of locations, leaf first. A location is its mapping and its
+ * lines (function, line). Only a location without lines also has its address and the memory range
+ * of its mapping, which are what it can be symbolised by later; those of symbolised code differ from
+ * process to process and mean nothing later. What the mapping says of itself (has_functions) is not
+ * asked: partly stripped binaries say it, too. A mapping that locations of both kinds use is two
+ * mappings of a dictionary, the one with a zero range.
  *
  * Chunk: see server/model/dict_chunk.c (offset, size, meaning). Chunks are hostile to the reader as
  * any stored bytes: every index is checked.
@@ -54,11 +56,12 @@ void hearth_dict_writer_free(struct hearth_dict_writer *writer);
  * sample whose stack has a dangling location gets skip[s] = true. Arrays in arena.
  */
 struct hearth_stack_keys {
-    struct hearth_hash128 *stack;    /* [n_samples] */
-    struct hearth_hash128 *location; /* [n_locations] */
-    struct hearth_hash128 *function; /* [n_functions] */
-    struct hearth_hash128 *mapping;  /* [n_mappings] */
-    bool *skip;                      /* [n_samples] */
+    struct hearth_hash128 *stack;          /* [n_samples] */
+    struct hearth_hash128 *location;       /* [n_locations] */
+    struct hearth_hash128 *function;       /* [n_functions] */
+    struct hearth_hash128 *mapping;        /* [n_mappings], without memory range */
+    struct hearth_hash128 *ranged_mapping; /* [n_mappings], with it: of locations without lines */
+    bool *skip;                            /* [n_samples] */
 };
 
 HEARTH_MUST_CHECK
