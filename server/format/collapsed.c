@@ -206,9 +206,7 @@ enum hearth_status hearth_lines_decode(struct hearth_str text,
 /* A frame without what would end it or its line. */
 static void write_frame(struct hearth_str name, struct hearth_buf *out)
 {
-    if (name.n == 0) {
-        name = HEARTH_UNNAMED_FRAME;
-    }
+    name = hearth_frame_shown(name);
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
         hearth_buf_byte(out, (unsigned char)(c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c));

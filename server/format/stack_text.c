@@ -49,7 +49,7 @@ static uint32_t location_of(struct hearth_stack_text *s, struct hearth_str text)
         return location;
     }
     struct hearth_str name = trim_frame(text);
-    struct hearth_named_frame frame = {.name = name.n > 0 ? name : HEARTH_UNNAMED_FRAME};
+    struct hearth_named_frame frame = {.name = hearth_frame_shown(name)};
     location = hearth_named_location(s->builder, HEARTH_NO_INDEX, &frame, 1);
     bool inserted;
     if (location == HEARTH_NO_INDEX ||

@@ -10,8 +10,7 @@
 
 #include "hearth/base/hash.h"
 #include "hearth/format/profile_builder.h"
-
-#define HEARTH_UNNAMED_FRAME HEARTH_STR("[unknown]")
+#include "hearth/model/frame_name.h"
 
 struct hearth_stack_text {
     struct hearth_profile_builder *builder;

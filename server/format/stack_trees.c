@@ -96,7 +96,7 @@ static enum hearth_status add_tree_node(struct walk *w, const struct node *node)
     bool is_root = w->n_open == 1;
     if (!is_root || node->text.n > 0) {
         struct hearth_named_frame frame = {.name = node->text.n > 0 ? node->text
-                                                                    : HEARTH_UNNAMED_FRAME};
+                                                                    : HEARTH_FRAME_UNKNOWN};
         uint32_t location = hearth_named_location(w->stacks.builder, HEARTH_NO_INDEX, &frame, 1);
         if (location == HEARTH_NO_INDEX) {
             return HEARTH_FAIL_ARENA(w->err, w->stacks.arena);

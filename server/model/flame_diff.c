@@ -295,6 +295,9 @@ static bool add_box(struct differ *d, const struct step *step)
     }
     d->per_level[step->level]++;
     bool is_other = step->node == HEARTH_NO_NODE;
+    if (step->level == 0) {
+        d->used[d->n_used++] = 0; /* "total" is the root's alone */
+    }
     for (size_t s = 0; !is_other && s < N_SIDES; s++) {
         d->folded.v[s] -= d->has[step->node].v[s];
     }
@@ -303,7 +306,9 @@ static bool add_box(struct differ *d, const struct step *step)
         .total = is_other ? step->folded : d->total[step->node],
         .self = is_other ? step->folded : d->self[step->node],
         .level = step->level,
-        .name = use_name(d, is_other ? HEARTH_NO_NODE : d->tree.nodes[step->node].name),
+        .name = step->level == 0
+                    ? 0
+                    : use_name(d, is_other ? HEARTH_NO_NODE : d->tree.nodes[step->node].name),
     };
     return true;
 }
@@ -389,7 +394,7 @@ fill_names(struct differ *d, struct hearth_flame_diff *diff, struct hearth_err *
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
     diff->n_names = d->n_used;
-    diff->names[0] = HEARTH_STR("total"); /* the root comes first, and lends its name */
+    diff->names[0] = HEARTH_STR("total"); /* the root comes first */
     for (size_t i = 1; i < d->n_used; i++) {
         diff->names[i] = d->used[i] == HEARTH_NO_NODE
                              ? OTHER

@@ -232,7 +232,10 @@ add_box(struct boxes *boxes, const struct hearth_stacktree *tree, const struct s
     }
     boxes->per_level[step->level]++;
     struct box *box = &boxes->v[boxes->n++];
-    if (step->node == HEARTH_NO_NODE) {
+    if (step->level == 0) {
+        boxes->used[boxes->n_used++] = 0; /* "total" is the root's alone */
+        *box = (struct box){.total = tree->nodes[0].total, .self = tree->nodes[0].self};
+    } else if (step->node == HEARTH_NO_NODE) {
         *box = (struct box){.total = step->folded, .self = step->folded};
         box->name = use_name(boxes, HEARTH_NO_NODE);
     } else {
@@ -318,8 +321,7 @@ static enum hearth_status make_from_walk(struct walk *walk,
     if (graph.names == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    graph.names[0] =
-        HEARTH_STR("total"); /* the root comes first, and lends its name to nameless frames */
+    graph.names[0] = HEARTH_STR("total"); /* the root comes first */
     for (size_t i = 1; i < boxes->n_used; i++) {
         graph.names[i] = boxes->used[i] == HEARTH_NO_NODE ? OTHER : tree->names[boxes->used[i]];
     }

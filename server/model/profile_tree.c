@@ -39,7 +39,7 @@ static uint32_t name_of_address(struct adding *a, const struct hearth_location *
 static uint32_t descend(struct adding *a, uint32_t node, uint32_t location_idx)
 {
     if (location_idx == HEARTH_NO_INDEX) {
-        return child_named(a, node, hearth_stacktree_name(a->tree, HEARTH_STR("[unknown]")));
+        return child_named(a, node, hearth_stacktree_name(a->tree, HEARTH_FRAME_UNKNOWN));
     }
     const struct hearth_location *location = &a->profile->locations[location_idx];
     if (location->n_lines == 0) {

@@ -7,6 +7,7 @@
 #include "hearth/model/snapshot_trees.h"
 
 #include "hearth/base/hash.h"
+#include "hearth/model/frame_name.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -438,7 +439,7 @@ static enum hearth_status add_sample(struct growing *growing,
     for (uint32_t k = profile->stack_first[sample + 1]; k > profile->stack_first[sample]; k--) {
         uint32_t location = profile->stack_locs[k - 1];
         struct hearth_str code =
-            location == HEARTH_NO_INDEX ? HEARTH_STR("[unknown]") : names[location];
+            location == HEARTH_NO_INDEX ? HEARTH_FRAME_UNKNOWN : names[location];
         HEARTH_TRY(child_of(growing, at, code, &at, err));
         growing->nodes[at].count = add_saturating(growing->nodes[at].count, count);
         growing->nodes[at].duration_ms = add_saturating(growing->nodes[at].duration_ms, ms);

@@ -50,11 +50,11 @@ def take(number, decoded, labels):
 
 
 def frame_name(line):
-    """What a flame graph calls a line of a location; without a name it is "total"."""
+    """What a flame graph of querier.v1 calls a line of a location; a function without a name stays without one."""
     name, file, number = line
     if number is None and file:
         name += " [%s]" % os.path.basename(file)
-    return name or "total"
+    return name
 
 
 def names_of(locations):

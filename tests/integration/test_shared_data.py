@@ -93,11 +93,11 @@ def go_top(data, sample_type, unit, *options):
 
 
 def flame_name(line):
-    """What a flame graph calls a frame: the function; an address with its file's base name; nothing is "total"."""
+    """What a flame graph calls a frame: the function; an address with its file's base name."""
     name, file, number = line
     if number is None and file:
         name += " [%s]" % os.path.basename(file)
-    return name or "total"
+    return name
 
 
 UNITS = {"nanoseconds": "ns", "bytes": "B"}

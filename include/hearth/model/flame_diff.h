@@ -19,7 +19,7 @@
 #include "hearth/model/stacktree.h"
 
 struct hearth_flame_diff {
-    struct hearth_str *names; /* names[0] is "total" */
+    struct hearth_str *names; /* names[0] is "total", the root's alone */
     size_t n_names;
     struct hearth_flame_level *levels; /* seven values per node */
     size_t n_levels;

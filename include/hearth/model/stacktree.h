@@ -113,7 +113,7 @@ struct hearth_flame_level {
 };
 
 struct hearth_flamegraph {
-    struct hearth_str *names; /* names[0] is "total"; texts are the tree's */
+    struct hearth_str *names; /* names[0] is "total", the root's alone; texts are the tree's */
     size_t n_names;
     struct hearth_flame_level *levels;
     size_t n_levels;

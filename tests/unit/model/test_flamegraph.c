@@ -123,7 +123,7 @@ static void draw_box(struct drawing *d, size_t level, int64_t x, const struct mo
     }
     hearth_buf_printf(&d->levels[level], "%s%lld,%lld,%lld,%s", d->levels[level].n > 0 ? "|" : "",
                       (long long)(x - d->end[level]), (long long)m->total, (long long)m->self,
-                      m->name[0] == '\0' ? "total" : m->name);
+                      level == 0 ? "total" : m->name);
     d->end[level] = x + m->total;
     d->max_self = m->self > d->max_self ? m->self : d->max_self;
     d->n_boxes++;

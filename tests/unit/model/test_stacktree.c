@@ -79,7 +79,7 @@ static void levels_start_after_the_self_of_the_parent(void **state)
     fixture_release(&f);
 }
 
-static void nameless_frames_share_the_name_of_the_root(void **state)
+static void nameless_frames_have_an_empty_name_and_the_root_is_total_alone(void **state)
 {
     (void)state;
     struct fixture f;
@@ -88,8 +88,8 @@ static void nameless_frames_share_the_name_of_the_root(void **state)
     add(&f, ";b", 1);
     assert_graph(&f, 0,
                  "0,3,0,total\n"
-                 "0,1,0,total|0,2,0,a\n"
-                 "0,1,1,b|0,2,2,total\n");
+                 "0,1,0,|0,2,0,a\n"
+                 "0,1,1,b|0,2,2,\n");
     fixture_release(&f);
 }
 
@@ -392,7 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_tree_is_one_box_of_nothing_and_zero_bytes),
         cmocka_unit_test(levels_start_after_the_self_of_the_parent),
-        cmocka_unit_test(nameless_frames_share_the_name_of_the_root),
+        cmocka_unit_test(nameless_frames_have_an_empty_name_and_the_root_is_total_alone),
         cmocka_unit_test(siblings_are_in_byte_order_and_other_is_last),
         cmocka_unit_test(a_frame_really_named_other_is_folded),
         cmocka_unit_test(ties_at_the_bound_are_kept),
