@@ -1,6 +1,13 @@
 /*
  * go_stacks.c -- see go_stacks.h.
  *
+ * In a tree, all cut stacks that share their root-most frames are below one node of that depth, an
+ * anchor; they are joined together. The place for them is a node whose path ends with the names of the
+ * anchor's, found by a hash of these names, and is deeper: what it has above them is what was cut off.
+ *
+ * A place that stacks with a root pass through is final. One that only other cut stacks pass through
+ * counts when these have been joined, in the round after: so chains of stacks that overlap are
+ * followed, and no stack is ever put below itself.
  */
 #include "hearth/model/go_stacks.h"
 
@@ -8,6 +15,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define OVERLAP    HEARTH_GO_OVERLAP
+#define MAX_ROUNDS 16 /* of a chain: some 700 frames of recursion */
 
 /* ---- names and types ---- */
 
@@ -66,3 +76,325 @@ uint32_t hearth_go_max_frames(const struct hearth_profile_type *type)
     return is_heap ? HEARTH_GO_MAX_HEAP_FRAMES : 0;
 }
 
+/* ---- what there is to join ---- */
+
+/* Where the cut stacks below an anchor may belong. */
+struct place {
+    uint32_t anchor; /* index */
+    uint32_t node;
+};
+
+struct anchor {
+    uint32_t node;
+    uint32_t best; /* the place of this round; HEARTH_NO_NODE: none */
+    bool is_joined;
+};
+
+struct joiner {
+    struct hearth_stacktree *tree;
+    struct hearth_arena *arena;
+    uint32_t n; /* nodes before any was made */
+    uint32_t *depth;
+    uint32_t *anchor_of; /* node at depth OVERLAP above a node, or itself; HEARTH_NO_NODE */
+    int64_t *own;        /* what a node's self has of cut stacks */
+    int64_t *cut, *rest; /* of its total: of cut stacks, of others */
+    uint32_t *moved;     /* where the cut stacks of a node are since they were joined */
+    uint32_t *index_of;  /* of a node that is an anchor; HEARTH_NO_NODE */
+    struct anchor *anchors;
+    size_t n_anchors;
+    struct place *places;
+    size_t n_places, cap_places;
+    struct hearth_idmap
+        children;       /* (parent, name) -> node, of the parents that anything moved to */
+    bool *has_children; /* [n]: `children` has those of this node */
+    size_t n_joined;
+    int64_t value;
+};
+
+static uint32_t *no_nodes(struct hearth_arena *arena, size_t n)
+{
+    uint32_t *array = hearth_arena_array(arena, n, sizeof array[0]);
+    if (array != NULL) {
+        memset(array, 0xff, n * sizeof array[0]);
+    }
+    return array;
+}
+
+static bool joiner_init(struct joiner *j)
+{
+    j->n = (uint32_t)j->tree->n_nodes;
+    j->depth = hearth_arena_calloc(j->arena, j->n, sizeof j->depth[0]);
+    j->own = hearth_arena_calloc(j->arena, j->n, sizeof j->own[0]);
+    j->cut = hearth_arena_calloc(j->arena, j->n, sizeof j->cut[0]);
+    j->rest = hearth_arena_calloc(j->arena, j->n, sizeof j->rest[0]);
+    j->has_children = hearth_arena_calloc(j->arena, j->n, sizeof j->has_children[0]);
+    j->anchor_of = no_nodes(j->arena, j->n);
+    j->moved = no_nodes(j->arena, j->n);
+    j->index_of = no_nodes(j->arena, j->n);
+    return !j->arena->refused;
+}
+
+static enum hearth_status fail_range(struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the flame graph exceeds 64 bits");
+}
+
+/* Depths and anchors from above, sums from below. */
+static enum hearth_status
+measure(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts, struct hearth_err *err)
+{
+    const struct hearth_tree_node *nodes = j->tree->nodes;
+    bool overflow = false;
+    for (size_t i = 0; i < n_cuts; i++) {
+        int64_t *own = &j->own[cuts[i].node];
+        int64_t value = cuts[i].value > 0 ? cuts[i].value : 0; /* sums of some are not 0 then */
+        overflow |= __builtin_add_overflow(*own, value, own);
+    }
+    for (uint32_t i = 1; i < j->n; i++) {
+        uint32_t parent = nodes[i].parent;
+        j->depth[i] = j->depth[parent] + 1;
+        j->anchor_of[i] = j->depth[i] == OVERLAP ? i : j->anchor_of[parent];
+    }
+    for (uint32_t i = j->n; i-- > 1;) {
+        uint32_t parent = nodes[i].parent;
+        overflow |= __builtin_add_overflow(j->cut[i], j->own[i], &j->cut[i]);
+        overflow |= __builtin_add_overflow(j->rest[i], nodes[i].self - j->own[i], &j->rest[i]);
+        overflow |= __builtin_add_overflow(j->cut[parent], j->cut[i], &j->cut[parent]);
+        overflow |= __builtin_add_overflow(j->rest[parent], j->rest[i], &j->rest[parent]);
+    }
+    return overflow ? fail_range(err) : HEARTH_OK;
+}
+
+/* The names of the OVERLAP frames that end at a node. */
+static struct hearth_hash128 names_key(const struct joiner *j, uint32_t node)
+{
+    uint32_t names[OVERLAP];
+    for (uint32_t i = 0; i < OVERLAP; i++, node = j->tree->nodes[node].parent) {
+        names[i] = j->tree->nodes[node].name;
+    }
+    return hearth_hash128(names, sizeof names, j->tree->seed);
+}
+
+static enum hearth_status fail_memory(const struct joiner *j, struct hearth_err *err)
+{
+    return j->arena->refused
+               ? HEARTH_FAIL_ARENA(err, j->arena)
+               : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to join cut stack traces");
+}
+
+/* last_name: of an anchor, so that few nodes need a key. */
+static enum hearth_status find_anchors(struct joiner *j,
+                                       struct hearth_idmap *by_names,
+                                       bool *last_name,
+                                       struct hearth_err *err)
+{
+    size_t cap = 0;
+    for (uint32_t i = 1; i < j->n; i++) {
+        if (j->anchor_of[i] != i || j->cut[i] == 0) {
+            continue;
+        }
+        bool inserted;
+        if (!hearth_mem_grow(&j->anchors, &cap, j->n_anchors + 1, sizeof j->anchors[0]) ||
+            hearth_idmap_intern(by_names, names_key(j, i), (uint32_t)j->n_anchors, &inserted) ==
+                HEARTH_IDMAP_NONE) {
+            return fail_memory(j, err);
+        }
+        j->index_of[i] = (uint32_t)j->n_anchors;
+        j->anchors[j->n_anchors++] = (struct anchor){.node = i, .best = HEARTH_NO_NODE};
+        last_name[j->tree->nodes[i].name] = true;
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status find_places(struct joiner *j, struct hearth_err *err)
+{
+    struct hearth_idmap by_names;
+    bool *last_name = hearth_arena_calloc(j->arena, j->tree->n_names, sizeof last_name[0]);
+    if (last_name == NULL) {
+        return fail_memory(j, err);
+    }
+    hearth_idmap_init(&by_names);
+    enum hearth_status status = find_anchors(j, &by_names, last_name, err);
+    for (uint32_t i = 1; status == HEARTH_OK && j->n_anchors > 0 && i < j->n; i++) {
+        if (j->depth[i] <= OVERLAP || !last_name[j->tree->nodes[i].name]) {
+            continue;
+        }
+        uint32_t anchor = hearth_idmap_find(&by_names, names_key(j, i));
+        if (anchor == HEARTH_IDMAP_NONE || j->anchors[anchor].node == j->anchor_of[i]) {
+            continue; /* below itself it stands in recursion, which tells nothing of its root */
+        }
+        if (!hearth_mem_grow(&j->places, &j->cap_places, j->n_places + 1, sizeof j->places[0])) {
+            status = fail_memory(j, err);
+            break;
+        }
+        j->places[j->n_places++] = (struct place){anchor, i};
+    }
+    hearth_idmap_release(&by_names);
+    return status;
+}
+
+/* ---- rounds ---- */
+
+/* What passes through a place; 0: it is none yet. */
+static int64_t weight_of(const struct joiner *j, uint32_t node)
+{
+    return j->rest[node] != 0 ? j->rest[node] : j->moved[node] != HEARTH_NO_NODE ? j->cut[node] : 0;
+}
+
+/* By the highest frames in which two paths of one depth differ. */
+static int compare_paths(const struct joiner *j, uint32_t a, uint32_t b)
+{
+    const struct hearth_tree_node *nodes = j->tree->nodes;
+    int order = 0;
+    while (a != b) {
+        int here = hearth_str_cmp(j->tree->names[nodes[a].name], j->tree->names[nodes[b].name]);
+        order = here != 0 ? here : order;
+        a = nodes[a].parent;
+        b = nodes[b].parent;
+    }
+    return order;
+}
+
+static bool is_better(const struct joiner *j, uint32_t node, uint32_t than)
+{
+    if (than == HEARTH_NO_NODE) {
+        return true;
+    }
+    int64_t a = weight_of(j, node), b = weight_of(j, than);
+    if (a != b) {
+        return a > b;
+    }
+    return j->depth[node] != j->depth[than] ? j->depth[node] < j->depth[than]
+                                            : compare_paths(j, node, than) < 0;
+}
+
+/* The best place of each anchor that has no other yet. False: there is none. */
+static bool choose(struct joiner *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->n_places; i++) {
+        struct anchor *anchor = &j->anchors[j->places[i].anchor];
+        uint32_t node = j->places[i].node;
+        if (!anchor->is_joined && weight_of(j, node) > 0 && is_better(j, node, anchor->best)) {
+            anchor->best = node;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static uint32_t know_child(struct joiner *j, uint32_t parent, uint32_t name, uint32_t node)
+{
+    bool inserted;
+    uint64_t pair = (uint64_t)parent << 32 | name;
+    struct hearth_hash128 key = {hearth_hash_mix(pair, j->tree->seed), pair};
+    return hearth_idmap_intern(&j->children, key, node, &inserted);
+}
+
+/*
+ * The child of a node that something moves to. The tree's own table would first have to learn all of its
+ * nodes, and few of them matter here. HEARTH_NO_NODE: memory was refused.
+ */
+static uint32_t child_of(struct joiner *j, uint32_t parent, uint32_t name)
+{
+    struct hearth_stacktree *tree = j->tree;
+    if (parent < j->n && !j->has_children[parent]) {
+        for (uint32_t kid = tree->nodes[parent].first_child; kid != HEARTH_NO_NODE;
+             kid = tree->nodes[kid].next_sibling) {
+            if (know_child(j, parent, tree->nodes[kid].name, kid) == HEARTH_IDMAP_NONE) {
+                return HEARTH_NO_NODE;
+            }
+        }
+        j->has_children[parent] = true;
+    }
+
+    /* Room first, so that the table never names a node that does not exist. */
+    if (!hearth_stacktree_reserve(tree, 1)) {
+        return HEARTH_NO_NODE;
+    }
+    uint32_t fresh = (uint32_t)tree->n_nodes;
+    uint32_t node = know_child(j, parent, name, fresh);
+    return node == fresh ? hearth_stacktree_append(tree, parent, name) : node;
+}
+
+/* Cut stacks of a node whose anchor has its place. */
+static enum hearth_status
+move_node(struct joiner *j, uint32_t node, uint32_t place, struct hearth_err *err)
+{
+    struct hearth_stacktree *tree = j->tree;
+    uint32_t to = place;
+    if (j->anchor_of[node] != node) {
+        to = child_of(j, j->moved[tree->nodes[node].parent], tree->nodes[node].name);
+    } else if (j->rest[place] == 0) {
+        to = j->moved[place];
+    }
+    if (to == HEARTH_NO_NODE) {
+        return HEARTH_FAIL_ARENA(err, tree->arena);
+    }
+    j->moved[node] = to;
+    if (j->own[node] == 0) {
+        return HEARTH_OK;
+    }
+    j->n_joined++;
+    tree->nodes[node].self -= j->own[node];
+    int64_t *self = &tree->nodes[to].self;
+    return __builtin_add_overflow(*self, j->own[node], self) ||
+                   __builtin_add_overflow(j->value, j->own[node], &j->value)
+               ? fail_range(err)
+               : HEARTH_OK;
+}
+
+static enum hearth_status move_round(struct joiner *j, struct hearth_err *err)
+{
+    for (uint32_t i = 1; i < j->n; i++) { /* parents first */
+        if (j->cut[i] == 0 || j->anchor_of[i] == HEARTH_NO_NODE) {
+            continue;
+        }
+        const struct anchor *anchor = &j->anchors[j->index_of[j->anchor_of[i]]];
+        if (!anchor->is_joined && anchor->best != HEARTH_NO_NODE) {
+            HEARTH_TRY(move_node(j, i, anchor->best, err));
+        }
+    }
+    for (size_t i = 0; i < j->n_anchors; i++) {
+        j->anchors[i].is_joined |= j->anchors[i].best != HEARTH_NO_NODE;
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+join(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts, struct hearth_err *err)
+{
+    if (!joiner_init(j)) {
+        return HEARTH_FAIL_ARENA(err, j->arena);
+    }
+    HEARTH_TRY(measure(j, cuts, n_cuts, err));
+    HEARTH_TRY(find_places(j, err));
+    for (int round = 0; round < MAX_ROUNDS && choose(j); round++) {
+        HEARTH_TRY(move_round(j, err));
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
+                                         const struct hearth_go_cut *cuts,
+                                         size_t n_cuts,
+                                         struct hearth_arena *scratch,
+                                         size_t *ret_n_joined,
+                                         int64_t *ret_value,
+                                         struct hearth_err *err)
+{
+    struct joiner j = {.tree = tree, .arena = scratch};
+    hearth_idmap_init(&j.children);
+    enum hearth_status status = tree->n_nodes == 0 ? HEARTH_OK : join(&j, cuts, n_cuts, err);
+    hearth_idmap_release(&j.children);
+    hearth_mem_free(j.anchors);
+    hearth_mem_free(j.places);
+    if (status == HEARTH_OK && j.n_joined > 0) {
+        status = hearth_stacktree_prune(tree, err);
+    }
+    if (status == HEARTH_OK) {
+        *ret_n_joined = j.n_joined;
+        *ret_value = j.value;
+    }
+    return status;
+}

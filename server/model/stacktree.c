@@ -237,6 +237,40 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
     return HEARTH_OK;
 }
 
+/* A total is 0 where nothing below has a value, as no value is negative. */
+enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_stacktree_seal(tree, err));
+    HEARTH_CLEANUP(hearth_mem_freep)
+    uint32_t *new_number = hearth_mem_calloc(tree->n_nodes, sizeof *new_number);
+    if (new_number == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to prune a tree of stack traces");
+    }
+
+    /* A node moves towards the front, where all have been read already. */
+    struct hearth_tree_node *nodes = tree->nodes;
+    uint32_t n = 1;
+    nodes[0].first_child = HEARTH_NO_NODE;
+    for (size_t i = 1; i < tree->n_nodes; i++) {
+        if (nodes[i].total == 0) {
+            continue;
+        }
+        struct hearth_tree_node node = nodes[i];
+        node.parent = new_number[node.parent];
+        node.first_child = HEARTH_NO_NODE;
+        node.next_sibling = nodes[node.parent].first_child;
+        nodes[node.parent].first_child = n;
+        new_number[i] = n;
+        nodes[n++] = node;
+    }
+    tree->n_nodes = n;
+
+    /* The table is made again when a child is looked for. */
+    hearth_idmap_reset(&tree->child_ids);
+    tree->n_mapped = 0;
+    return HEARTH_OK;
+}
+
 /* ---- functions ---- */
 
 /*

@@ -37,4 +37,28 @@ uint32_t hearth_go_max_frames(const struct hearth_profile_type *type);
 #define HEARTH_GO_MAX_HEAP_FRAMES      32u
 #define HEARTH_GO_MAX_LATE_HEAP_FRAMES 128u /* since Go 1.23 */
 
+/* What a node's self has of stacks that may be cut. */
+struct hearth_go_cut {
+    uint32_t node;
+    int64_t value;
+};
+
+/*
+ * Move the values of cut stacks to where their roots are found. The tree need not be sealed, and has to
+ * be afterwards. Which place is taken does not depend on the order of nodes or cuts. Nodes that lose
+ * all that is below them are removed, so node numbers mean nothing afterwards; with *ret_n_joined 0 the
+ * tree is as it was. *ret_n_joined is the number of stacks (nodes) that were joined, *ret_value what they
+ * come to. Cuts without a positive value are ignored.
+ *
+ * Returns OK; NO_MEMORY and OUT_OF_RANGE (a sum beyond 64 bits) leave the tree unusable.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
+                                         const struct hearth_go_cut *cuts,
+                                         size_t n_cuts,
+                                         struct hearth_arena *scratch,
+                                         size_t *ret_n_joined,
+                                         int64_t *ret_value,
+                                         struct hearth_err *err);
+
 #endif

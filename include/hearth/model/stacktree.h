@@ -91,6 +91,13 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err);
 
 /*
+ * Remove the nodes below which all selfs are 0, after values were moved. Numbers of nodes change, parents
+ * still come before children; the tree is sealed. NO_MEMORY; OUT_OF_RANGE as by _seal.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct hearth_err *err);
+
+/*
  * Smallest total that stays under max_nodes; 0: everything (max_nodes < 1 or few nodes). Sealed
  * trees only. Returns OK or NO_MEMORY.
  */
