@@ -13,6 +13,7 @@
 #include "hearth/model/stacktree.h"
 
 #include "stack_text.h"
+#include "text_bytes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,58 +25,6 @@ struct reader {
     bool has_values; /* "frame;frame 12"; else each line is one sample of value 1 */
     uint64_t n_lines, n_skipped;
 };
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xC0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xE0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    out[0] = (char)(0xF0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
-}
-
-static uint32_t utf16_unit(struct hearth_str text, size_t i)
-{
-    return (uint32_t)(unsigned char)text.p[i] | (uint32_t)(unsigned char)text.p[i + 1] << 8;
-}
-
-/* UTF-16LE (what PowerShell redirects) as UTF-8 in arena; lone surrogates become U+FFFD. NULL:
- * refused. */
-static struct hearth_str from_utf16(struct hearth_str text, struct hearth_arena *arena)
-{
-    char *out =
-        hearth_arena_array(arena, text.n / 2 + 1, 3); /* a unit becomes at most three bytes */
-    size_t n = 0;
-    for (size_t i = 0; out != NULL && i + 1 < text.n; i += 2) {
-        uint32_t c = utf16_unit(text, i);
-        if (c >= 0xD800 && c < 0xE000) {
-            uint32_t low = c < 0xDC00 && i + 3 < text.n ? utf16_unit(text, i + 2) : 0;
-            if (low >= 0xDC00 && low < 0xE000) {
-                c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-                i += 2;
-            } else {
-                c = 0xFFFD;
-            }
-        }
-        n += put_utf8(out + n, c);
-    }
-    return hearth_str_n(out, n);
-}
 
 /* Digits with an optional fraction, which rounds half up. No exponent: no tool writes one. */
 static bool parse_value(struct hearth_str text, int64_t *ret)
@@ -135,11 +84,8 @@ read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
 static enum hearth_status
 read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
 {
-    if (hearth_str_starts(text, HEARTH_STR("\xFF\xFE"))) {
-        text = from_utf16(hearth_str_n(text.p + 2, text.n - 2), r->stacks.arena);
-        if (text.p == NULL) {
-            return HEARTH_FAIL_ARENA(err, r->stacks.arena);
-        }
+    if (!hearth_text_to_utf8(text, r->stacks.arena, &text)) {
+        return HEARTH_FAIL_ARENA(err, r->stacks.arena);
     }
     for (size_t from = 0; from < text.n;) {
         size_t end = hearth_str_find(text, '\n', from);

@@ -1,6 +1,8 @@
 /* ingest_types.c -- formats and names of uploads: the tables. */
 #include "hearth/format/ingest_types.h"
 
+#include "text_bytes.h"
+
 #define COUNT_NS 0 /* values are samples: each stands for the time between two of them */
 #define SEC_NS   INT64_C(1000000000)
 
@@ -72,9 +74,8 @@ enum hearth_ingest_format hearth_ingest_format_of_bytes(struct hearth_str bytes)
     if (hearth_str_starts(member, HEARTH_STR("\""))) {
         return HEARTH_INGEST_SPEEDSCOPE;
     }
-    /* UTF-16 text of Windows shells begins with its byte order mark. */
-    bool is_utf16 = hearth_str_starts(bytes, HEARTH_STR("\xFF\xFE"));
-    return is_binary(bytes) && !is_utf16 ? HEARTH_INGEST_PPROF : HEARTH_INGEST_COLLAPSED;
+    return is_binary(bytes) && !hearth_text_is_utf16(bytes) ? HEARTH_INGEST_PPROF
+                                                            : HEARTH_INGEST_COLLAPSED;
 }
 
 /* ---- types of text formats ---- */

@@ -126,6 +126,10 @@ static void reads_windows_line_ends_and_byte_order_marks(void **state)
                                 "x";               /* half a unit */
     assert_rewritten(hearth_str_n(utf16, sizeof utf16 - 1), 0,
                      "a;\xc3\xa4;\xf0\x9f\x94\xa5 1\n\xef\xbf\xbd 2\n");
+    static const char big_endian[] = "\xfe\xff"
+                                     "\0a\0;\0\xe4\0;\xd8\x3d\xdd\x25\0 \0001\0\r\0\n";
+    assert_rewritten(hearth_str_n(big_endian, sizeof big_endian - 1), 0,
+                     "a;\xc3\xa4;\xf0\x9f\x94\xa5 1\n");
 }
 
 static void mends_text_that_is_not_utf8(void **state)

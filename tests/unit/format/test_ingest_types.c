@@ -80,6 +80,10 @@ static void bytes_tell_their_format(void **state)
           "a\0 \0001\0",
           8},
          HEARTH_INGEST_COLLAPSED},
+        {{"\xFE\xFF"
+          "\0a\0 \0001",
+          8},
+         HEARTH_INGEST_COLLAPSED},
         {{"", 0}, HEARTH_INGEST_COLLAPSED},
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
