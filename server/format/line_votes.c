@@ -1,0 +1,51 @@
+/* line_votes.c -- counts of lines by how well they fit, and the refusal that names the first. */
+#include "line_votes.h"
+
+#include <inttypes.h>
+
+#define MAX_QUOTED_BYTES 60u
+
+static void note_first(struct hearth_line_votes *votes, uint64_t number, struct hearth_str line)
+{
+    if (votes->first_line == 0 || number < votes->first_line) {
+        votes->first_line = number;
+        votes->first = line;
+    }
+}
+
+void hearth_line_votes_skip(struct hearth_line_votes *votes,
+                            uint64_t number,
+                            struct hearth_str line)
+{
+    votes->n_skipped++;
+    note_first(votes, number, line);
+}
+
+void hearth_line_votes_doubt(struct hearth_line_votes *votes,
+                             uint64_t number,
+                             struct hearth_str line)
+{
+    votes->n_doubtful++;
+    note_first(votes, number, line);
+}
+
+struct hearth_str hearth_line_quoted(struct hearth_str line)
+{
+    line = hearth_str_trim(line);
+    return hearth_str_n(line.p, line.n > MAX_QUOTED_BYTES ? MAX_QUOTED_BYTES : line.n);
+}
+
+enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes,
+                                           const char *form,
+                                           struct hearth_err *err)
+{
+    uint64_t n_against = votes->n_skipped + votes->n_doubtful;
+    if (n_against <= votes->n_understood) {
+        return HEARTH_OK;
+    }
+    return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                       "%" PRIu64 " of %" PRIu64 " lines are not %s; the first is line %" PRIu64
+                       ", \"" HEARTH_STR_FMT "\"",
+                       n_against, n_against + votes->n_understood, form, votes->first_line,
+                       HEARTH_STR_ARG(hearth_line_quoted(votes->first)));
+}
