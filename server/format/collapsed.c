@@ -1,9 +1,9 @@
 /*
  * collapsed.c -- stacks as lines of text.
  *
- * Reading: a line is split at its last space, its stack at ';' (stack_text.h). Blanks between two
- * ';' are a frame, as real files have them with a value. What is written reads back as the same
- * stacks.
+ * Reading: a line is split at its last space (stack_line.h), its stack at ';' (stack_text.h). Blanks
+ * between two ';' are a frame, as real files have them with a value. What is written reads back as
+ * the same stacks.
  * Writing: stacks are gathered in a tree of names first, because different locations may have one
  * name.
  */
@@ -12,6 +12,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
+#include "line_votes.h"
+#include "stack_line.h"
 #include "stack_text.h"
 #include "text_bytes.h"
 
@@ -23,62 +25,56 @@
 struct reader {
     struct hearth_stack_text stacks;
     bool has_values; /* "frame;frame 12"; else each line is one sample of value 1 */
-    uint64_t n_lines, n_skipped;
+    struct hearth_line_votes votes;
 };
 
-/* Digits with an optional fraction, which rounds half up. No exponent: no tool writes one. */
-static bool parse_value(struct hearth_str text, int64_t *ret)
+#define NO_STACK "[no stack]"
+
+static enum hearth_status add_stack(struct reader *r,
+                                    struct hearth_str line,
+                                    const struct hearth_stack_line *parts,
+                                    struct hearth_err *err)
 {
-    size_t dot = hearth_str_find(text, '.', 0);
-    int64_t value = 0;
-    if (text.n == 0 || text.p[0] == '-' ||
-        (dot > 0 && !hearth_str_to_i64(hearth_str_n(text.p, dot), &value))) {
-        return false;
+    bool added;
+    HEARTH_TRY(hearth_stack_text_add(&r->stacks, parts->stack, parts->value, &added, err));
+    if (added) {
+        return HEARTH_OK;
     }
-    if (dot < text.n) {
-        if (text.n == 1) {
-            return false; /* a dot alone */
-        }
-        for (size_t i = dot + 1; i < text.n; i++) {
-            if (text.p[i] < '0' || text.p[i] > '9') {
-                return false;
-            }
-        }
-        bool up = dot + 1 < text.n && text.p[dot + 1] >= '5';
-        if (__builtin_add_overflow(value, up, &value)) {
-            return false;
-        }
+
+    /* Without values, a line without a frame says nothing. */
+    if (!r->has_values) {
+        r->votes.n_understood--;
+        hearth_line_votes_skip(&r->votes, r->votes.line, line);
+        return HEARTH_OK;
     }
-    *ret = value;
-    return true;
+    return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), parts->value, &added, err);
 }
 
 static enum hearth_status
 read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
 {
-    line = hearth_str_trim(line);
-    if (line.n == 0) {
+    struct hearth_stack_line parts;
+    r->votes.line++;
+    switch (hearth_stack_line_read(line, r->has_values, &parts)) {
+    case HEARTH_LINE_IGNORED:
         return HEARTH_OK;
+    case HEARTH_LINE_OTHER:
+        hearth_line_votes_skip(&r->votes, r->votes.line, line);
+        return HEARTH_OK;
+    case HEARTH_LINE_FOREIGN:
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "line %" PRIu64 " is %s and no stack trace (\"frame;frame%s\"): "
+                           "\"" HEARTH_STR_FMT "\"",
+                           r->votes.line, parts.foreign, r->has_values ? " value" : "",
+                           HEARTH_STR_ARG(hearth_line_quoted(line)));
+    case HEARTH_LINE_DOUBTFUL:
+        hearth_line_votes_doubt(&r->votes, r->votes.line, line);
+        break;
+    case HEARTH_LINE_STACK:
+        r->votes.n_understood++;
+        break;
     }
-    size_t space = line.n;
-    int64_t value = 1;
-    r->n_skipped++; /* until proven otherwise */
-    if (r->has_values) {
-        while (space > 0 && line.p[space - 1] != ' ') {
-            space--;
-        }
-        if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &value)) {
-            return HEARTH_OK;
-        }
-        space--;
-    }
-    bool added;
-    HEARTH_TRY(hearth_stack_text_add(&r->stacks, hearth_str_n(line.p, space), value, &added, err));
-    if (added) {
-        r->n_skipped--;
-        r->n_lines++;
-    }
-    return HEARTH_OK;
+    return add_stack(r, line, &parts, err);
 }
 
 static enum hearth_status
@@ -92,12 +88,14 @@ read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
         HEARTH_TRY(read_line(r, hearth_str_n(text.p + from, end - from), err));
         from = end + 1;
     }
-    if (r->n_lines == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "no line of the form \"frame;frame%s\" among %" PRIu64 " lines of text",
-                           r->has_values ? " value" : "", r->n_skipped);
+
+    /* A text of comments alone has nobody to vote. */
+    const char *form =
+        r->has_values ? "of the form \"frame;frame value\"" : "of the form \"frame;frame\"";
+    if (r->votes.n_understood + r->votes.n_doubtful + r->votes.n_skipped == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the text has no line %s", form);
     }
-    return HEARTH_OK;
+    return hearth_line_votes_count(&r->votes, form, err);
 }
 
 static enum hearth_status decode(struct reader *r,
@@ -129,7 +127,7 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
 {
     struct reader r = {.has_values = true};
     HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
-    *ret_skipped_lines = r.n_skipped;
+    *ret_skipped_lines = r.votes.n_skipped;
     return HEARTH_OK;
 }
 
@@ -143,7 +141,7 @@ enum hearth_status hearth_lines_decode(struct hearth_str text,
 {
     struct reader r = {.has_values = false};
     HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
-    *ret_skipped_lines = r.n_skipped;
+    *ret_skipped_lines = r.votes.n_skipped;
     return HEARTH_OK;
 }
 

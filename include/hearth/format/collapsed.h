@@ -1,10 +1,17 @@
 /*
  * collapsed.h -- "root;child;leaf 123" lines, in and out.
  *
- * In: the value follows the last space (a fraction is rounded to the nearest integer); CRLF and
- * UTF-16LE with BOM are accepted; a line without a value is counted, never fatal; no valid line at
- * all is INVALID_ARGUMENT. Between two ';' nothing is no frame, blanks are a frame "[unknown]".
  * Out: one line per distinct stack of names, root first, ';' in names replaced by ':'.
+ * In: the value follows the last space (a fraction is rounded to the nearest integer). CRLF, and
+ * UTF-16 of either byte order with its mark, are accepted. Between two ';' nothing is no frame, blanks
+ * are a frame "[unknown]"; a line without any frame counts as the frame "[no stack]". A line that
+ * begins with '#' is a comment, unless a name follows at once and a ';' later.
+ *
+ * A line without a value is skipped and counted. INVALID_ARGUMENT, naming the line: more lines are
+ * skipped than understood, where lines that are as likely prose or settings ("key: 12", several words
+ * without ';') count as skipped; or a stack begins as only other text does: JSON, XML, a date, an
+ * address in front of a blank. A ';' in front makes any text a stack.
+ *
  * Threads: pure.
  */
 #ifndef HEARTH_FORMAT_COLLAPSED_H
@@ -24,7 +31,10 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
                                            struct hearth_profile *ret_profile,
                                            uint64_t *ret_skipped_lines,
                                            struct hearth_err *err);
-/* The same without values: each line is a stack, "root;child;leaf", that counts 1. */
+/*
+ * The same without values: each line is a stack, "root;child;leaf", that counts 1; one without a frame
+ * is skipped.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_lines_decode(struct hearth_str text,
                                        struct hearth_str type,

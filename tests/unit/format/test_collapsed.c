@@ -97,10 +97,25 @@ static void rounds_fractions_to_the_nearest(void **state)
 static void counts_what_it_does_not_understand(void **state)
 {
     (void)state;
-    assert_text(
-        "# a comment\n\na;b 1\nno number\na;b -3\na 99999999999999999999\n5\n;; 4\na .\na 1e3\na "
-        "9223372036854775807.5\n",
-        9, "a;b 1\n");
+    assert_text("\na;b 1\nno number\na;c 1\na;b -3\na;d 1\na 99999999999999999999\na;e 1\n5\n"
+                "a;f 1\na .\na;g 1\na 1e3\na;h 1\na 9223372036854775807.5\n",
+                7, "a;b 1\na;c 1\na;d 1\na;e 1\na;f 1\na;g 1\na;h 1\n");
+}
+
+static void comments_are_ignored_and_not_counted(void **state)
+{
+    (void)state;
+    assert_text("# captured on: Sun Oct 25 23:31:43 2015\n#\n#comment 7\n  # of mode 3; note 4\n"
+                "\xEF\xBB\xBF# 5\na;b 1\n",
+                0, "a;b 1\n");
+    assert_text("#<Class:0x01>#call;b 1\n", 0, "#<Class:0x01>#call;b 1\n");
+}
+
+static void a_line_without_a_frame_counts_as_no_stack(void **state)
+{
+    (void)state;
+    assert_text("a;b 1\n 5\n;; 4\na;c 1\n[no stack] 2\n", 0, "a;b 1\n[no stack] 11\na;c 1\n");
+    assert_text("; 4\n", 0, "[no stack] 4\n");
 }
 
 static void drops_empty_frames_and_names_blank_ones(void **state)
@@ -143,13 +158,128 @@ static void mends_text_that_is_not_utf8(void **state)
 static void refuses_text_without_any_stack(void **state)
 {
     (void)state;
-    const char *texts[] = {"", "\n\n", "hello\nworld\n", "{\"a\": 1}\n", "\xff\xfe"};
+    const char *texts[] = {"",         "\n\n",    "# 5\n", "hello\nworld\n", "{\"a\": 1}\n",
+                           "\xff\xfe", " 5\n 6\n"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         struct decoded d;
         decode(&d, hearth_str_c(texts[i]));
         assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
         assert_non_null(strstr(d.err.msg, "frame;frame value"));
         hearth_arena_release(&d.arena);
+    }
+}
+
+static void assert_refused(const char *text, const char *message)
+{
+    struct decoded d;
+    decode(&d, hearth_str_c(text));
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(d.err.msg, message);
+    hearth_arena_release(&d.arena);
+}
+
+static void refuses_text_of_which_it_would_skip_more_than_it_reads(void **state)
+{
+    (void)state;
+    assert_refused("# Hearth\n\nIt stores profiles of running programs, in version 1\nand more.\n",
+                   "2 of 2 lines are not of the form \"frame;frame value\"; the first is line 3, "
+                   "\"It stores profiles of running programs, in version 1\"");
+    assert_refused("a;b 1\nx\ny\n", "2 of 3 lines are not of the form \"frame;frame value\"; the "
+                                    "first is line 2, \"x\"");
+    assert_text("a;b 1\nx\n", 1, "a;b 1\n");
+    /* Lines of several words or with a sign of settings are stacks among stacks only. */
+    const char *doubtful[] = {
+        "INFO request took 35", "INFO: a;b 35",      "replicas: 3",   "rate = 5", "1, 2, 3",
+        "WARN x; y 3",          "Compiler Thread 7", "[ERROR] a;b 3", " 12"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(doubtful); i++) {
+        char text[128];
+        struct decoded d;
+        (void)snprintf(text, sizeof text, "%s\n%s\nmain;f 2\n", doubtful[i], doubtful[i]);
+        decode(&d, hearth_str_c(text));
+        if (d.status != HEARTH_INVALID_ARGUMENT ||
+            strstr(d.err.msg, "the first is line 1") == NULL) {
+            fail_msg("\"%s\" is taken: %s", doubtful[i], d.err.msg);
+        }
+        hearth_arena_release(&d.arena);
+        (void)snprintf(text, sizeof text, "main;f 2\n%s\n", doubtful[i]);
+        decode(&d, hearth_str_c(text));
+        if (d.status != HEARTH_OK || d.n_skipped != 0) {
+            fail_msg("\"%s\" is no stack among stacks: %s", doubtful[i], d.err.msg);
+        }
+        hearth_arena_release(&d.arena);
+    }
+}
+
+static void refuses_stacks_that_begin_like_structured_text(void **state)
+{
+    (void)state;
+    assert_refused("main;f 1\nmain;g 1\n  \"count\": 3\n",
+                   "line 3 is JSON and no stack trace (\"frame;frame value\"): \"\"count\": 3\"");
+    const char *foreign[] = {
+        "{\"a\": 1 2",
+        "{} 2",
+        "[{\"a\" 2",
+        "[\"a\", 2",
+        "<?xml version 1",
+        "<!-- a 1",
+        "</a> 1",
+        "--- 1",
+        "--- contention 1",
+        "2026-11-23 01:53:26 took 35",
+        "2026-11-23T01:53:26Z took 35",
+        "[2026-11-23 01:53:26] took 35",
+        "2026/11/23 took; then 35",
+        "01:53:26.123 took 35",
+        "[   12.345678] usb 1",
+        "<34>1 host 5",
+        "Nov  3 01:53:26 host sshd[1]: port 22",
+        "I1123 01:53:26.123456 1 main.cc:12] took 35",
+        "127.0.0.1 - - [23/Nov/2026:01:53:26 +0000] \"GET / HTTP/1.1\" 200 \"X (a; b)\" 35",
+        "# HELP go_goroutines Number of goroutines.",
+        "# TYPE go_goroutines gauge",
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(foreign); i++) {
+        char text[256];
+        struct decoded d;
+        (void)snprintf(text, sizeof text, "main;f 1\nmain;g 1\n%s\n", foreign[i]);
+        decode(&d, hearth_str_c(text));
+        if (d.status != HEARTH_INVALID_ARGUMENT || strstr(d.err.msg, "line 3 is ") == NULL) {
+            fail_msg("\"%s\" is taken: %s", foreign[i], d.err.msg);
+        }
+        hearth_arena_release(&d.arena);
+    }
+}
+
+/* As async-profiler, py-spy, rbspy, FlameGraph, PHP and Objective-C name roots. */
+static void frames_of_real_tools_are_no_structured_text(void **state)
+{
+    (void)state;
+    const char *stacks[] = {"{main};f",
+                            "[unknown];f",
+                            "[tid=12];f",
+                            "<module> (a.py:1);f",
+                            "[no stack]",
+                            "<main> - a.rb:1;f",
+                            "(anonymous);f",
+                            "-[Foo bar:baz:];f",
+                            "main",
+                            "std::map<int, int>::find",
+                            "process 12:\"python a.py\";f",
+                            "10.0.0.1;f",
+                            "kworker/0:1;f",
+                            "Marker Thread;f",
+                            "Jan;f",
+                            "INFO;f",
+                            "{closure:/a.php:3}",
+                            "--;f",
+                            "[0x12];f",
+                            "\"quoted\";f",
+                            "1.5:;f",
+                            "2026;f"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(stacks); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s 3\n", stacks[i]);
+        assert_rewritten(hearth_str_c(text), 0, text);
     }
 }
 
@@ -245,7 +375,7 @@ static size_t read_shared(const char *name, char *bytes, size_t cap)
     return n;
 }
 
-/* Totals, distinct stacks and lines without a value as an independent reader found them. */
+/* Totals, distinct stacks and lines without a value, comments aside, as an independent reader found them. */
 static void reads_real_files_with_their_totals(void **state)
 {
     (void)state;
@@ -260,7 +390,7 @@ static void reads_real_files_with_their_totals(void **state)
                  {"collapsed/diff-before.txt", 65, 8, 0},
                  {"collapsed/diff-expected.txt", 80, 9, 0},
                  {"collapsed/odd-crlf.txt", 14, 3, 0},
-                 {"collapsed/odd-invalid-lines.txt", 14, 3, 3},
+                 {"collapsed/odd-invalid-lines.txt", 14, 3, 2},
                  {"collapsed/odd-recursion.txt", 10, 7, 0},
                  {"collapsed/odd-utf16-le.txt", 14, 3, 0},
                  {"collapsed/perf-iperf-tid.txt", 200, 134, 0},
@@ -307,7 +437,8 @@ static void reads_lines_without_values_as_one_sample_each(void **state)
     assert_int_equal(hearth_lines_decode(HEARTH_STR(";\n \n"), HEARTH_STR("t"), HEARTH_STR("u"),
                                          &arena, &profile, &n_skipped, &err),
                      HEARTH_INVALID_ARGUMENT);
-    assert_string_equal(err.msg, "no line of the form \"frame;frame\" among 1 lines of text");
+    assert_string_equal(
+        err.msg, "1 of 1 lines are not of the form \"frame;frame\"; the first is line 1, \";\"");
     hearth_buf_release(&out);
     hearth_arena_release(&arena);
 }
@@ -319,10 +450,15 @@ int main(void)
         cmocka_unit_test(takes_the_number_after_the_last_space),
         cmocka_unit_test(rounds_fractions_to_the_nearest),
         cmocka_unit_test(counts_what_it_does_not_understand),
+        cmocka_unit_test(comments_are_ignored_and_not_counted),
+        cmocka_unit_test(a_line_without_a_frame_counts_as_no_stack),
         cmocka_unit_test(drops_empty_frames_and_names_blank_ones),
         cmocka_unit_test(reads_windows_line_ends_and_byte_order_marks),
         cmocka_unit_test(mends_text_that_is_not_utf8),
         cmocka_unit_test(refuses_text_without_any_stack),
+        cmocka_unit_test(refuses_text_of_which_it_would_skip_more_than_it_reads),
+        cmocka_unit_test(refuses_stacks_that_begin_like_structured_text),
+        cmocka_unit_test(frames_of_real_tools_are_no_structured_text),
         cmocka_unit_test(refuses_sums_beyond_64_bits),
         cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_where_no_name_is),
         cmocka_unit_test(leaves_out_stacks_with_value_0),
