@@ -157,19 +157,54 @@ static void write_frame(struct hearth_str name, struct hearth_buf *out)
     }
 }
 
+/*
+ * What lines are when they are read back. A stack that would be taken for other text gets a ';' in front,
+ * which no such text has and which is no frame.
+ */
+struct writer {
+    struct hearth_buf *out;
+    bool marks_doubtful;
+    uint64_t n_stacks, n_doubtful;
+};
+
+static void end_line(struct writer *w, size_t from, int64_t value)
+{
+    hearth_buf_printf(w->out, " %" PRId64, value);
+    if (hearth_buf_failed(w->out)) {
+        return;
+    }
+
+    struct hearth_stack_line parts;
+    struct hearth_str line = hearth_str_n(w->out->p + from, w->out->n - from);
+    enum hearth_line_kind kind = hearth_stack_line_read(line, true, &parts);
+    bool is_doubtful = kind == HEARTH_LINE_DOUBTFUL;
+    w->n_stacks += !is_doubtful;
+    w->n_doubtful += is_doubtful;
+    bool is_other_text = kind == HEARTH_LINE_IGNORED || kind == HEARTH_LINE_FOREIGN;
+    if ((is_other_text || (is_doubtful && w->marks_doubtful)) &&
+        hearth_buf_reserve(w->out, 1) != NULL) {
+        memmove(w->out->p + from + 1, w->out->p + from, w->out->n - from);
+        w->out->p[from] = ';';
+        w->out->n++;
+    }
+    hearth_buf_byte(w->out, '\n');
+}
+
 /* One line per node with a value of its own, in order of first appearance. */
-static bool write_lines(const struct hearth_stacktree *tree, struct hearth_buf *out)
+static bool write_lines(const struct hearth_stacktree *tree, struct writer *w)
 {
     HEARTH_CLEANUP(hearth_mem_freep) uint32_t *path = NULL;
     size_t cap = 0;
     if (tree->n_nodes > 0 && tree->nodes[0].self != 0) { /* its value must not get lost */
-        hearth_buf_printf(out, "[no stack] %" PRId64 "\n", tree->nodes[0].self);
+        size_t from = w->out->n;
+        hearth_buf_str(w->out, HEARTH_STR(NO_STACK));
+        end_line(w, from, tree->nodes[0].self);
     }
     for (size_t i = 1; i < tree->n_nodes; i++) {
         if (tree->nodes[i].self == 0) {
             continue;
         }
-        size_t depth = 0;
+        size_t depth = 0, from = w->out->n;
         for (uint32_t at = (uint32_t)i; at != 0; at = tree->nodes[at].parent) {
             if (!hearth_mem_grow(&path, &cap, depth + 1, sizeof *path)) {
                 return false;
@@ -177,12 +212,30 @@ static bool write_lines(const struct hearth_stacktree *tree, struct hearth_buf *
             path[depth++] = tree->nodes[at].name;
         }
         while (depth > 0) {
-            write_frame(tree->names[path[--depth]], out);
-            hearth_buf_byte(out, depth > 0 ? ';' : ' ');
+            write_frame(tree->names[path[--depth]], w->out);
+            if (depth > 0) {
+                hearth_buf_byte(w->out, ';');
+            }
         }
-        hearth_buf_printf(out, "%" PRId64 "\n", tree->nodes[i].self);
+        end_line(w, from, tree->nodes[i].self);
     }
     return true;
+}
+
+/* Doubtful lines are marked only where they are so many that the whole would be refused. */
+static bool write_text(const struct hearth_stacktree *tree, struct hearth_buf *out)
+{
+    size_t from = out->n;
+    struct writer w = {.out = out};
+    if (!write_lines(tree, &w)) {
+        return false;
+    }
+    if (w.n_doubtful <= w.n_stacks || hearth_buf_failed(out)) {
+        return true;
+    }
+    out->n = from;
+    w = (struct writer){.out = out, .marks_doubtful = true};
+    return write_lines(tree, &w);
 }
 
 void hearth_collapsed_encode(const struct hearth_profile *profile,
@@ -194,7 +247,7 @@ void hearth_collapsed_encode(const struct hearth_profile *profile,
     hearth_arena_init(&arena, 0);
     hearth_stacktree_init(&tree, &arena);
     if (hearth_stacktree_add_profile(&tree, profile, type_idx, NULL) != HEARTH_OK ||
-        !write_lines(&tree, out)) {
+        !write_text(&tree, out)) {
         out->failed = true;
     }
     hearth_stacktree_release(&tree);

@@ -1,7 +1,6 @@
 /*
  * collapsed.h -- "root;child;leaf 123" lines, in and out.
  *
- * Out: one line per distinct stack of names, root first, ';' in names replaced by ':'.
  * In: the value follows the last space (a fraction is rounded to the nearest integer). CRLF, and
  * UTF-16 of either byte order with its mark, are accepted. Between two ';' nothing is no frame, blanks
  * are a frame "[unknown]"; a line without any frame counts as the frame "[no stack]". A line that
@@ -12,6 +11,8 @@
  * without ';') count as skipped; or a stack begins as only other text does: JSON, XML, a date, an
  * address in front of a blank. A ';' in front makes any text a stack.
  *
+ * Out: one line per distinct stack of names, root first, ';' in names replaced by ':'. A ';' is put in
+ * front of a stack that would be taken for other text.
  * Threads: pure.
  */
 #ifndef HEARTH_FORMAT_COLLAPSED_H

@@ -329,6 +329,62 @@ static void writes_inlined_lines_as_frames_and_addresses_where_no_name_is(void *
     hearth_arena_release(&arena);
 }
 
+/* The text reads as one frame each, in this order. */
+static void assert_text_of(const char *text, const char *const *roots, size_t n)
+{
+    struct decoded d;
+    decode(&d, hearth_str_c(text));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(d.profile.n_samples, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(d.profile.stack_first[i + 1], i + 1);
+        const struct hearth_location *l = &d.profile.locations[d.profile.stack_locs[i]];
+        uint32_t name = d.profile.functions[d.profile.lines[l->first_line].function].name;
+        assert_true(hearth_str_eq_c(d.profile.strings[name], roots[i]));
+    }
+    hearth_arena_release(&d.arena);
+}
+
+/* Stacks with the given frames, root first, and value 1 each, written and read again. */
+static void assert_survives(const char *const *roots, size_t n, const char *want)
+{
+    struct hearth_arena arena;
+    struct hearth_profile p;
+    struct hearth_buf text;
+    const int64_t one = 1;
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&text, 0);
+    struct hearth_profile_builder *b = hearth_profile_builder_new(&arena);
+    assert_int_equal(hearth_profile_builder_type(b, HEARTH_STR("t"), HEARTH_STR("u")), 0);
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_function f = {.name =
+                                        hearth_profile_builder_string(b, hearth_str_c(roots[i]))};
+        struct hearth_line line = {hearth_profile_builder_function(b, &f), 0};
+        struct hearth_location l = {.mapping = HEARTH_NO_INDEX};
+        uint32_t location = hearth_profile_builder_location(b, &l, &line, 1);
+        assert_int_equal(hearth_profile_builder_sample(b, &location, 1, &one, NULL), HEARTH_OK);
+    }
+    assert_int_equal(hearth_profile_builder_finish(b, &p, NULL), HEARTH_OK);
+    hearth_collapsed_encode(&p, 0, &text);
+    hearth_buf_byte(&text, 0);
+    assert_string_equal(text.p, want);
+    assert_text_of(text.p, roots, n);
+    hearth_buf_release(&text);
+    hearth_profile_builder_free(b);
+    hearth_arena_release(&arena);
+}
+
+static void what_looks_like_other_text_is_written_so_that_it_reads_back(void **state)
+{
+    (void)state;
+    const char *odd[] = {"# a", "{\"a", "main", "2026-11-23 x"};
+    assert_survives(odd, 4, ";# a 1\n;{\"a 1\nmain 1\n;2026-11-23 x 1\n");
+    const char *few[] = {"GC Thread", "main"};
+    assert_survives(few, 2, "GC Thread 1\nmain 1\n");
+    const char *many[] = {"GC Thread", "VM Thread", "main"};
+    assert_survives(many, 3, ";GC Thread 1\n;VM Thread 1\nmain 1\n");
+}
+
 static void leaves_out_stacks_with_value_0(void **state)
 {
     (void)state;
@@ -461,6 +517,7 @@ int main(void)
         cmocka_unit_test(frames_of_real_tools_are_no_structured_text),
         cmocka_unit_test(refuses_sums_beyond_64_bits),
         cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_where_no_name_is),
+        cmocka_unit_test(what_looks_like_other_text_is_written_so_that_it_reads_back),
         cmocka_unit_test(leaves_out_stacks_with_value_0),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(reads_lines_without_values_as_one_sample_each),
