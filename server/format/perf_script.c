@@ -11,6 +11,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/format/profile_builder.h"
 
+#include "line_votes.h"
 #include "named_frame.h"
 #include "perf_lines.h"
 
@@ -31,6 +32,7 @@ struct reader {
     struct hearth_arena *arena;
     struct hearth_profile_builder *builder;
     struct hearth_perf_notes notes;
+    struct hearth_line_votes votes;
     int64_t first_ns, last_ns;
     bool has_time;
     struct event events[MAX_EVENTS];
@@ -38,6 +40,8 @@ struct reader {
     /* The open record. */
     bool is_open, has_own_frame; /* own frame: on the header's line */
     struct hearth_perf_header header;
+    struct hearth_str header_line;
+    uint64_t header_number;
     struct hearth_perf_frame *frames; /* leaf first */
     size_t n_frames, cap_frames;
     uint32_t *stack;
@@ -52,6 +56,14 @@ enum line_kind {
     LINE_HEADER,
     LINE_FRAME
 };
+
+/* "comm tid [cpu] time: PERF_RECORD_MMAP2 ...", which perf prints when it is asked for these events. */
+static bool is_other_event(struct hearth_str line)
+{
+    static const char mark[] = ": PERF_RECORD_";
+    const char *found = memmem(line.p, line.n, mark, sizeof mark - 1);
+    return found != NULL || hearth_str_starts(line, HEARTH_STR("PERF_RECORD_"));
+}
 
 /*
  * The next line and what it is; false at the end. perf indents frames by a tab, and right-aligns
@@ -80,7 +92,7 @@ static bool next_line(const struct reader *r,
     } else if (line->p[0] != '\t' && hearth_perf_parse_header(*line, header)) {
         *kind = LINE_HEADER;
     } else {
-        *kind = LINE_FRAME;
+        *kind = line->p[0] != '\t' && is_other_event(*line) ? LINE_COMMENT : LINE_FRAME;
     }
     return true;
 }
@@ -277,6 +289,14 @@ static enum hearth_status close_record(struct reader *r, struct hearth_err *err)
         return HEARTH_OK;
     }
     r->is_open = false;
+
+    /* "Step 3 follows:" is a header, too. */
+    bool is_doubtful = !r->header.has_time && !r->header.has_period && r->n_frames == 0;
+    if (is_doubtful) {
+        hearth_line_votes_doubt(&r->votes, r->header_number, r->header_line);
+    }
+    r->votes.n_understood += !is_doubtful;
+
     if (!push_stack(r)) {
         return HEARTH_FAIL_ARENA(err, r->arena);
     }
@@ -301,13 +321,17 @@ static bool add_frame(struct reader *r, const struct hearth_perf_frame *frame)
     return true;
 }
 
-static enum hearth_status
-open_record(struct reader *r, const struct hearth_perf_header *header, struct hearth_err *err)
+static enum hearth_status open_record(struct reader *r,
+                                      struct hearth_str line,
+                                      const struct hearth_perf_header *header,
+                                      struct hearth_err *err)
 {
     HEARTH_TRY(close_record(r, err));
     struct hearth_perf_frame frame;
     r->is_open = true;
     r->header = *header;
+    r->header_line = line;
+    r->header_number = r->votes.line;
     r->n_frames = 0;
     r->has_own_frame = hearth_perf_parse_frame(header->rest, &frame);
     if (r->has_own_frame && !add_frame(r, &frame)) {
@@ -328,6 +352,7 @@ read_frame(struct reader *r, struct hearth_str line, struct hearth_err *err)
             r->has_own_frame = false;
             r->n_frames = 0;
         }
+        r->votes.n_understood++;
         return add_frame(r, &frame) ? HEARTH_OK : HEARTH_FAIL_ARENA(err, r->arena);
     }
     if (r->is_open && indented && r->n_frames > 0 &&
@@ -336,9 +361,10 @@ read_frame(struct reader *r, struct hearth_str line, struct hearth_err *err)
             r->frames[r->n_frames - 1].file = file;
             r->frames[r->n_frames - 1].line = number;
         }
+        r->votes.n_understood++;
         return HEARTH_OK;
     }
-    r->notes.skipped_lines++;
+    hearth_line_votes_skip(&r->votes, r->votes.line, line);
     return HEARTH_OK;
 }
 
@@ -348,8 +374,9 @@ static enum hearth_status read_records(struct reader *r, struct hearth_err *err)
     enum line_kind kind;
     struct hearth_perf_header header;
     for (size_t pos = 0; next_line(r, &pos, &line, &kind, &header);) {
+        r->votes.line++;
         if (kind == LINE_HEADER) {
-            HEARTH_TRY(open_record(r, &header, err));
+            HEARTH_TRY(open_record(r, line, &header, err));
         } else if (kind == LINE_BLANK) {
             HEARTH_TRY(close_record(r, err));
         } else if (kind == LINE_FRAME) {
@@ -396,6 +423,8 @@ decode(struct reader *r, struct hearth_profile *ret_profile, struct hearth_err *
         return HEARTH_FAIL_ARENA(err, r->arena);
     }
     HEARTH_TRY(read_records(r, err));
+    HEARTH_TRY(hearth_line_votes_count(&r->votes, "of perf script's output", err));
+    r->notes.skipped_lines = r->votes.n_skipped;
     return finish(r, ret_profile, err);
 }
 

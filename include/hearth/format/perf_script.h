@@ -4,8 +4,10 @@
  * A record is a header line, indented frames (leaf first), a blank line. The command name becomes
  * the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address and
  * dso. A location with a symbol carries no address: it would only tell instructions of one function
- * apart. Lines that fit nothing are counted, never fatal; an input in which no record is found is
- * INVALID_ARGUMENT.
+ * apart. Comments ('#') and PERF_RECORD_ events are ignored. Lines that fit nothing are skipped and
+ * counted; when they are more than those understood, and when no record is found, the input is
+ * INVALID_ARGUMENT, naming the first such line. A record without time, period and frames is not
+ * understood for this purpose: prose has such lines.
  *
  * Types, one event only: samples/count, and cpu/nanoseconds for cpu-clock and task-clock events
  * (period in ns) or <event>/count with the period as value otherwise; only samples/count when perf

@@ -395,15 +395,36 @@ static void counts_lines_that_fit_nothing(void **state)
     struct decoded d;
     decode_fixture(&d, "odd.txt");
     assert_int_equal(d.notes.records, 4);
-    assert_int_equal(d.notes.skipped_lines, 3);
+    assert_int_equal(d.notes.skipped_lines, 2);
     hearth_arena_release(&d.arena);
     decode_ok(
         &d, HEARTH_STR("# comment\nperf 1 1.5: PERF_RECORD_MMAP2 1/1: [0x1(0x2) @ 0]: r-xp /bin/a\n"
                        "a 1 1.5: 1 cycles: \n\tno address and no file\n\t zz (x)\n"));
     assert_int_equal(d.notes.records, 1);
-    assert_int_equal(d.notes.skipped_lines, 2);
+    assert_int_equal(d.notes.skipped_lines, 1);
     assert_collapsed(&d.p, 0, "a;zz 1\n");
     hearth_arena_release(&d.arena);
+}
+
+static void refuses_text_of_which_it_would_skip_more_than_it_reads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"a 1 1.5: 1 cycles: \nx\ny\n",
+         "2 of 3 lines are not of perf script's output; the first is line 2, \"x\""},
+        {"# Guide\nStep 3 follows:\n",
+         "1 of 1 lines are not of perf script's output; the first is line 2, \"Step 3 follows:\""},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct decoded d;
+        decode(&d, hearth_str_c(cases[i].text));
+        assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+        assert_string_equal(d.err.msg, cases[i].message);
+        hearth_arena_release(&d.arena);
+    }
+    assert_decodes_to("a 1 cycles:\n\t1 f (x)\n", "a;f 1\n");
 }
 
 static void refuses_text_without_a_record(void **state)
@@ -586,6 +607,7 @@ int main(void)
         cmocka_unit_test(one_other_event_counts_samples_and_periods),
         cmocka_unit_test(events_of_one_base_keep_their_modifiers),
         cmocka_unit_test(counts_lines_that_fit_nothing),
+        cmocka_unit_test(refuses_text_of_which_it_would_skip_more_than_it_reads),
         cmocka_unit_test(refuses_text_without_a_record),
         cmocka_unit_test(refuses_a_new_event_in_every_record),
         cmocka_unit_test(refuses_sums_beyond_64_bits),
