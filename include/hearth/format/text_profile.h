@@ -1,0 +1,35 @@
+/*
+ * text_profile.h -- a text of unknown kind as a profile: output of `perf script`, or collapsed stacks.
+ *
+ * The first line that only one of them can have decides. A text of neither kind is INVALID_ARGUMENT,
+ * naming its first line that does not fit: when more lines are skipped than understood, when a stack
+ * trace begins as only other texts do (a date, a quoted key of JSON, ...), and when the text is known
+ * as something else (legacy profiles of gperftools and Go).
+ * UTF-8 and, with a byte order mark, UTF-16 of either byte order.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_FORMAT_TEXT_PROFILE_H
+#define HEARTH_FORMAT_TEXT_PROFILE_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/status.h"
+#include "hearth/model/profile.h"
+
+struct hearth_text_notes {
+    bool
+        is_perf_script; /* then the sample types are those of perf_script.h, not what was asked for */
+    uint64_t skipped_lines;
+};
+
+/* type and unit name the sample type of collapsed stacks. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_text_decode(struct hearth_str text,
+                                      struct hearth_str type,
+                                      struct hearth_str unit,
+                                      struct hearth_arena *arena,
+                                      struct hearth_profile *ret_profile,
+                                      struct hearth_text_notes *ret_notes,
+                                      struct hearth_err *err);
+
+#endif
