@@ -7,9 +7,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/codec/compress.h"
-#include "hearth/format/collapsed.h"
-#include "hearth/format/perf_script.h"
+#include "hearth/format/ingest_types.h"
 #include "hearth/format/pprof.h"
+#include "hearth/format/text_profile.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 
 #include "cli.h"
@@ -49,37 +49,6 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
     return HEARTH_OK;
 }
 
-/* Text formats are printable (or UTF-16 with its mark); protobuf begins with a field key of low
- * value. */
-static bool looks_like_text(struct hearth_str bytes)
-{
-    if (hearth_str_starts(bytes, HEARTH_STR("\xff\xfe"))) {
-        return true;
-    }
-    size_t n = bytes.n < 256 ? bytes.n : 256;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)bytes.p[i];
-        if (c < 0x20 && c != '\n' && c != '\t' && c != '\r') {
-            return false;
-        }
-    }
-    return n > 0;
-}
-
-/* A perf script record begins with a header that has "seconds.micros:". */
-static bool looks_like_perf(struct hearth_str text)
-{
-    struct hearth_profile profile;
-    struct hearth_perf_notes notes;
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct hearth_str head = text;
-    head.n = head.n > 65536 ? 65536 : head.n;
-    bool is_perf = hearth_perf_script_decode(head, &arena, &profile, &notes, NULL) == HEARTH_OK;
-    hearth_arena_release(&arena);
-    return is_perf;
-}
-
 /* What the upload is about, for guesses and messages. */
 struct upload {
     const char *path;
@@ -89,22 +58,12 @@ struct upload {
 
 static enum hearth_status decode_text(struct cli *cli, struct upload *u, struct hearth_str text)
 {
-    if (looks_like_perf(text)) {
-        struct hearth_perf_notes notes;
-        HEARTH_TRY(hearth_perf_script_decode(text, &cli->arena, &u->profile, &notes, &cli->err));
-        if (notes.skipped_lines > 0) {
-            (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
-                          (unsigned long long)notes.skipped_lines);
-        }
-        u->profile.duration_ns = (int64_t)((notes.last_seconds - notes.first_seconds) * 1e9);
-    } else {
-        uint64_t skipped;
-        HEARTH_TRY(hearth_collapsed_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"),
-                                           &cli->arena, &u->profile, &skipped, &cli->err));
-        if (skipped > 0) {
-            (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
-                          (unsigned long long)skipped);
-        }
+    struct hearth_text_notes notes;
+    HEARTH_TRY(hearth_text_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &cli->arena,
+                                  &u->profile, &notes, &cli->err));
+    if (notes.skipped_lines > 0) {
+        (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
+                      (unsigned long long)notes.skipped_lines);
     }
     hearth_buf_init(&u->wire, 0);
     hearth_pprof_encode(&u->profile, &u->wire);
@@ -122,7 +81,7 @@ static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct 
                                                MAX_FILE_BYTES, &u->wire, &cli->err);
     hearth_inflater_free(inflater);
     HEARTH_TRY(status);
-    if (looks_like_text(hearth_buf_view(&u->wire))) {
+    if (hearth_ingest_format_of_bytes(hearth_buf_view(&u->wire)) == HEARTH_INGEST_COLLAPSED) {
         struct hearth_str text = hearth_arena_str(&cli->arena, hearth_buf_view(&u->wire));
         hearth_buf_release(&u->wire);
         if (text.p == NULL) {

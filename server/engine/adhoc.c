@@ -3,9 +3,8 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
-#include "hearth/format/collapsed.h"
 #include "hearth/format/ingest_types.h"
-#include "hearth/format/perf_script.h"
+#include "hearth/format/text_profile.h"
 
 #include "ingest_internal.h"
 #include "query_internal.h"
@@ -70,24 +69,6 @@ make_id(struct hearth_adhoc *profile, struct hearth_arena *arena, struct hearth_
 
 /* ---- decoding ---- */
 
-static enum hearth_status decode_text(struct hearth_str bytes,
-                                      struct hearth_arena *arena,
-                                      struct hearth_profile *ret,
-                                      struct hearth_err *err)
-{
-    struct hearth_perf_notes notes;
-    enum hearth_status status = hearth_perf_script_decode(bytes, arena, ret, &notes, NULL);
-    if (status == HEARTH_NO_MEMORY) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    if (status == HEARTH_OK) {
-        return HEARTH_OK;
-    }
-    uint64_t n_skipped;
-    return hearth_collapsed_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, ret,
-                                   &n_skipped, err);
-}
-
 static enum hearth_status inflate(const struct hearth_query *query,
                                   enum hearth_compression format,
                                   struct hearth_str bytes,
@@ -124,6 +105,7 @@ static enum hearth_status decode_bytes(struct hearth_str bytes,
 {
     const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(limits);
     struct hearth_pprof_notes notes = {0};
+    struct hearth_text_notes of_text;
     switch (hearth_ingest_format_of_bytes(bytes)) {
     case HEARTH_INGEST_SPEEDSCOPE:
     case HEARTH_INGEST_JFR:
@@ -131,7 +113,8 @@ static enum hearth_status decode_bytes(struct hearth_str bytes,
             err, HEARTH_INVALID_ARGUMENT,
             "the profile is JSON or JFR; pprof, collapsed stacks and perf script are read");
     case HEARTH_INGEST_COLLAPSED:
-        HEARTH_TRY(decode_text(bytes, arena, ret, err));
+        HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, ret,
+                                      &of_text, err));
         return hearth_ingest_cut(&of_pprof, arena, ret, &notes, err);
     default:
         return hearth_pprof_decode(bytes, &of_pprof, arena, ret, &notes, err);

@@ -6,6 +6,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/format/collapsed.h"
 #include "hearth/format/stack_trees.h"
+#include "hearth/format/text_profile.h"
 
 #include "ingest_internal.h"
 
@@ -63,41 +64,6 @@ static void count_notes(const struct hearth_pprof_notes *notes, uint64_t *discar
     discards[HEARTH_DISCARD_REPAIRED_STRINGS] += notes->strings_repaired;
 }
 
-static enum hearth_status decode_text(const struct hearth_push_hints *hints,
-                                      const struct hearth_pprof_limits *limits,
-                                      struct hearth_str bytes,
-                                      struct hearth_arena *arena,
-                                      uint64_t *discards,
-                                      struct hearth_profile *p,
-                                      struct hearth_err *err)
-{
-    struct hearth_str type = hearth_str_c(hints->type->type);
-    struct hearth_str unit = hearth_str_c(hints->type->unit);
-    struct hearth_pprof_notes notes = {0};
-    uint64_t n_skipped = 0;
-    enum hearth_status status;
-    switch (hints->format) {
-    case HEARTH_INGEST_LINES:
-        status = hearth_lines_decode(bytes, type, unit, arena, p, &n_skipped, err);
-        break;
-    case HEARTH_INGEST_TRIE:
-        status = hearth_trie_decode(bytes, type, unit, arena, p, err);
-        break;
-    case HEARTH_INGEST_TREE:
-        status = hearth_tree_decode(bytes, type, unit, arena, p, err);
-        break;
-    default:
-        status = hearth_collapsed_decode(bytes, type, unit, arena, p, &n_skipped, err);
-        break;
-    }
-    HEARTH_TRY(status);
-    discards[HEARTH_DISCARD_SKIPPED_LINES] += n_skipped;
-    HEARTH_TRY(hearth_ingest_scale(hints->type, hints->sample_rate, p, err));
-    HEARTH_TRY(hearth_ingest_cut(limits, arena, p, &notes, err));
-    count_notes(&notes, discards);
-    return HEARTH_OK;
-}
-
 /* Where the type of a text format has a period, it is the type itself: cpu. */
 static enum hearth_status set_period(const struct hearth_ingest_type *type,
                                      struct hearth_arena *arena,
@@ -121,6 +87,46 @@ static enum hearth_status set_period(const struct hearth_ingest_type *type,
     return HEARTH_OK;
 }
 
+static enum hearth_status decode_text(const struct hearth_push_hints *hints,
+                                      const struct hearth_pprof_limits *limits,
+                                      struct hearth_str bytes,
+                                      struct hearth_arena *arena,
+                                      uint64_t *discards,
+                                      struct hearth_profile *p,
+                                      struct hearth_err *err)
+{
+    struct hearth_str type = hearth_str_c(hints->type->type);
+    struct hearth_str unit = hearth_str_c(hints->type->unit);
+    struct hearth_pprof_notes notes = {0};
+    struct hearth_text_notes text = {0};
+    enum hearth_status status;
+    switch (hints->format) {
+    case HEARTH_INGEST_LINES:
+        status = hearth_lines_decode(bytes, type, unit, arena, p, &text.skipped_lines, err);
+        break;
+    case HEARTH_INGEST_TRIE:
+        status = hearth_trie_decode(bytes, type, unit, arena, p, err);
+        break;
+    case HEARTH_INGEST_TREE:
+        status = hearth_tree_decode(bytes, type, unit, arena, p, err);
+        break;
+    default:
+        status = hearth_text_decode(bytes, type, unit, arena, p, &text, err);
+        break;
+    }
+    HEARTH_TRY(status);
+    discards[HEARTH_DISCARD_SKIPPED_LINES] += text.skipped_lines;
+
+    /* perf script says itself what its values and periods are. */
+    if (!text.is_perf_script) {
+        HEARTH_TRY(hearth_ingest_scale(hints->type, hints->sample_rate, p, err));
+        HEARTH_TRY(set_period(hints->type, arena, p, err));
+    }
+    HEARTH_TRY(hearth_ingest_cut(limits, arena, p, &notes, err));
+    count_notes(&notes, discards);
+    return HEARTH_OK;
+}
+
 static enum hearth_status decode_upload(const struct hearth_push_hints *hints,
                                         const struct hearth_pprof_limits *limits,
                                         struct hearth_str bytes,
@@ -140,7 +146,6 @@ static enum hearth_status decode_upload(const struct hearth_push_hints *hints,
         *ret_name = hearth_ingest_pprof_name(p, hints->cells, hints->n_cells);
     } else {
         HEARTH_TRY(decode_text(hints, limits, bytes, arena, discards, p, err));
-        HEARTH_TRY(set_period(hints->type, arena, p, err));
         *ret_name = hearth_str_c(hints->type->name);
     }
     /* Some agents write milliseconds, which is a day in 1970. */

@@ -158,6 +158,11 @@ enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,
                            "profile has %u samples, the limit is %u", profile->n_samples,
                            limits->max_samples);
     }
+    if (limits->max_types != 0 && profile->n_types > limits->max_types) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "profile has %u sample types, the limit (max-sample-types) is %u",
+                           profile->n_types, limits->max_types);
+    }
     if (limits->max_depth != 0) {
         cut_stacks(limits->max_depth, profile, notes);
     }

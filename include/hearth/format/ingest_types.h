@@ -16,7 +16,7 @@ enum hearth_ingest_format {
     HEARTH_INGEST_UNKNOWN, /* look at the bytes */
     HEARTH_INGEST_PPROF,
     HEARTH_INGEST_MULTIPART, /* a form with pprof in it */
-    HEARTH_INGEST_COLLAPSED,
+    HEARTH_INGEST_COLLAPSED, /* a text: collapsed stacks or output of perf script (text_profile.h) */
     HEARTH_INGEST_LINES,
     HEARTH_INGEST_TRIE,
     HEARTH_INGEST_TREE,
@@ -24,7 +24,8 @@ enum hearth_ingest_format {
     HEARTH_INGEST_SPEEDSCOPE, /* the same */
 };
 
-#define HEARTH_INGEST_FORMATS "pprof, collapsed (also groups, folded), lines, trie and tree"
+#define HEARTH_INGEST_FORMATS \
+    "pprof, collapsed (also groups, folded), perf script, lines, trie and tree"
 
 /* By the parameter `format` and the Content-Type. */
 enum hearth_ingest_format hearth_ingest_format_of(struct hearth_str format,
@@ -80,7 +81,7 @@ enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,
 
 /*
  * Hold a profile of a text format to the limits that hold for pprof: cuts and counts like the pprof
- * decoder. RESOURCE_EXHAUSTED for too many samples; NO_MEMORY.
+ * decoder. RESOURCE_EXHAUSTED for too many samples or sample types; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,

@@ -257,6 +257,11 @@ static void texts_are_held_to_the_limits_of_pprof(void **state)
     struct hearth_pprof_limits limits = {.max_samples = 3};
     assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL),
                      HEARTH_RESOURCE_EXHAUSTED);
+    profile.n_types = 2;
+    limits = (struct hearth_pprof_limits){.max_types = 1};
+    assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    profile.n_types = 1;
     limits = (struct hearth_pprof_limits){.max_samples = 4, .max_depth = 2, .max_string_bytes = 4};
     assert_int_equal(hearth_ingest_cut(&limits, &arena, &profile, &notes, NULL), HEARTH_OK);
     assert_int_equal(notes.stacks_cut, 2);
