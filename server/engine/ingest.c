@@ -290,7 +290,7 @@ static enum hearth_status inflate_profile(struct push_job *job,
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT,
             "the profile exceeds the size limit (max_profile_size_byte, actual: more, limit: "
-            "%zu): uncompressed profile payload size exceeds limit of %zu bytes (%s)",
+            "%zu): uncompressed profile payload size exceeds limit of %zu bytes; the option is %s",
             cap, cap, limit_name);
     }
     if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {

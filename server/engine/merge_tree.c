@@ -417,7 +417,8 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
     }
     if (max > 0 && n < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "max flamegraph nodes limit must be set (max allowed %lld)",
+                           "max flamegraph nodes limit must be set (max allowed %lld, option "
+                           "max-flamegraph-nodes)",
                            (long long)max);
     }
     if (max > 0 && n > max) {

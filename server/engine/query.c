@@ -162,7 +162,7 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
         hearth_duration_format(limits.max_query_range_ns, limit);
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the query time range exceeds the limit (max_query_length, actual: %s, "
-                           "limit: %s); it is called max-query-range here",
+                           "limit: %s); the option is max-query-range",
                            actual, limit);
     }
     *ret = range;

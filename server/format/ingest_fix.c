@@ -155,8 +155,8 @@ enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,
 {
     if (limits->max_samples != 0 && profile->n_samples > limits->max_samples) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "profile has %u samples, the limit is %u", profile->n_samples,
-                           limits->max_samples);
+                           "the profile has %u samples; the limit (max-samples) is %u",
+                           profile->n_samples, limits->max_samples);
     }
     if (limits->max_types != 0 && profile->n_types > limits->max_types) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,

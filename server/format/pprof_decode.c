@@ -35,14 +35,6 @@ hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, 
                        s->out->n_strings);
 }
 
-static enum hearth_status
-over_limit(const struct scan *s, const char *what, const char *name, size_t n, uint32_t limit)
-{
-    return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
-                       "the profile exceeds the %s limit (%s, actual: %zu, limit: %u)", what, name,
-                       n, limit);
-}
-
 /* ---- the top level ---- */
 
 static enum hearth_status note_offset(struct scan *s, struct offsets *of, const uint8_t *at)
@@ -192,11 +184,17 @@ static enum hearth_status check_counts(const struct scan *s)
         return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "profile has no sample type");
     }
     if (s->limits->max_types != 0 && n_types > s->limits->max_types) {
-        return over_limit(s, "sample types", "max-sample-types", n_types, s->limits->max_types);
+        return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the profile has %u sample types; the limit (max-sample-types) is %u",
+                           n_types, s->limits->max_types);
     }
     if (s->limits->max_samples != 0 && n_samples > s->limits->max_samples) {
-        return over_limit(s, "samples count", "max_profile_stacktrace_samples", n_samples,
-                          s->limits->max_samples);
+        /* The beginning is what clients of Pyroscope look for. */
+        return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the profile exceeds the samples count limit "
+                           "(max_profile_stacktrace_samples, actual: %u, limit: %u); the option is "
+                           "max-samples",
+                           n_samples, s->limits->max_samples);
     }
     return HEARTH_OK;
 }

@@ -492,7 +492,8 @@ static enum hearth_status finish_sample(struct scan *s, uint32_t i, struct sampl
     if (HEARTH_UNLIKELY(max_labels != 0 && n_labels > max_labels)) {
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
                            "sample %u of the profile exceeds the sample labels limit "
-                           "(max_profile_stacktrace_sample_labels, actual: %u, limit: %u)",
+                           "(max_profile_stacktrace_sample_labels, actual: %u, limit: %u); the "
+                           "option is max-sample-labels",
                            i, n_labels, max_labels);
     }
     if (HEARTH_UNLIKELY(max_depth != 0 && sample->n_locs > max_depth)) {

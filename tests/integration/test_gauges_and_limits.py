@@ -369,8 +369,8 @@ class Limits(unittest.TestCase):
 
     def test_the_profile_of_pyroscope_refuses_as_it_does(self):
         self.ask("plain", 24)
-        self.refused("the query time range exceeds the limit (max_query_length, actual: 1d1h, limit: 1d", self.ask, "plain", 25)
-        self.refused("exceeds the samples count limit (max_profile_stacktrace_samples, actual: 51, limit: 50", self.push, "plain", 51)
+        self.refused("the query time range exceeds the limit (max_query_length, actual: 1d1h, limit: 1d); the option is max-query-range", self.ask, "plain", 25)
+        self.refused("exceeds the samples count limit (max_profile_stacktrace_samples, actual: 51, limit: 50); the option is max-samples", self.push, "plain", 51)
         self.refused("has 31 label names; limit 30", self.push, "plain", 1, **{"l%d" % i: "x" for i in range(29)})
         old = Profile([("alloc_space", "bytes")], time_ns=(now_ms() - 2 * HOUR) * 1_000_000).add(["main"], [1]).encode()
         self.refused(
