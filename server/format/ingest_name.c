@@ -46,10 +46,6 @@ static enum hearth_status check_key(struct hearth_str key, struct hearth_err *er
                            "\" has a character other than letters, digits, _ and . at byte %zu",
                            HEARTH_STR_ARG(key), odd);
     }
-    if (hearth_str_eq_c(key, HEARTH_LABEL_NAME)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "bad name, the key " HEARTH_LABEL_NAME " is reserved");
-    }
     return HEARTH_OK;
 }
 
@@ -78,12 +74,11 @@ add_pair(struct hearth_str pair, struct hearth_ingest_name *name, struct hearth_
     size_t equals = hearth_str_find(pair, '=', 0);
     struct hearth_label label = {.name = hearth_str_trim(hearth_str_n(pair.p, equals))};
     HEARTH_TRY(check_key(label.name, err));
-    if (equals == pair.n) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "bad name, the key \"" HEARTH_STR_FMT "\" has no value (key=value)",
-                           HEARTH_STR_ARG(label.name));
+    label.value = HEARTH_STR("");
+    if (equals < pair.n) {
+        label.value =
+            unquote(hearth_str_trim(hearth_str_n(pair.p + equals + 1, pair.n - equals - 1)));
     }
-    label.value = unquote(hearth_str_trim(hearth_str_n(pair.p + equals + 1, pair.n - equals - 1)));
     if (name->n_labels == HEARTH_INGEST_NAME_MAX_LABELS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad name, more than %u labels",
                            HEARTH_INGEST_NAME_MAX_LABELS);
@@ -105,10 +100,6 @@ enum hearth_status hearth_ingest_name_parse(struct hearth_str text,
     HEARTH_TRY(check_app(name.app, err));
     if (open < text.n) {
         size_t close = hearth_str_find(text, '}', open);
-        if (close == text.n) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "bad name, \"{\" is not closed by \"}\"");
-        }
         name.labels = hearth_arena_array(arena, HEARTH_INGEST_NAME_MAX_LABELS, sizeof *name.labels);
         if (name.labels == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
@@ -117,7 +108,7 @@ enum hearth_status hearth_ingest_name_parse(struct hearth_str text,
         for (size_t from = open + 1; from < close;) {
             size_t end = hearth_str_find(pairs, ',', from);
             struct hearth_str pair = hearth_str_trim(hearth_str_n(text.p + from, end - from));
-            if (pair.n > 0 || end < close) { /* nothing in front of "}" is no pair */
+            if (pair.n > 0) {
                 HEARTH_TRY(add_pair(pair, &name, err));
             }
             from = end + 1;

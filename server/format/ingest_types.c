@@ -92,7 +92,7 @@ static const struct hearth_ingest_type g_types[] = {
     {"alloc_objects", "memory", "alloc_objects", "count", NONE, 1},
     {"inuse_space", "memory", "inuse_space", "bytes", NONE, 1},
     {"alloc_space", "memory", "alloc_space", "bytes", NONE, 1},
-    {"goroutines", "goroutine", "goroutine", "count", NONE, 1},
+    {"goroutines", "goroutine", "goroutines", "count", NONE, 1},
     {"mutex_count", "mutex", "contentions", "count", NONE, 1},
     {"mutex_duration", "mutex", "delay", "nanoseconds", NONE, 1},
     {"block_count", "block", "contentions", "count", NONE, 1},
@@ -112,8 +112,21 @@ static const struct hearth_ingest_type g_types[] = {
     {"bytes", "memory", "samples", "bytes", NONE, 1},
 };
 
-const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app,
-                                                       struct hearth_str *ret_service)
+/* Without a rate nobody knows which time a sample stands for: it stays a count. */
+static const struct hearth_ingest_type *at_rate(const struct hearth_ingest_type *type, int64_t rate)
+{
+    static const struct hearth_ingest_type counted[] = {
+        {"", "process_cpu", "samples", "count", NONE, 1},
+        {"", "wall", "samples", "count", NONE, 1},
+    };
+    if (type->factor != COUNT_NS || rate > 0) {
+        return type;
+    }
+    return &counted[strcmp(type->name, "wall") == 0];
+}
+
+const struct hearth_ingest_type *
+hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate, struct hearth_str *ret_service)
 {
     size_t dot = app.n;
     while (dot > 0 && app.p[dot - 1] != '.') {
@@ -121,13 +134,13 @@ const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app,
     }
     if (dot == 0) {
         *ret_service = app;
-        return &g_types[0];
+        return at_rate(&g_types[0], sample_rate);
     }
     struct hearth_str suffix = {app.p + dot, app.n - dot};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_types); i++) {
         if (hearth_str_eq_c(suffix, g_types[i].suffix)) {
             *ret_service = hearth_str_n(app.p, dot - 1);
-            return &g_types[i];
+            return at_rate(&g_types[i], sample_rate);
         }
     }
     return NULL;

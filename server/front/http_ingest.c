@@ -224,7 +224,7 @@ static enum hearth_status find_type(struct upload *u)
     if (u->hints.format == HEARTH_INGEST_PPROF) {
         return HEARTH_OK;
     }
-    u->hints.type = hearth_ingest_type_of(u->name.app, &u->app);
+    u->hints.type = hearth_ingest_type_of(u->name.app, u->hints.sample_rate, &u->app);
     if (u->hints.type == NULL) {
         return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
                            "unknown profile type: the application name \"%.*s\" ends with none of "

@@ -27,7 +27,8 @@ static void check(struct hearth_profile *p, struct hearth_arena *arena)
     for (uint32_t i = 0; i < p->n_strings; i++) {
         HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
     }
-    (void)!hearth_ingest_scale(hearth_ingest_type_of(HEARTH_STR("a.cpu"), &service), 100, p, NULL);
+    (void)!hearth_ingest_scale(hearth_ingest_type_of(HEARTH_STR("a.cpu"), 100, &service), 100, p,
+                               NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

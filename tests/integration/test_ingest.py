@@ -25,7 +25,7 @@ SUFFIXES = [
     ("cpu", CPU, 60_000_000), ("itimer", CPU, 60_000_000), ("wall", "wall:wall:nanoseconds:cpu:nanoseconds", 60_000_000),
     ("inuse_objects", "memory:inuse_objects:count::", 3), ("alloc_objects", "memory:alloc_objects:count::", 3),
     ("inuse_space", "memory:inuse_space:bytes::", 3), ("alloc_space", "memory:alloc_space:bytes::", 3),
-    ("goroutines", "goroutine:goroutine:count::", 3),
+    ("goroutines", "goroutine:goroutines:count::", 3),
     ("mutex_count", "mutex:contentions:count::", 3), ("mutex_duration", "mutex:delay:nanoseconds::", 3),
     ("block_count", "block:contentions:count::", 3), ("block_duration", "block:delay:nanoseconds::", 3),
     ("lock_count", "block:contentions:count::", 3), ("lock_duration", "block:delay:nanoseconds::", 3),
@@ -254,11 +254,19 @@ class Ingest(unittest.TestCase):
         self.refused(400, "invalid_argument", "unknown profile type", b"a 1\n", name="my.python.app")
 
     def test_the_sample_rate_is_100_unless_it_is_a_number(self):
-        cases = [(None, 10_000_000), ("1000", 1_000_000), ("-1", 10_000_000), ("often", 10_000_000), ("0", 1)]
+        cases = [(None, 10_000_000), ("1000", 1_000_000), ("-1", 10_000_000), ("often", 10_000_000)]
         for rate, value in cases:
             app = "%s%s" % (self.service, rate)
             self.upload(b"a 1\n", name=app, sampleRate=rate, format="folded")
             self.assertEqual(self.total(service=app), value, rate)
+
+    def test_samples_at_a_rate_of_0_are_counts(self):
+        for suffix, profile_type in (("", "process_cpu:samples:count::"), (".cpu", "process_cpu:samples:count::"),
+                                     (".itimer", "process_cpu:samples:count::"), (".wall", "wall:samples:count::")):
+            service = self.service + (suffix or ".none").replace(".", "-")
+            self.upload(b"a 3\n", name=service + suffix, sampleRate=0, format="folded")
+            self.assertEqual(self.types(service), [profile_type])
+            self.assertEqual(self.total(profile_type, service), 3)
 
     def test_lines_trie_and_tree(self):
         self.upload(b"a;b\na;c\na;b\n", format="lines")
@@ -331,8 +339,19 @@ class Ingest(unittest.TestCase):
         self.upload(profile, name=self.service + ".cpu")
         self.assertEqual(self.total(service=self.service + ".cpu"), 7, "the name of a pprof is kept as it is")
 
+    def test_names_that_pyroscope_takes_are_taken(self):
+        for i, (rest, pod, dropped) in enumerate((
+            ("{", None, {}), ("{pod=b", "b", {}), ("{,}", None, {}), ("{pod=b,,}", "b", {}),
+            ("{a}", None, {"empty_labels": 1}), ("{a,pod=b}", "b", {"empty_labels": 1}),
+            ("{__name__=x,pod=b}", "b", {"reserved_labels": 1}),
+        )):
+            service = "%s%d" % (self.service, i)
+            self.assertEqual(self.upload(b"a 1\n", name=service + rest), dropped, rest)
+            (labels,) = self.labels(service)
+            self.assertEqual((labels.get("pod"), labels["__name__"], "a" in labels), (pod, "process_cpu", False), rest)
+
     def test_names_that_break_a_rule_are_400(self):
-        for name in ("", "{a=b}", "b ad", "app{a=b", "app{=b}", "app{a}", "app{a-b=c}", "app{__name__=x}", "app{a=b,,c=d}"):
+        for name in ("", "{a=b}", "b ad", "app{=b}", "app{a-b=c}"):
             self.refused(400, "invalid_argument", "bad name", b"a 1\n", name=name)
         self.refused(400, "invalid_argument", "bad name", b"a 1\n", name=None)
         status, _, _ = self.server.http("POST", "/ingest?name=a%zz", b"a 1\n")

@@ -1,10 +1,10 @@
 /*
  * ingest_name.h -- the name of an upload to /ingest: app{key=value,key2="value2"}.
  *
- *     name = app [ "{" [ pair { "," pair } [ "," ] ] "}" rest ]     pair = key "=" value
+ *     name = app [ "{" [ pair ] { "," [ pair ] } [ "}" rest ] ]     pair = key [ "=" value ]
  *
- * app: letters, digits and "_.-/", not empty. key: letters, digits, "_" and ".", not empty, not
- * __name__. value: any bytes but "," and "}"; one pair of double quotes around it is taken off, and
+ * app: letters, digits and "_.-/", not empty. key: letters, digits, "_" and ".", not empty; without
+ * a "=" its value is empty. value: any bytes but "," and "}"; one pair of double quotes around it is taken off, and
  * there are no escapes. Blanks around each part are not part of it. Of a key that comes twice the
  * last value counts. Text behind "}" is ignored. The whole is UTF-8 without NUL.
  *

@@ -42,11 +42,11 @@ struct hearth_ingest_type {
 };
 
 /*
- * The type that "service.suffix" names (no dot: cpu) and the name without the suffix. NULL for
- * suffixes that name no type.
+ * The type that "service.suffix" names (no dot: cpu) and the name without the suffix. With a sample
+ * rate of 0 Hz, samples of CPU and wall time are counts. NULL for suffixes that name no type.
  */
-const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app,
-                                                       struct hearth_str *ret_service);
+const struct hearth_ingest_type *
+hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate, struct hearth_str *ret_service);
 /* "cpu, itimer, ...": for messages; static. */
 const char *hearth_ingest_type_suffixes(void);
 
@@ -70,8 +70,8 @@ enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy,
                                          struct hearth_err *err);
 
 /*
- * Turn values of a text format into the unit of its type and set the period. sample_rate in Hz, 0:
- * values are taken as they are. OUT_OF_RANGE when a value needs more than 63 bits then.
+ * Turn values of a text format into the unit of its type and set the period. sample_rate in Hz, as type
+ * was chosen by it. OUT_OF_RANGE when a value needs more than 63 bits then.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,

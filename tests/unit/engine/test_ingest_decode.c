@@ -49,7 +49,7 @@ static void as_text(struct decoded *d, enum hearth_ingest_format format, const c
 {
     struct hearth_str service;
     d->hints.format = format;
-    d->hints.type = hearth_ingest_type_of(S(app), &service);
+    d->hints.type = hearth_ingest_type_of(S(app), 100, &service);
     assert_non_null(d->hints.type);
 }
 

@@ -97,23 +97,26 @@ static void the_suffix_of_an_application_is_its_type(void **state)
 {
     (void)state;
     struct hearth_str service;
-    const struct hearth_ingest_type *type = hearth_ingest_type_of(S("app"), &service);
+    const struct hearth_ingest_type *type = hearth_ingest_type_of(S("app"), 100, &service);
     assert_string_equal(type->name, "process_cpu");
     assert_true(hearth_str_eq_c(service, "app"));
-    type = hearth_ingest_type_of(S("a.b.alloc_space"), &service);
+    type = hearth_ingest_type_of(S("a.b.alloc_space"), 100, &service);
     assert_string_equal(type->name, "memory");
     assert_string_equal(type->type, "alloc_space");
     assert_string_equal(type->unit, "bytes");
     assert_true(hearth_str_eq_c(service, "a.b"));
-    assert_null(hearth_ingest_type_of(S("my.python.app"), &service));
-    assert_null(hearth_ingest_type_of(S("app."), &service));
+    assert_null(hearth_ingest_type_of(S("my.python.app"), 100, &service));
+    assert_null(hearth_ingest_type_of(S("app."), 100, &service));
+    type = hearth_ingest_type_of(S("a.goroutines"), 100, &service);
+    assert_string_equal(type->name, "goroutine");
+    assert_string_equal(type->type, "goroutines");
     /* Every suffix that messages name is one. */
     struct hearth_str all = S(hearth_ingest_type_suffixes());
     for (size_t from = 0; from < all.n;) {
         char app[64];
         size_t end = hearth_str_find(all, ',', from);
         (void)snprintf(app, sizeof app, "x.%.*s", (int)(end - from), all.p + from);
-        assert_non_null(hearth_ingest_type_of(S(app), &service));
+        assert_non_null(hearth_ingest_type_of(S(app), 100, &service));
         from = end + 2;
     }
 }
@@ -228,15 +231,41 @@ static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
         int64_t value = 3;
         struct hearth_str service;
         struct hearth_profile profile = {.values = &value, .n_samples = 1, .n_types = 1};
-        assert_int_equal(hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), &service),
-                                             cases[i].rate, &profile, NULL),
-                         HEARTH_OK);
+        assert_int_equal(
+            hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), cases[i].rate, &service),
+                                cases[i].rate, &profile, NULL),
+            HEARTH_OK);
         assert_int_equal(value, cases[i].value);
         assert_int_equal(profile.period, cases[i].period);
         value = INT64_MAX;
-        assert_int_equal(hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), &service),
-                                             cases[i].rate, &profile, NULL),
-                         cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
+        assert_int_equal(
+            hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), cases[i].rate, &service),
+                                cases[i].rate, &profile, NULL),
+            cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
+    }
+}
+
+static void samples_without_a_rate_are_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *app, *name, *type, *unit;
+    } cases[] = {
+        {"a", "process_cpu", "samples", "count"},
+        {"a.cpu", "process_cpu", "samples", "count"},
+        {"a.itimer", "process_cpu", "samples", "count"},
+        {"a.wall", "wall", "samples", "count"},
+        {"a.seconds", "wall", "wall", "nanoseconds"},
+        {"a.alloc_space", "memory", "alloc_space", "bytes"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_str service;
+        const struct hearth_ingest_type *type = hearth_ingest_type_of(S(cases[i].app), 0, &service);
+        assert_string_equal(type->name, cases[i].name);
+        assert_string_equal(type->type, cases[i].type);
+        assert_string_equal(type->unit, cases[i].unit);
+        assert_string_equal(type->period_type, i < 4 ? "" : i == 4 ? "cpu" : "");
+        assert_true(hearth_str_eq_c(service, "a"));
     }
 }
 
@@ -286,6 +315,7 @@ int main(void)
         cmocka_unit_test(scripting_agents_get_the_file_in_front_of_the_name),
         cmocka_unit_test(dashes_of_dotnet_types_become_underscores),
         cmocka_unit_test(only_counts_are_multiplied_by_the_time_between_samples),
+        cmocka_unit_test(samples_without_a_rate_are_counts),
         cmocka_unit_test(texts_are_held_to_the_limits_of_pprof),
     };
     return cmocka_run_group_tests_name("ingest_types", tests, NULL, NULL);
