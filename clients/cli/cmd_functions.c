@@ -1,4 +1,5 @@
 /* cmd_functions.c -- top, sandwich, lines: the tables of hearth.v1, computed by the server. */
+#include "hearth/model/frame_name.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
@@ -49,11 +50,6 @@ static void print_whole(int64_t whole, const char *unit, struct hearth_buf *out)
     hearth_buf_printf(out, "total: %s\n", text);
 }
 
-static const char *or_unknown(const char *name)
-{
-    return name[0] == '\0' ? "(unknown)" : name;
-}
-
 static int name_width(const struct cli *cli)
 {
     return cli->width > 60 ? cli->width - 42 : 40;
@@ -70,7 +66,7 @@ void cli_draw_top(const struct cli *cli,
     for (size_t i = 0; i < answer->n_rows; i++) {
         const Hearth__V1__TopRow *row = answer->rows[i];
         print_values(row->self, row->total, answer->total, answer->unit, out);
-        cli_fit(hearth_str_c(or_unknown(row->name)), name_width(cli), false, out);
+        cli_fit(hearth_frame_shown(hearth_str_c(row->name)), name_width(cli), false, out);
         if (strcmp(kind, "line") == 0) {
             hearth_buf_cstr(out, "  ");
             cli_fit(hearth_str_c(row->file), INT_MAX, false, out);
@@ -168,7 +164,7 @@ static enum hearth_status print_side(struct cli *cli,
         cli_value((double)nodes[i]->total, hearth_str_c(answer->unit), value);
         cli_percent((double)nodes[i]->total, (double)answer->total, false, share);
         hearth_buf_printf(out, "%10s %7s  %*s", value, share, 2 * (depth[i] - 1), "");
-        cli_fit(hearth_str_c(or_unknown(nodes[i]->name)), name_width(cli), false, out);
+        cli_fit(hearth_frame_shown(hearth_str_c(nodes[i]->name)), name_width(cli), false, out);
         hearth_buf_byte(out, '\n');
     }
     if (n <= 1) {
@@ -226,7 +222,7 @@ static void print_line(const Hearth__V1__Line *line,
                        struct hearth_buf *out)
 {
     print_values(line->self, line->total, answer->total, answer->unit, out);
-    cli_fit(hearth_str_c(or_unknown(line->file)), INT_MAX, false, out);
+    cli_fit(hearth_frame_shown(hearth_str_c(line->file)), INT_MAX, false, out);
     if (line->line > 0) {
         hearth_buf_printf(out, ":%lld", (long long)line->line);
     }

@@ -265,12 +265,14 @@ enum hearth_status hearth_query_dot(const struct hearth_query *query,
                                     struct hearth_err *err)
 {
     struct hearth_profile_type type;
+    struct hearth_merge_spec shown = *spec;
     int64_t n;
+    shown.empty_names = false; /* a box needs a name to be pointed at */
     HEARTH_TRY(max_functions(query, max_nodes, &n, err));
     HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, err));
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->arena);
-    enum hearth_status status = hearth_query_function_tree(query, spec, 0, &tree, err);
+    enum hearth_status status = hearth_query_function_tree(query, &shown, 0, &tree, err);
     if (status == HEARTH_OK) {
         size_t n_shown = n < 1 ? SIZE_MAX : (size_t)n;
         int64_t max_tree_nodes = n > DEFAULT_TREE_NODES ? n : DEFAULT_TREE_NODES;

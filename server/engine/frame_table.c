@@ -26,7 +26,7 @@ void hearth_frame_table_init_lines(struct hearth_frame_table *table,
                                    struct hearth_arena *arena)
 {
     hearth_frame_table_init(table, HEARTH_TOP_LINE, arena);
-    table->function = function.p != NULL ? function : HEARTH_STR("");
+    table->function = hearth_frame_shown(function);
 }
 
 void hearth_frame_table_release(struct hearth_frame_table *table)
@@ -99,10 +99,10 @@ static struct hearth_str
 frame_name(const struct adding *a, const struct frame *frame, char out[HEARTH_FRAME_NAME_BYTES])
 {
     if (frame->function != HEARTH_NO_INDEX) {
-        return a->dict->strings[a->dict->functions[frame->function].name];
+        return hearth_frame_shown(a->dict->strings[a->dict->functions[frame->function].name]);
     }
     if (frame->location->n_lines > 0) {
-        return HEARTH_STR("");
+        return HEARTH_FRAME_UNKNOWN;
     }
     const struct hearth_mapping *mapping = mapping_of(a, frame);
     struct hearth_str file = mapping == NULL ? HEARTH_STR("") : a->dict->strings[mapping->filename];
@@ -130,6 +130,12 @@ static uint32_t derived_text(struct adding *a, uint32_t function)
     return *text;
 }
 
+/* Its function has a name that is not empty. */
+static bool has_own_name(const struct adding *a, const struct frame *frame)
+{
+    return frame->function != HEARTH_NO_INDEX && a->dict->functions[frame->function].name != 0;
+}
+
 /* The text that names a frame's row, for kinds of one text. */
 static uint32_t row_text(struct adding *a, const struct frame *frame)
 {
@@ -138,7 +144,7 @@ static uint32_t row_text(struct adding *a, const struct frame *frame)
     switch (a->table->kind) {
     case HEARTH_TOP_FUNCTION:
     case HEARTH_TOP_LINE:
-        return frame->function != HEARTH_NO_INDEX
+        return has_own_name(a, frame)
                    ? text_of_string(a, a->dict->functions[frame->function].name)
                    : hearth_texts_id(&a->table->texts, frame_name(a, frame, out));
     case HEARTH_TOP_FILE:

@@ -2,6 +2,7 @@
 #include "function_masks.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/model/frame_name.h"
 
 #include "stack_filter.h"
 
@@ -26,7 +27,7 @@ static enum hearth_status names_of(const struct hearth_function_masks *table,
         return HEARTH_FAIL_ARENA(err, arena);
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct hearth_str name = hearth_name_tree_name(tree, i);
+        struct hearth_str name = hearth_frame_shown(hearth_name_tree_name(tree, i));
         size_t f = 0;
         while (f < table->n_functions && !hearth_str_eq(name, table->functions[f])) {
             f++;

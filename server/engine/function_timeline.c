@@ -7,6 +7,7 @@
  * no block fits into, a piece has an hour or, where nothing was found, twice as much as the piece before.
  */
 #include "hearth/base/budget.h"
+#include "hearth/model/frame_name.h"
 
 #include "function_masks.h"
 #include "grouping.h"
@@ -79,16 +80,17 @@ static enum hearth_status take_functions(struct timeline *run, struct hearth_err
         return HEARTH_FAIL_ARENA(err, run->query->arena);
     }
     for (size_t i = 0; i < spec->n_functions; i++) {
+        struct hearth_str function = hearth_frame_shown(spec->functions[i]);
         bool repeated = false;
         for (size_t k = 0; k < run->n_functions; k++) {
-            repeated = repeated || hearth_str_eq(run->functions[k], spec->functions[i]);
+            repeated = repeated || hearth_str_eq(run->functions[k], function);
         }
         if (!repeated && run->n_functions == HEARTH_MAX_FUNCTIONS) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u functions",
                                HEARTH_MAX_FUNCTIONS);
         }
         if (!repeated) {
-            run->functions[run->n_functions++] = spec->functions[i];
+            run->functions[run->n_functions++] = function;
         }
     }
     return run->n_functions > 0

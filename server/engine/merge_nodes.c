@@ -3,9 +3,11 @@
  *
  * Where the name tree holds all of an answer, only what is shown becomes a node: totals are summed and
  * the bound of truncation is found in dense arrays first. Otherwise all nodes that carry something are
- * unified by name with other trees.
+ * unified by name, with other trees, or with each other where several names are shown as one.
  */
 #include "merge_nodes.h"
+
+#include "hearth/model/frame_name.h"
 
 #include "stack_filter.h"
 
@@ -130,16 +132,20 @@ struct placing {
     const struct hearth_tree_part *part;
     struct hearth_stacktree *tree;
     struct hearth_arena *arena;
+    bool empty_names;            /* of the merge_spec */
     int64_t *total;              /* of the nodes of the part */
     uint32_t *node_of, *name_of; /* of its nodes and names */
+    uint32_t n_names;            /* that there were at the beginning: the name tree grows */
+    bool names_meet;             /* a name of the tree stands for several of the part */
+    bool *meets, *name_meets;    /* of nodes and names: see place_meeting; NULL otherwise */
 };
 
 static bool placing_init(struct placing *p)
 {
     const struct hearth_tree_part *part = p->part;
     p->node_of = hearth_arena_array(p->arena, part->n_nodes, sizeof p->node_of[0]);
-    p->name_of =
-        hearth_arena_calloc(p->arena, hearth_name_tree_n_names(part->tree), sizeof p->name_of[0]);
+    p->n_names = hearth_name_tree_n_names(part->tree);
+    p->name_of = hearth_arena_calloc(p->arena, p->n_names, sizeof p->name_of[0]);
     p->total = hearth_arena_array(p->arena, part->n_nodes, sizeof p->total[0]);
     if (p->node_of == NULL || p->name_of == NULL || p->total == NULL) {
         return false;
@@ -148,18 +154,59 @@ static bool placing_init(struct placing *p)
     return p->node_of[0] != HEARTH_NO_NODE;
 }
 
+/* A name as the tree shall have it. .p is NULL when memory was refused. */
+static struct hearth_str shown_name(struct placing *p, struct hearth_str name)
+{
+    return p->empty_names ? name : hearth_frame_shown(name);
+}
+
+/* Several names of a part may be shown as this one. */
+static bool may_meet(struct hearth_str shown)
+{
+    return hearth_str_eq(shown, HEARTH_FRAME_UNKNOWN);
+}
+
 /* The tree's number of a name of the part. HEARTH_IDMAP_NONE: memory was refused. */
 static uint32_t place_name(struct placing *p, uint32_t name)
 {
     if (p->name_of[name] == 0) { /* 0 is the root's name: not asked yet, or the empty name */
+        struct hearth_str text = shown_name(p, hearth_name_tree_name(p->part->tree, name));
+        size_t n_names = p->tree->n_names;
         p->name_of[name] =
-            hearth_stacktree_name(p->tree, hearth_name_tree_name(p->part->tree, name));
+            text.p == NULL ? HEARTH_IDMAP_NONE : hearth_stacktree_name(p->tree, text);
+        if (p->name_meets != NULL && p->name_of[name] != HEARTH_IDMAP_NONE) {
+            p->name_meets[name] = may_meet(p->tree->names[p->name_of[name]]);
+        }
+        p->names_meet |= p->tree->n_names == n_names && p->name_of[name] != 0;
     }
     return p->name_of[name];
 }
 
-/* Nodes of a tree that holds other parts, too. */
-static enum hearth_status unify(struct placing *p, struct hearth_err *err)
+/*
+ * Nodes of an empty tree where names meet. Most nodes are still the only one of their name below their
+ * parent; only those of names that may meet, and what is below them, are looked up.
+ */
+static uint32_t place_meeting(
+    struct placing *p, uint32_t i, uint32_t parent, uint32_t name, struct hearth_idmap *met)
+{
+    struct hearth_name_node from = hearth_name_tree_node(p->part->tree, i);
+    p->meets[i] = p->meets[from.parent] || p->name_meets[from.name];
+    if (!p->meets[i]) {
+        return hearth_stacktree_append(p->tree, parent, name);
+    }
+    if (!hearth_stacktree_reserve(p->tree, 1)) {
+        return HEARTH_NO_NODE;
+    }
+    bool inserted;
+    uint64_t pair = (uint64_t)parent << 32 | name;
+    struct hearth_hash128 key = {hearth_hash_mix(pair, p->tree->seed), pair};
+    uint32_t node = hearth_idmap_intern(met, key, (uint32_t)p->tree->n_nodes, &inserted);
+    return node != HEARTH_IDMAP_NONE && inserted ? hearth_stacktree_append(p->tree, parent, name)
+                                                 : node;
+}
+
+/* Nodes of a tree that holds other parts, too; met: of the first one (place_meeting), else NULL. */
+static enum hearth_status unify(struct placing *p, struct hearth_idmap *met, struct hearth_err *err)
 {
     const struct hearth_tree_part *part = p->part;
     const int64_t *total = p->total;
@@ -176,6 +223,7 @@ static enum hearth_status unify(struct placing *p, struct hearth_err *err)
             return fail_range(err);
         }
         uint32_t node = name == HEARTH_IDMAP_NONE ? HEARTH_NO_NODE
+                        : met != NULL             ? place_meeting(p, i, parent, name, met)
                                                   : hearth_stacktree_child(p->tree, parent, name);
         if (node == HEARTH_NO_NODE) {
             return HEARTH_FAIL_ARENA(err, p->arena);
@@ -185,6 +233,21 @@ static enum hearth_status unify(struct placing *p, struct hearth_err *err)
         overflow |= __builtin_add_overflow(*self, part->self[i], self);
     }
     return overflow ? fail_range(err) : HEARTH_OK;
+}
+
+/* The first part of a tree, whole. */
+static enum hearth_status place_whole(struct placing *p, struct hearth_err *err)
+{
+    p->meets = hearth_arena_calloc(p->arena, p->part->n_nodes, sizeof p->meets[0]);
+    p->name_meets = hearth_arena_calloc(p->arena, p->n_names, sizeof p->name_meets[0]);
+    if (p->meets == NULL || p->name_meets == NULL) {
+        return HEARTH_FAIL_ARENA(err, p->arena);
+    }
+    struct hearth_idmap met;
+    hearth_idmap_init(&met);
+    enum hearth_status status = unify(p, &met, err);
+    hearth_idmap_release(&met);
+    return status;
 }
 
 /* What is folded below a node, until now its total, becomes a child "other". */
@@ -239,7 +302,19 @@ static enum hearth_status place_from(struct placing *p, int64_t bound, struct he
     return HEARTH_OK;
 }
 
-/* The only part, truncated. */
+/* Frames without a name beside others that are really called [unknown]: siblings may be one. */
+static enum hearth_status place_again(struct placing *p, struct hearth_err *err)
+{
+    hearth_stacktree_release(p->tree);
+    memset(p->name_of, 0, p->n_names * sizeof p->name_of[0]);
+    p->node_of[0] = hearth_stacktree_root(p->tree);
+    if (p->node_of[0] == HEARTH_NO_NODE) {
+        return HEARTH_FAIL_ARENA(err, p->arena);
+    }
+    return place_whole(p, err);
+}
+
+/* The only part, truncated unless names meet. */
 static enum hearth_status place(struct placing *p, int64_t max_nodes, struct hearth_err *err)
 {
     int64_t bound;
@@ -249,6 +324,9 @@ static enum hearth_status place(struct placing *p, int64_t max_nodes, struct hea
         return HEARTH_FAIL_ARENA(err, p->arena);
     }
     HEARTH_TRY(place_from(p, bound, err));
+    if (p->names_meet) {
+        return place_again(p, err);
+    }
     if (bound > 1) {
         HEARTH_TRY(fold_rests(p, err));
         p->tree->is_cut = true;
@@ -279,7 +357,10 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     part->n_nodes = part->n_nodes < size ? part->n_nodes : size;
     HEARTH_TRY(
         hearth_stack_filter_nodes(&spec->stacks, part->tree, part->n_nodes, arena, &inside, err));
-    struct placing p = {.part = part, .tree = tree, .arena = arena};
+    struct placing p = {.part = part,
+                        .tree = tree,
+                        .arena = arena,
+                        .empty_names = spec->empty_names};
     if (!placing_init(&p)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
@@ -289,5 +370,7 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     }
     memcpy(p.total, part->self, part->n_nodes * sizeof p.total[0]);
     HEARTH_TRY(sum_totals(part, p.total, err));
-    return alone ? place(&p, max_nodes, err) : unify(&p, err);
+    return alone                ? place(&p, max_nodes, err)
+           : tree->n_nodes == 1 ? place_whole(&p, err)
+                                : unify(&p, NULL, err);
 }

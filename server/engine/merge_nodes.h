@@ -9,9 +9,10 @@
 #include "query_internal.h"
 
 /*
- * Add what passes spec->stacks to the tree. alone: it is all of the answer and the tree is empty; then the
- * tree is truncated to max_nodes (stacktree.h: is_cut). The part's sums are used up. NO_MEMORY, OUT_OF_RANGE
- * and the errors of the filter.
+ * Add what passes spec->stacks to the tree, names as spec has them. alone: it is all
+ * of the answer and the tree is empty; then the tree is truncated to max_nodes (stacktree.h: is_cut) unless
+ * names that differ are shown as one. The part's sums are used up. NO_MEMORY, OUT_OF_RANGE and the errors
+ * of the filter.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,

@@ -5,6 +5,7 @@
  * callees those below the innermost.
  */
 #include "hearth/base/mem.h"
+#include "hearth/model/frame_name.h"
 
 #include "query_internal.h"
 
@@ -196,7 +197,7 @@ static enum hearth_status answer_side(struct hearth_stacktree *tree,
 
 static uint32_t find_name(const struct hearth_stacktree *tree, struct hearth_str name)
 {
-    for (size_t i = name.n == 0 ? 0 : 1; i < tree->n_names; i++) {
+    for (size_t i = 1; i < tree->n_names; i++) {
         if (hearth_str_eq(tree->names[i], name)) {
             return (uint32_t)i;
         }
@@ -216,7 +217,7 @@ enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
     *ret_n_folded = 0;
     struct hearth_arena scratch;
     struct hearth_stacktree callers, callees;
-    uint32_t name = find_name(tree, function);
+    uint32_t name = find_name(tree, hearth_frame_shown(function));
     hearth_arena_init_like(&scratch, arena);
     hearth_stacktree_init(&callers, &scratch);
     hearth_stacktree_init(&callees, &scratch);
@@ -278,6 +279,7 @@ enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
     *ret = (struct hearth_sandwich){0};
     int64_t max_nodes;
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
+    HEARTH_ASSERT(!spec->empty_names); /* the root's name is no function's then */
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, 0, &tree, err);

@@ -8,6 +8,7 @@
 
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
+#include "hearth/model/frame_name.h"
 #include "hearth/query/pattern.h"
 
 #define MAX_ALL_FUNCTIONS 64u
@@ -56,6 +57,7 @@ static struct hearth_hash128 name_key(struct hearth_str name)
 static struct rule *rule_of(struct matcher *m, struct hearth_str name)
 {
     bool inserted;
+    name = hearth_frame_shown(name);
     uint32_t i = hearth_idmap_intern(&m->by_name, name_key(name), (uint32_t)m->n_rules, &inserted);
     if (i == HEARTH_IDMAP_NONE ||
         (inserted &&
@@ -155,7 +157,7 @@ static uint8_t mark_name(const struct matcher *m, struct marks *marks, uint32_t 
     if (*flags & KNOWN) {
         return *flags;
     }
-    struct hearth_str text = hearth_name_tree_name(marks->tree, name);
+    struct hearth_str text = hearth_frame_shown(hearth_name_tree_name(marks->tree, name));
     uint32_t rule = hearth_idmap_find(&m->by_name, name_key(text));
     *flags = KNOWN;
     if (rule != HEARTH_IDMAP_NONE) {
@@ -181,9 +183,8 @@ match_call_site(const struct matcher *m, const struct marks *marks, struct heart
     if (n == OFF || n == m->filter->n_call_site) {
         return n;
     }
-    return hearth_str_eq(hearth_name_tree_name(marks->tree, node.name), m->filter->call_site[n])
-               ? n + 1
-               : OFF;
+    struct hearth_str name = hearth_frame_shown(hearth_name_tree_name(marks->tree, node.name));
+    return hearth_str_eq(name, hearth_frame_shown(m->filter->call_site[n])) ? n + 1 : OFF;
 }
 
 static bool passes(const struct matcher *m, const struct marks *marks, uint32_t node)

@@ -65,8 +65,8 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc,
                            "process_cpu:cpu:nanoseconds:cpu:nanoseconds{...}",
                            args->query);
     }
-    *spec =
-        (struct hearth_merge_spec){.profile_type = typed.profile_type, .selector = typed.selector};
+    *spec = (struct hearth_merge_spec){
+        .profile_type = typed.profile_type, .selector = typed.selector, .empty_names = true};
     read_max_nodes(rpc, spec);
     const char *type = hearth_rpc_text(rpc, typed.profile_type);
     if (type == NULL) {
@@ -388,6 +388,7 @@ static enum hearth_status render(struct hearth_rpc *rpc)
     struct hearth_merge_spec spec;
     HEARTH_TRY(read_selection(rpc, &names, &query, &spec));
     struct hearth_str format = hearth_http_arg(rpc, "format");
+    spec.empty_names = !hearth_str_eq_c(format, "text"); /* which is for people */
     if (hearth_http_arg(rpc, "span-id").n > 0 || hearth_http_arg(rpc, "trace-id").n > 0) {
         return render_spans(rpc, &query, &spec, format);
     }

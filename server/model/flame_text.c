@@ -2,6 +2,7 @@
 #include "hearth/model/flame_text.h"
 
 #include "hearth/base/human.h"
+#include "hearth/model/frame_name.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static enum hearth_status read_levels(struct tree *t,
             if (v[3] < 0 || (uint64_t)v[3] >= graph->n_names) {
                 return HEARTH_FAIL(err, HEARTH_CORRUPT, "a broken flame graph");
             }
-            cells[i] = (struct cell){end + v[0], v[1], graph->names[v[3]]};
+            cells[i] = (struct cell){end + v[0], v[1], hearth_frame_shown(graph->names[v[3]])};
             end += v[0] + v[1];
         }
         t->levels[l] = (struct level){cells, n};

@@ -57,6 +57,11 @@ def frame_name(line):
     return name
 
 
+def shown(name):
+    """What everything else calls it."""
+    return name or "[unknown]"
+
+
 def names_of(locations):
     """Root-first names of a stack: inlined lines are frames, the outermost first."""
     return tuple(reversed([frame_name(line) for lines in locations for line in lines]))

@@ -110,6 +110,133 @@ class Frames(unittest.TestCase):
             selector = self.push("aslr%d" % len(flags), *profiles)
             self.assertEqual([values for _, values, _ in Decoded(self.merged(selector)).samples], [[10]])
 
+    # ---- functions without a name ----
+
+    def nameless(self):
+        """main calls a function without a name, which calls leaf; and another without a name is a root."""
+        p = Profile([("cpu", "nanoseconds")], time_ns=T * 1_000_000)
+        p.add(["main", "", "leaf"], [4]).add(["main", ""], [2]).add([""], [1])
+        return self.push("nameless", p.encode())
+
+    def selection(self, **more):
+        return {"profileType": CPU, "labelSelector": self.selector, "start": START, "end": END, **more}
+
+    def ask(self, method, **more):
+        return self.server.connect(QUERY + method, {"selection": self.selection(), **more})
+
+    def get(self, path, **arguments):
+        status, _, body = self.server.http("GET", "/pyroscope/%s?%s" % (path, urllib.parse.urlencode(arguments)))
+        self.assertEqual(status, 200, body)
+        return body.decode()
+
+    def render(self, **more):
+        return self.get("render", query=CPU + self.selector, **{"from": str(START), "until": str(END)}, **more)
+
+    def run_hearth(self, *arguments):
+        url = "http://127.0.0.1:%d" % self.server.port
+        done = hearth(*arguments, "--type", CPU, env={"HEARTH_URL": url})
+        self.assertEqual(done.code, OK, done.err)
+        return done.out
+
+    @staticmethod
+    def names_of(levels, names, per_box=4):
+        """Names of boxes, level by level, from left to right."""
+        return [names[int(v)] for level in levels for v in level[per_box - 1 :: per_box]]
+
+    def test_a_function_without_a_name_has_one_name_everywhere(self):
+        type(self).selector = self.nameless()
+        for name, check in sorted(vars(type(self)).items()):
+            if name.startswith("check_"):
+                with self.subTest(name):
+                    check(self)
+
+    def check_pyroscopes_flame_graphs_have_the_empty_name(self):
+        want = ["total", "", "main", "", "leaf"]
+        flame = self.server.flamegraph(CPU, self.selector, START, END)
+        self.assertEqual(self.names_of(flame.levels, flame.names), want)
+        self.assertEqual(flame.root.plain()[3][0], ("", 1, 1, []))
+        graph = json.loads(self.render())["flamebearer"]
+        self.assertEqual(self.names_of(graph["levels"], graph["names"]), want)
+        tree = self.server.tree(CPU, self.selector, START, END)
+        self.assertEqual(sorted(child.name for child in tree.children), ["", "main"])
+
+    def check_pyroscopes_diffs_have_the_empty_name(self):
+        want = ["total", "", "main", "", "leaf"]
+        side = (CPU, self.selector, START, END)
+        levels = self.server.diff(side, side)[0]
+        self.assertEqual([box[6] for level in levels for box in level], want)
+
+        sides = {"%s%s" % (side, end): str(ms) for side in ("left", "right") for end, ms in (("From", START), ("Until", END))}
+        query = CPU + self.selector
+        graph = json.loads(self.get("render-diff", leftQuery=query, rightQuery=query, **sides))["flamebearer"]
+        self.assertEqual(self.names_of(graph["levels"], graph["names"], 7), want)
+
+    def check_an_export_has_the_empty_name(self):
+        stacks = Decoded(self.merged(self.selector)).by_stack(0)
+        self.assertEqual(sorted(line[0] for stack in stacks for line in stack), ["", "", "", "leaf", "main", "main"])
+
+    def check_pictures_and_texts_have_unknown(self):
+        dot = self.server.stacktraces(CPU, self.selector, START, END, format=DOT)[3][-1].decode()
+        self.assertEqual(sorted(re.findall(r'^  n\d+ \[label="([^\\]*)', dot, re.M)), ["[unknown]", "leaf", "main"])
+        shown = [line.split()[-1] for line in self.render(format="text").splitlines()]
+        self.assertEqual(shown, ["total", "[unknown]", "main", "[unknown]", "leaf"])
+
+    def check_hearths_flame_graphs_have_unknown(self):
+        want = ["total", "[unknown]", "main", "[unknown]", "leaf"]
+        for graph, per_box in (
+            (self.ask("Merge")["flamegraph"], 4),
+            (self.server.connect(QUERY + "Diff", {"left": self.selection(), "right": self.selection()})["flamegraph"], 7),
+        ):
+            levels = [level["values"] for level in graph["levels"]]
+            self.assertEqual(self.names_of(levels, graph["names"], per_box), want)
+
+    def check_hearths_tables_have_unknown_and_find_it(self):
+        rows = {row["name"]: (row.get("self", "0"), row["total"]) for row in self.ask("Top")["rows"]}
+        self.assertEqual(rows, {"[unknown]": ("3", "7"), "main": ("0", "6"), "leaf": ("4", "4")})
+
+        sandwich = self.ask("Sandwich", function="[unknown]")
+        self.assertEqual((sandwich["self"], sandwich["total"]), ("3", "7"))
+        self.assertEqual([node["name"] for node in sandwich["callers"]], ["[unknown]", "main"])
+        self.assertEqual([node["name"] for node in sandwich["callees"]], ["[unknown]", "leaf"])
+        callers = self.ask("Sandwich", function="leaf")["callers"]
+        self.assertEqual([node["name"] for node in callers], ["leaf", "[unknown]", "main"])
+
+        self.assertEqual(self.ask("Lines", function="[unknown]")["total"], "7")
+        series = self.ask("FunctionTimeline", functions=["[unknown]"], step=60)["series"][0]
+        self.assertEqual((series["function"], sum(int(p["total"]) for p in series["points"])), ("[unknown]", 7))
+
+    def check_filters_find_unknown(self):
+        for stacks, total in (
+            ({"functions": ["[unknown]"]}, 7), ({"without": ["[unknown]"]}, 0), ({"regex": "^.unknown"}, 7),
+            ({"callSite": ["main", "[unknown]"]}, 6), ({"callSite": [""]}, 1),
+        ):
+            graph = self.server.connect(QUERY + "Merge", {"selection": self.selection(stacks=stacks)})["flamegraph"]
+            self.assertEqual(int(graph.get("total", 0)), total, stacks)
+        answer = self.server.flamegraph(CPU, self.selector, START, END, call_site=("main", ""))
+        self.assertEqual(answer.total, 6)
+
+    def check_the_client_prints_unknown(self):
+        for command in (
+            "flame %s", "top %s", "query top %s", "query profile %s -o collapsed", "sandwich leaf %s",
+            "diff %s --base-from now-1d",
+        ):
+            out = self.run_hearth(*[word.replace("%s", self.selector) for word in command.split()])
+            self.assertIn("[unknown]", out, command)
+            self.assertNotIn("(unknown)", out, command)
+
+    def check_a_terminal_shows_unknown(self):
+        master, slave = pty.openpty()
+        env = server_environment({
+            "HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "TERM": "xterm-256color", "COLUMNS": "100"})
+        arguments = [HEARTH, "flame", self.selector, "--type", CPU]
+        done = subprocess.run(arguments, stdin=slave, stdout=slave, stderr=subprocess.PIPE, timeout=60, env=env)
+        os.close(slave)
+        shown = os.read(master, 1 << 16).decode()
+        os.close(master)
+        self.assertEqual(done.returncode, OK, done.stderr)
+        self.assertIn("[unknown]", shown)
+        self.assertEqual(shown.count("total"), 2, "the root, and the sum below")
+
 
 if __name__ == "__main__":
     unittest.main()

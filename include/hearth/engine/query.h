@@ -97,6 +97,7 @@ struct hearth_merge_spec {
     struct hearth_str selector;     /* must not be empty; "{}" is everything */
     struct hearth_stack_filter stacks;
     struct hearth_profile_filter profiles;
+    bool empty_names; /* of functions stay empty, as Pyroscope has them, instead of [unknown] */
     /*
      * Of gauges (profile_type.h): the mean per scrape instead of the sum. The sums of each series are divided by the
      * number of its profiles, added over the series, and rounded once per stack trace. Other types: no effect.

@@ -130,13 +130,16 @@ static bool key_of(const struct count *c,
         (void)snprintf(key, TEXT, "%s %s %s %lld", file, mapping, build, (long long)number);
         return strcmp(name, c->function) == 0;
     }
+
+    /* Only the name of the row: packages and classes are those of the name as stored. */
+    const char *shown = name[0] == '\0' ? "[unknown]" : name;
     struct hearth_str symbol = f == NULL ? HEARTH_STR("") : hearth_str_c(name);
     switch (c->kind) {
     case HEARTH_TOP_FUNCTION:
-        (void)snprintf(key, TEXT, "%s", name);
+        (void)snprintf(key, TEXT, "%s", shown);
         break;
     case HEARTH_TOP_LINE:
-        (void)snprintf(key, TEXT, "%s:%lld", name, (long long)number);
+        (void)snprintf(key, TEXT, "%s:%lld", shown, (long long)number);
         break;
     case HEARTH_TOP_FILE:
         (void)snprintf(key, TEXT, "%s", file);

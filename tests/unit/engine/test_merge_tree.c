@@ -284,6 +284,55 @@ static void inlined_lines_are_frames_and_addresses_have_names(void **state)
     hearth_dict_free(book.dict);
 }
 
+static void functions_without_a_name_are_unknown(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;;leaf", ";main"};
+    struct book book = bind(w, texts, (const int64_t[]){1, 2}, 2);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
+    assert_tree(w, "=0/3([unknown]=0/2(main=2/2) main=0/1([unknown]=0/1(leaf=1/1)))");
+    hearth_dict_free(book.dict);
+}
+
+static void functions_without_a_name_and_those_called_unknown_are_one(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;;a", "main;[unknown];a", "main;[unknown];b"};
+    struct book book = bind(w, texts, (const int64_t[]){1, 2, 4}, 3);
+    assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
+    assert_tree(w, "=0/7(main=0/7([unknown]=0/7(b=4/4 a=3/3)))");
+    hearth_dict_free(book.dict);
+}
+
+static void empty_names_stay_where_they_are_wanted(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;;a", "main;[unknown];a"};
+    struct book book = bind(w, texts, (const int64_t[]){1, 2}, 2);
+    const struct hearth_merge_spec spec = {.empty_names = true};
+    struct hearth_tree_merge merge;
+    hearth_tree_merge_init(&merge, &w->arena);
+    assert_int_equal(hearth_tree_merge_add(&merge, book.dict, &book.sums, &w->err), HEARTH_OK);
+    assert_int_equal(hearth_tree_merge_finish(&merge, &spec, 0, &w->tree, &w->err), HEARTH_OK);
+    hearth_tree_merge_release(&merge);
+    assert_tree(w, "=0/3(main=0/3([unknown]=0/2(a=2/2) =0/1(a=1/1)))");
+    hearth_dict_free(book.dict);
+}
+
+static void unknown_and_the_empty_name_select_functions_without_a_name(void **state)
+{
+    struct world *w = *state;
+    static const char *const texts[] = {"main;;a", "main;b", ";c"};
+    const struct hearth_str sites[] = {HEARTH_STR("[unknown]"), HEARTH_STR("")};
+    for (size_t i = 0; i < 2; i++) {
+        struct book book = bind(w, texts, (const int64_t[]){1, 2, 4}, 3);
+        hearth_stacktree_release(&w->tree);
+        assert_int_equal(add(w, &book, &sites[i], 1), HEARTH_OK);
+        assert_tree(w, "=0/4([unknown]=0/4(c=4/4))");
+        hearth_dict_free(book.dict);
+    }
+}
+
 static void stacks_without_frames_are_the_roots_own(void **state)
 {
     struct world *w = *state;
@@ -509,6 +558,10 @@ int main(void)
         world_test(nodes_without_any_value_are_left_out),
         world_test(stack_ids_beyond_the_bound_are_not_read),
         world_test(inlined_lines_are_frames_and_addresses_have_names),
+        world_test(functions_without_a_name_are_unknown),
+        world_test(functions_without_a_name_and_those_called_unknown_are_one),
+        world_test(empty_names_stay_where_they_are_wanted),
+        world_test(unknown_and_the_empty_name_select_functions_without_a_name),
         world_test(stacks_without_frames_are_the_roots_own),
         world_test(a_call_site_keeps_the_stacks_that_begin_with_it),
         world_test(a_call_site_begins_at_the_root_and_skips_nothing),
