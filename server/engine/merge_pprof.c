@@ -102,16 +102,21 @@ static uint32_t add_location(struct pprof_merge *m,
     if (lines == NULL) {
         return HEARTH_NO_INDEX;
     }
+    uint32_t n_lines = 0;
     for (uint32_t i = 0; i < copy.n_lines; i++) {
         const struct hearth_line *from = &t->dict->lines[copy.first_line + i];
-        lines[i] = (struct hearth_line){add_function(m, t, from->function),
-                                        as_callee && i == 0 ? 0 : from->line};
-        if (lines[i].function == HEARTH_NO_INDEX) {
+        if (from->function == HEARTH_NO_INDEX) {
+            continue; /* intake refuses such lines, but a damaged chunk may have one */
+        }
+        struct hearth_line *line = &lines[n_lines++];
+        *line = (struct hearth_line){add_function(m, t, from->function),
+                                     as_callee && i == 0 ? 0 : from->line};
+        if (line->function == HEARTH_NO_INDEX) {
             return HEARTH_NO_INDEX;
         }
     }
     copy.mapping = add_mapping(m, t, copy.mapping);
-    *known = hearth_profile_builder_location(m->builder, &copy, lines, copy.n_lines);
+    *known = hearth_profile_builder_location(m->builder, &copy, lines, n_lines);
     return *known;
 }
 
