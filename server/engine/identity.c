@@ -239,7 +239,36 @@ enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options
     return hearth_identity_make(options, &named, app_name, arena, discards, ret, err);
 }
 
-enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
+/* The parts of a type, and the whole, are values of labels (__type__, __profile_type__). */
+static enum hearth_status check_type(const struct hearth_limits *limits,
+                                     const struct hearth_profile_type *type,
+                                     struct hearth_str id,
+                                     struct hearth_err *err)
+{
+    const struct {
+        const char *what;
+        struct hearth_str text;
+    } texts[] = {
+        {"sample type", type->sample_type},
+        {"unit of a sample type", type->sample_unit},
+        {"period type", type->period_type},
+        {"unit of the period type", type->period_unit},
+        {"profile type", id},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts) && limits->max_label_value_bytes > 0; i++) {
+        if (texts[i].text.n > (uint64_t)limits->max_label_value_bytes) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "%s too long: '" HEARTH_STR_FMT
+                               "' (%zu bytes, limit max-label-value-bytes %lld)",
+                               texts[i].what, HEARTH_STR_ARG(quoted_name(texts[i].text)),
+                               texts[i].text.n, (long long)limits->max_label_value_bytes);
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
+                                         const struct hearth_identity *identity,
                                          const struct hearth_profile *profile,
                                          struct hearth_arena *arena,
                                          struct hearth_str **ret_type_ids,
@@ -270,6 +299,7 @@ enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
         if (failed) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
+        HEARTH_TRY(check_type(limits, &type, ids[i], err));
     }
     *ret_type_ids = ids;
     return HEARTH_OK;

@@ -311,7 +311,8 @@ static enum hearth_status resolve_groups(struct push_job *job,
                                          struct hearth_err *err)
 {
     struct hearth_str *type_ids;
-    HEARTH_TRY(hearth_identity_types(identity, profile, arena, &type_ids, err));
+    HEARTH_TRY(hearth_identity_types(&job->state->options.limits, identity, profile, arena,
+                                     &type_ids, err));
     struct hearth_series_key *keys = hearth_arena_array(arena, split->n_groups, sizeof keys[0]);
     struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
     if (keys == NULL || refs == NULL) {

@@ -63,9 +63,13 @@ enum hearth_status hearth_ingest_decode(const struct hearth_limits *limits,
                                         struct hearth_str *ret_name,
                                         struct hearth_err *err);
 
-/* Ids of the profile's types in column order: array of n_types in arena. */
+/*
+ * Ids of the profile's types in column order: array of n_types in arena. INVALID_ARGUMENT when one is longer than the
+ * value of a label may be.
+ */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_identity_types(const struct hearth_identity *identity,
+enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
+                                         const struct hearth_identity *identity,
                                          const struct hearth_profile *profile,
                                          struct hearth_arena *arena,
                                          struct hearth_str **ret_type_ids,

@@ -202,6 +202,13 @@ class Memory(unittest.TestCase):
             self.assertEqual(values(tenant), ["of-" + tenant])
         self.assertGreaterEqual(self.gauge(server, "hearth_label_index_loads_total") - loads, len(tenants))
 
+    def test_sample_types_are_bounded_like_the_values_of_labels(self):
+        server = self.start()
+        for types in ([("x" * 3000, "count")], [("alloc", "u" * 65_000)], [("a" * 1500, "u" * 1500)]):
+            data = Profile(types, time_ns=now_ms() * 1_000_000).add(["main"], [1]).encode()
+            self.assertEqual(self.refused(server, PUSH, push_request(data, "s"), "max-label-value-bytes"), "invalid_argument")
+        server.push(profile(3), labels("s"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -351,11 +351,15 @@ static void a_refused_arena_is_no_memory(void **state)
 
 /* ---- types ---- */
 
+/* What a series may be called; the defaults. */
+static const struct hearth_limits TYPE_LIMITS = {.max_label_value_bytes = 2048};
+
 static void assert_types(struct hand *h, const char *name, const char *const *expected)
 {
     struct hearth_identity identity = {.name = hearth_str_c(name)};
     struct hearth_str *ids;
-    assert_int_equal(hearth_identity_types(&identity, &h->p, &h->arena, &ids, &h->err), HEARTH_OK);
+    assert_int_equal(
+        hearth_identity_types(&TYPE_LIMITS, &identity, &h->p, &h->arena, &ids, &h->err), HEARTH_OK);
     for (uint32_t i = 0; i < h->p.n_types; i++) {
         if (!hearth_str_eq_c(ids[i], expected[i])) {
             fail_msg(HEARTH_STR_FMT " instead of %s", HEARTH_STR_ARG(ids[i]), expected[i]);
@@ -470,6 +474,38 @@ static void zero_opens_the_window_and_a_huge_limit_does_not_overflow(void **stat
 
 #define made_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void types_are_bounded_like_the_values_of_labels(void **state)
+{
+    (void)state;
+    char longest[2049], halves[1025];
+    memset(longest, 'x', sizeof longest - 1);
+    memset(halves, 'y', sizeof halves - 1);
+    longest[2048] = halves[1024] = '\0';
+    const struct {
+        const char *type, *unit, *part;
+    } cases[] = {
+        {"x", "count", NULL},
+        {longest, "count", "profile type too long"}, /* with its name and its colons */
+        {"x", halves, NULL},
+        {halves, halves, "profile type too long"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hand h;
+        struct hearth_identity identity = {.name = HEARTH_STR("process_cpu")};
+        struct hearth_str *ids;
+        hand_init(&h);
+        hand_type(&h, cases[i].type, cases[i].unit);
+        enum hearth_status status =
+            hearth_identity_types(&TYPE_LIMITS, &identity, &h.p, &h.arena, &ids, &h.err);
+        assert_int_equal(status, cases[i].part == NULL ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
+        if (cases[i].part != NULL) {
+            assert_non_null(strstr(h.err.msg, cases[i].part));
+            assert_non_null(strstr(h.err.msg, "limit max-label-value-bytes 2048"));
+        }
+        hand_release(&h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +533,7 @@ int main(void)
         made_test(a_refused_arena_is_no_memory),
         cmocka_unit_test(a_type_id_has_five_parts_empty_ones_kept),
         cmocka_unit_test(the_cpu_column_of_a_wall_profile_is_process_cpu),
+        cmocka_unit_test(types_are_bounded_like_the_values_of_labels),
         cmocka_unit_test(the_window_includes_both_of_its_ends),
         cmocka_unit_test(a_profile_without_a_time_is_of_now),
         cmocka_unit_test(zero_opens_the_window_and_a_huge_limit_does_not_overflow),
