@@ -30,7 +30,7 @@ struct kept_row {
     struct hearth_read_row row; /* texts copied */
 };
 
-/* What one unit has in one bucket. A unit is a group, or for means a series. */
+/* What one unit has in one bucket. A unit is a group, or for means a label set of a service. */
 struct cell {
     uint32_t unit, group;
     int64_t b, n_profiles;
@@ -189,7 +189,8 @@ static enum hearth_status cell_of(struct timeline *run,
     if (hit == HEARTH_IDMAP_NONE || b >= run->buckets.n) {
         return HEARTH_OK;
     }
-    uint32_t group = run->grouping.of_hit[hit], unit = run->mean ? hit : group;
+    uint32_t group = run->grouping.of_hit[hit];
+    uint32_t unit = run->mean ? hearth_selection_scraped(&run->selection, row) : group;
     int64_t place[2] = {unit, b};
     struct hearth_hash128 key = hearth_hash128(place, sizeof place, hearth_hash_process_seed());
     bool inserted;

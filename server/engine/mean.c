@@ -1,6 +1,7 @@
 /*
  * mean.c -- the mean per scrape of gauges: sums of each series apart, divided by how many profiles it
- * has in the range.
+ * has in the range. Series of one label set are one here: a profile is in another series when other types
+ * of it are 0.
  *
  * Exact, so that an answer does not depend on what is rolled up: the sums of a series in a dictionary
  * are integers that every source adds up to, and so are the numbers of profiles. A quotient has 60
@@ -36,6 +37,7 @@ struct trace {
 };
 
 struct mean {
+    const struct hearth_selection *selection;
     struct hearth_sums *sums; /* while rows come, acc is 0 between them */
     struct hearth_arena arena;
     struct part *parts;
@@ -84,9 +86,14 @@ static enum hearth_status find_part(struct mean *mean,
                                     struct part **ret,
                                     struct hearth_err *err)
 {
-    const int32_t key[4] = {row->service_id, row->series_id, (int32_t)row->column, (int32_t)dict};
-    uint32_t series = intern(&mean->by_series, key, 3, mean->n_series);
-    uint32_t part = intern(&mean->by_part, key, 4, mean->n_parts);
+    uint32_t scraped = hearth_selection_scraped(mean->selection, row);
+    if (scraped == HEARTH_IDMAP_NONE) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of series %d was not asked for",
+                           (int)row->series_id);
+    }
+    const int32_t key[2] = {(int32_t)scraped, (int32_t)dict};
+    uint32_t series = intern(&mean->by_series, key, 1, mean->n_series);
+    uint32_t part = intern(&mean->by_part, key, 2, mean->n_parts);
     if (series == HEARTH_IDMAP_NONE || part == HEARTH_IDMAP_NONE ||
         !hearth_mem_grow(&mean->n_profiles, &mean->cap_series, mean->n_series + 1,
                          sizeof mean->n_profiles[0]) ||
@@ -407,7 +414,7 @@ enum hearth_status hearth_mean_sum(const struct hearth_query *query,
                                    struct hearth_sums *sums,
                                    struct hearth_err *err)
 {
-    struct mean mean = {.sums = sums};
+    struct mean mean = {.selection = selection, .sums = sums};
     hearth_arena_init_like(&mean.arena, query->arena);
     hearth_idmap_init(&mean.by_part);
     hearth_idmap_init(&mean.by_series);

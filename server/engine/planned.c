@@ -25,7 +25,10 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
-    if (!ret->gauge) {
+    if (ret->gauge) {
+        HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->arena,
+                                                  &ret->same_labels, err));
+    } else {
         HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, from_ns, to_ns,
                                               query->arena, &ret->covered, &ret->n_covered, err));
     }
@@ -39,6 +42,28 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
         }
     }
     return HEARTH_OK;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct hearth_series_hit *a = left, *b = right;
+    if (a->service_id != b->service_id) {
+        return a->service_id < b->service_id ? -1 : 1;
+    }
+    if (a->series_id != b->series_id) {
+        return a->series_id < b->series_id ? -1 : 1;
+    }
+    return (a->column > b->column) - (a->column < b->column);
+}
+
+uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
+                                  const struct hearth_read_row *row)
+{
+    const struct hearth_series_hit wanted = {
+        .service_id = row->service_id, .series_id = row->series_id, .column = row->column};
+    const struct hearth_series_hit *hit =
+        bsearch(&wanted, selection->hits, selection->n_hits, sizeof wanted, by_place);
+    return hit == NULL ? HEARTH_IDMAP_NONE : selection->same_labels[hit - selection->hits];
 }
 
 enum hearth_status hearth_selection_plan(const struct hearth_query *query,

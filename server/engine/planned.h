@@ -27,6 +27,7 @@ struct hearth_selection {
     size_t n_services;
     int64_t from_ns, to_ns; /* both included */
     bool totals, rows, gauge;
+    uint32_t *same_labels; /* of a gauge: hits that differ in their shapes alone have one number */
     struct hearth_read_detail detail;         /* of single profiles: with `rows` */
     const struct hearth_profile_match *match; /* whoever takes the rows has to ask it; NULL: all */
 };
@@ -41,6 +42,13 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          int64_t to_ns,
                                          struct hearth_selection *ret,
                                          struct hearth_err *err);
+
+/*
+ * Whose scrape a row of a gauge is. A process has a series for each set of types that are not 0 in its profiles,
+ * and its mean is over all of them: they share a number. HEARTH_IDMAP_NONE for rows that were not selected.
+ */
+uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
+                                  const struct hearth_read_row *row);
 
 /* Choose by profile, span or trace as well; an empty filter changes nothing. */
 HEARTH_MUST_CHECK

@@ -130,7 +130,11 @@ static void narrow(struct hearth_selection *selection)
         }
         if (at < detail->n_instants && detail->instants[at].service_id == hit->service_id &&
             detail->instants[at].series_id == hit->series_id) {
-            selection->hits[n++] = *hit;
+            selection->hits[n] = *hit;
+            if (selection->gauge) {
+                selection->same_labels[n] = selection->same_labels[i];
+            }
+            n++;
         }
     }
     selection->n_hits = n == 0 ? 1 : n;

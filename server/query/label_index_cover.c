@@ -1,4 +1,7 @@
-/* label_index_cover.c -- whether a selection takes all series of a service and shape. */
+/*
+ * label_index_cover.c -- whether a selection takes all series of a service and shape; which of its series
+ * differ in their shapes alone.
+ */
 #include "hearth/base/clock.h"
 
 #include "label_index_internal.h"
@@ -128,4 +131,42 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
     *ret_covered = covered;
     *ret_n = n;
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
+                                                  const struct hearth_series_hit *hits,
+                                                  size_t n_hits,
+                                                  struct hearth_arena *arena,
+                                                  uint32_t **ret_first,
+                                                  struct hearth_err *err)
+{
+    uint32_t *first = hearth_arena_array(arena, n_hits, sizeof first[0]);
+    if (first == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    struct hearth_idmap by_labels;
+    hearth_idmap_init(&by_labels);
+    enum hearth_status status = HEARTH_OK;
+    uint64_t place = 0; /* among the hits of one series */
+    for (size_t i = 0; i < n_hits && status == HEARTH_OK; i++) {
+        uint32_t ordinal = id_table_get(&index->series_ids, hits[i].series_id);
+        HEARTH_ASSERT(ordinal != ORD_NONE);
+        const struct index_series *series = &index->series[ordinal];
+        size_t n_pairs = index->schemas[index->groups[series->group].schema].n_names;
+        place = i > 0 && hits[i].series_id == hits[i - 1].series_id ? place + 1 : 0;
+
+        /* Equal pairs are equal labels: a service and a place have them in one series of each shape. */
+        uint64_t seed = hearth_hash_mix(index->seed, (uint64_t)hits[i].service_id << 32 | place);
+        struct hearth_hash128 key = hearth_hash128(hearth_index_series_pairs(index, series),
+                                                   n_pairs * sizeof(uint32_t), seed);
+        bool inserted;
+        first[i] = hearth_idmap_intern(&by_labels, key, (uint32_t)i, &inserted);
+        if (first[i] == HEARTH_IDMAP_NONE) {
+            status =
+                HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compare series by their labels");
+        }
+    }
+    hearth_idmap_release(&by_labels);
+    *ret_first = first;
+    return status;
 }

@@ -126,6 +126,19 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
                                               size_t *ret_n,
                                               struct hearth_err *err);
 
+/*
+ * Which hits differ in their shapes alone: (*ret_first)[i] is the first hit of the same service with the
+ * labels of its own that hit i has, and of these the one with the same place among its series' hits.
+ * hits: as _select gave them, under the same lock. In arena.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
+                                                  const struct hearth_series_hit *hits,
+                                                  size_t n_hits,
+                                                  struct hearth_arena *arena,
+                                                  uint32_t **ret_first,
+                                                  struct hearth_err *err);
+
 /* All columns of a series; none (*ret_n 0) when it is not there. In arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,

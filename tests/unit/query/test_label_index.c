@@ -404,6 +404,41 @@ static void a_malformed_type_keeps_its_column(void **state)
     assert_values(w, "{}", "__profile_type__", 300, 300, WALL " what is this");
 }
 
+static void series_that_differ_in_their_shapes_alone_are_told(void **state)
+{
+    struct world *w = *state;
+    /* As 1 {pod=a, zone=x} and 2 {pod=b, zone=y} of api, but of one type; and as 1, of another service. */
+    const struct hearth_str cpu[] = {HEARTH_STR(CPU)};
+    assert_int_equal(hearth_label_index_add_shape(w->index, 40, cpu, 1), HEARTH_OK);
+    add(w, 40, 7, 40, (const int32_t[]){4, 1}, 2, 300);
+    add(w, 41, 7, 40, (const int32_t[]){2, 5}, 2, 300);
+    add(w, 42, 5, 40, (const int32_t[]){1, 4}, 2, 300);
+    add(w, 43, 7, 40, (const int32_t[]){1}, 1, 300);
+    add(w, 44, 7, 40, NULL, 0, 300);
+    struct hearth_series_hit *hits;
+    size_t n;
+    uint32_t *first;
+    assert_int_equal(hearth_label_index_select(w->index,
+                                               select_text(w, "{__profile_type__=\"" CPU "\"}"), 0,
+                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+                     HEARTH_OK);
+    /* 5/42, 7/1, 7/2, 7/40, 7/41, 7/43, 7/44 */
+    static const uint32_t want[] = {0, 1, 2, 1, 2, 5, 6};
+    assert_int_equal(n, HEARTH_ARRAY_LEN(want));
+    assert_memory_equal(first, want, sizeof want);
+
+    /* Types of one series are apart. */
+    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{pod=\"a\"}"), 0,
+                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, 5);
+    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+                     HEARTH_OK);
+    assert_int_not_equal(first[1], first[2]);
+}
+
 static void the_largest_ids_are_in_order(void **state)
 {
     struct world *w = *state;
@@ -624,6 +659,7 @@ int main(void)
         TEST(what_was_not_added_is_corrupt),
         TEST(a_stored_label_cannot_shadow_a_derived_one),
         TEST(a_malformed_type_keeps_its_column),
+        TEST(series_that_differ_in_their_shapes_alone_are_told),
         TEST(the_largest_ids_are_in_order),
         TEST(trimming_forgets_hours_and_then_series),
         TEST(labels_of_a_hit_that_is_gone_are_not_found),
