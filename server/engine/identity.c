@@ -305,6 +305,52 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
     return HEARTH_OK;
 }
 
+/* The ids of the types that a group has. */
+static const struct hearth_str *ids_of_group(const struct hearth_str *type_ids,
+                                             uint32_t n_types,
+                                             const struct hearth_group *group,
+                                             struct hearth_arena *arena)
+{
+    if (group->n_types == n_types) {
+        return type_ids;
+    }
+    struct hearth_str *ids = hearth_arena_array(arena, group->n_types, sizeof ids[0]);
+    for (uint32_t k = 0; ids != NULL && k < group->n_types; k++) {
+        ids[k] = type_ids[group->types[k]];
+    }
+    return ids;
+}
+
+enum hearth_status hearth_identity_keys(const struct hearth_limits *limits,
+                                        const struct hearth_identity *identity,
+                                        const struct hearth_profile *profile,
+                                        const struct hearth_split *split,
+                                        struct hearth_arena *arena,
+                                        struct hearth_series_key **ret_keys,
+                                        struct hearth_err *err)
+{
+    struct hearth_str *type_ids;
+    HEARTH_TRY(hearth_identity_types(limits, identity, profile, arena, &type_ids, err));
+    struct hearth_series_key *keys = hearth_arena_array(arena, split->n_groups, sizeof keys[0]);
+    if (keys == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t g = 0; g < split->n_groups; g++) {
+        const struct hearth_group *group = &split->groups[g];
+        keys[g] = (struct hearth_series_key){
+            .service_name = identity->service_name,
+            .type_ids = ids_of_group(type_ids, profile->n_types, group, arena),
+            .n_types = group->n_types,
+            .labels = group->labels,
+        };
+        if (keys[g].type_ids == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+    }
+    *ret_keys = keys;
+    return HEARTH_OK;
+}
+
 /* Of a series whose labels are sorted out, for messages. */
 static const char *window_labels(const struct hearth_identity *identity, char out[256])
 {

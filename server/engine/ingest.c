@@ -310,21 +310,12 @@ static enum hearth_status resolve_groups(struct push_job *job,
                                          struct hearth_series_ref **ret_refs,
                                          struct hearth_err *err)
 {
-    struct hearth_str *type_ids;
-    HEARTH_TRY(hearth_identity_types(&job->state->options.limits, identity, profile, arena,
-                                     &type_ids, err));
-    struct hearth_series_key *keys = hearth_arena_array(arena, split->n_groups, sizeof keys[0]);
+    struct hearth_series_key *keys;
+    HEARTH_TRY(hearth_identity_keys(&job->state->options.limits, identity, profile, split, arena,
+                                    &keys, err));
     struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
-    if (keys == NULL || refs == NULL) {
+    if (refs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
-    }
-    for (size_t g = 0; g < split->n_groups; g++) {
-        keys[g] = (struct hearth_series_key){
-            .service_name = identity->service_name,
-            .type_ids = type_ids,
-            .n_types = profile->n_types,
-            .labels = split->groups[g].labels,
-        };
     }
     *ret_refs = refs;
     return hearth_store_resolve_series(job->state->ingest->store, job->state->request->tenant, keys,

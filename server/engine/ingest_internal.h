@@ -92,6 +92,8 @@ struct hearth_group {
     struct hearth_labels labels; /* own labels of the series, sample labels included */
     uint32_t *samples;           /* sample indices */
     uint32_t n_samples;
+    uint32_t *types; /* ascending: columns in which some sample is not 0; others make no series */
+    uint32_t n_types;
 };
 
 struct hearth_split {
@@ -99,6 +101,16 @@ struct hearth_split {
     size_t n_groups;
     bool has_attrs; /* some sample carries a span, trace, thread, endpoint or time */
 };
+
+/* The series of each group, in arena. INVALID_ARGUMENT as hearth_identity_types, NO_MEMORY. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_identity_keys(const struct hearth_limits *limits,
+                                        const struct hearth_identity *identity,
+                                        const struct hearth_profile *profile,
+                                        const struct hearth_split *split,
+                                        struct hearth_arena *arena,
+                                        struct hearth_series_key **ret_keys,
+                                        struct hearth_err *err);
 
 /*
  * Mark what is dropped in skip[n_samples] (true: leave out; entries already true stay) and group

@@ -5,8 +5,44 @@
 #include "ingest_internal.h"
 
 struct entry {
-    uint32_t id, sample;
+    uint32_t id, row; /* of the values */
 };
+
+/* Values of samples: row r at v + r * n_types. */
+struct values {
+    const int64_t *v;
+    bool is_packed; /* rows are positions in the group's list of samples, else sample indices */
+};
+
+static uint32_t row_of(const struct values *values, const struct hearth_group *group, uint32_t i)
+{
+    return values->is_packed ? i : group->samples[i];
+}
+
+/* The profile's values, or a copy without the types that the group does not have. */
+static bool take_values(const struct hearth_profile *profile,
+                        const struct hearth_group *group,
+                        struct hearth_arena *scratch,
+                        struct values *ret)
+{
+    if (group->n_types == profile->n_types) {
+        *ret = (struct values){.v = profile->values};
+        return true;
+    }
+    int64_t *packed =
+        hearth_arena_array(scratch, (size_t)group->n_samples * group->n_types, sizeof packed[0]);
+    if (packed == NULL) {
+        return false;
+    }
+    *ret = (struct values){.v = packed, .is_packed = true};
+    for (uint32_t i = 0; i < group->n_samples; i++) {
+        const int64_t *from = profile->values + (size_t)group->samples[i] * profile->n_types;
+        for (uint32_t k = 0; k < group->n_types; k++) {
+            *packed++ = from[group->types[k]];
+        }
+    }
+    return true;
+}
 
 /*
  * Least significant digit first, eight bits a pass: profiles have hundreds of samples and ids of two
@@ -46,17 +82,17 @@ static struct entry *radix_sort(struct entry *from, struct entry *to, uint32_t n
 
 /* Sum samples with equal stacks; writes ids[] and values[], returns how many are left or 0 on
  * overflow. */
-static uint32_t merge_equal(const struct hearth_profile *profile,
+static uint32_t merge_equal(const int64_t *rows,
+                            uint32_t n_types,
                             const struct entry *sorted,
                             uint32_t n,
                             uint32_t *ids,
                             int64_t *values,
                             uint32_t *ret_overflow_type)
 {
-    uint32_t n_types = profile->n_types;
     uint32_t n_out = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const int64_t *from = profile->values + (size_t)sorted[i].sample * n_types;
+        const int64_t *from = rows + (size_t)sorted[i].row * n_types;
         int64_t *to = values + (size_t)n_out * n_types;
         if (n_out > 0 && ids[n_out - 1] == sorted[i].id) {
             to -= n_types;
@@ -76,6 +112,7 @@ static uint32_t merge_equal(const struct hearth_profile *profile,
 
 static enum hearth_status put_attrs(const struct hearth_profile *profile,
                                     const struct hearth_group *group,
+                                    const struct values *values,
                                     const uint32_t *stack_ids,
                                     struct hearth_arena *scratch,
                                     struct hearth_arena *keep,
@@ -98,7 +135,7 @@ static enum hearth_status put_attrs(const struct hearth_profile *profile,
         struct hearth_attr_sample *out = &samples[n];
         *out = (struct hearth_attr_sample){
             .stack_id = stack_ids[s],
-            .values = profile->values + (size_t)s * profile->n_types,
+            .values = values->v + (size_t)row_of(values, group, i) * group->n_types,
         };
         for (uint32_t l = profile->label_first[s]; l < profile->label_first[s + 1]; l++) {
             const struct hearth_sample_label *label = &profile->sample_labels[l];
@@ -119,7 +156,7 @@ static enum hearth_status put_attrs(const struct hearth_profile *profile,
     HEARTH_TRY(hearth_associations_of_samples(samples, n, scratch, keep, &associations,
                                               &row->n_associations, err));
     row->associations = associations;
-    return hearth_sample_attrs_encode(samples, n, profile->n_types, keep, &row->attrs, err);
+    return hearth_sample_attrs_encode(samples, n, group->n_types, keep, &row->attrs, err);
 }
 
 enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
@@ -132,25 +169,28 @@ enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
                                        struct hearth_push_row *ret_row,
                                        struct hearth_err *err)
 {
-    uint32_t n = group->n_samples;
+    uint32_t n = group->n_samples, n_types = group->n_types;
+    struct values from;
     struct entry *a = hearth_arena_array(scratch, n, sizeof a[0]);
     struct entry *b = hearth_arena_array(scratch, n, sizeof b[0]);
     uint32_t *ids = hearth_arena_array(scratch, n, sizeof ids[0]);
-    int64_t *values = hearth_arena_array(scratch, (size_t)n * profile->n_types, sizeof values[0]);
-    if (a == NULL || b == NULL || ids == NULL || values == NULL) {
+    int64_t *values = hearth_arena_array(scratch, (size_t)n * n_types, sizeof values[0]);
+    if (a == NULL || b == NULL || ids == NULL || values == NULL ||
+        !take_values(profile, group, scratch, &from)) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
     for (uint32_t i = 0; i < n; i++) {
-        a[i] = (struct entry){stack_ids[group->samples[i]], group->samples[i]};
+        a[i] = (struct entry){stack_ids[group->samples[i]], row_of(&from, group, i)};
     }
     const struct entry *sorted = radix_sort(a, b, n);
     uint32_t overflow_type = 0;
-    uint32_t n_ids = merge_equal(profile, sorted, n, ids, values, &overflow_type);
+    uint32_t n_ids = merge_equal(from.v, n_types, sorted, n, ids, values, &overflow_type);
     if (n_ids == 0) {
+        uint32_t type = profile->types[group->types[overflow_type]].type;
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "values of sample type '" HEARTH_STR_FMT
                            "' overflow 64 bits when equal stacks are summed",
-                           HEARTH_STR_ARG(profile->strings[profile->types[overflow_type].type]));
+                           HEARTH_STR_ARG(profile->strings[type]));
     }
     discards[HEARTH_DISCARD_MERGED_SAMPLES] += n - n_ids;
     *ret_row = (struct hearth_push_row){
@@ -158,14 +198,14 @@ enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
         .period = profile->period,
     };
     enum hearth_status status =
-        hearth_columns_encode(ids, values, n_ids, profile->n_types, keep, &ret_row->columns, err);
+        hearth_columns_encode(ids, values, n_ids, n_types, keep, &ret_row->columns, err);
     if (status == HEARTH_OUT_OF_RANGE) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the profile's values overflow 64 bits when they are summed");
     }
     HEARTH_TRY(status);
     if (has_attrs) {
-        HEARTH_TRY(put_attrs(profile, group, stack_ids, scratch, keep, ret_row, err));
+        HEARTH_TRY(put_attrs(profile, group, &from, stack_ids, scratch, keep, ret_row, err));
     }
     return HEARTH_OK;
 }

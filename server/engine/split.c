@@ -3,7 +3,7 @@
  *
  * A profile with string sample labels is several series: one per distinct label set. Most profiles
  * have none, or only labels that stay beside the sample (span, thread, time); those take the short
- * way: one group with every sample.
+ * way: one group with every sample. A series has the types of which its samples have a value.
  *
  * Label sets are told apart twice: first by the string indices of a sample (cheap, exact within one
  * string table), then by content, because a string table may hold the same text under two indices.
@@ -162,6 +162,28 @@ static bool join_labels(struct splitter *s,
     return true;
 }
 
+/* The columns of a group that have a value. In most groups the first samples have all of them. */
+static bool find_types(const struct splitter *s, struct hearth_group *group)
+{
+    const struct hearth_profile *p = s->profile;
+    group->types = hearth_arena_array(s->arena, p->n_types, sizeof group->types[0]);
+    if (group->types == NULL) {
+        return false;
+    }
+    for (uint32_t k = 0; k < p->n_types; k++) {
+        uint32_t i = 0;
+        while (i < group->n_samples && p->values[(size_t)group->samples[i] * p->n_types + k] == 0) {
+            i++;
+        }
+        if (i < group->n_samples) {
+            group->types[group->n_types++] = k;
+        }
+    }
+    HEARTH_ASSERT(group->n_types > 0); /* samples of zeros are in no group */
+    s->discards[HEARTH_DISCARD_ZERO_TYPES] += p->n_types - group->n_types;
+    return true;
+}
+
 /* Room for one more group; a set beyond the limits falls back to the series' own labels. */
 static uint32_t group_of_pairs(struct splitter *s, const struct index_pair *pairs, uint32_t n_pairs)
 {
@@ -245,6 +267,11 @@ static bool list_samples(struct splitter *s, const uint32_t *group_of, struct he
             group->samples[group->n_samples++] = i;
         }
     }
+    for (size_t g = 0; g < s->n_groups; g++) {
+        if (!find_types(s, &ret->groups[g])) {
+            return false;
+        }
+    }
     ret->n_groups = s->n_groups;
     return true;
 }
@@ -303,6 +330,9 @@ single_group(struct splitter *s, bool *skip, struct hearth_split *ret, struct he
     }
     ret->groups = group;
     ret->n_groups = group->n_samples > 0 ? 1 : 0;
+    if (ret->n_groups > 0 && !find_types(s, group)) {
+        return HEARTH_FAIL_ARENA(err, s->arena);
+    }
     return HEARTH_OK;
 }
 

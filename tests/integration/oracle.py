@@ -122,6 +122,8 @@ class Asked:
             if type_id not in profile.type_ids() or not all(m.matches(profile.labels) for m in matchers):
                 continue
             k = profile.type_ids().index(type_id)
+            if not any(values[k] for _, values, _ in profile.samples):
+                continue  # a series has the types that are not 0
             for locations, values, attributes in profile.samples:
                 if spans and attributes.get("span_id") not in spans:
                     continue

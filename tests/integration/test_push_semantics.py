@@ -105,6 +105,61 @@ class PushSemantics(PushTest):
         self.assertEqual(dropped, {"reserved_labels": 1})
         self.assertEqual(len(set(r[0] for r in self.rows("writer_id || '/' || profile_no"))), 1, "one profile")
 
+    def test_types_that_are_0_make_no_series_until_they_have_a_value(self):
+        types = [("alloc_space", "bytes"), ("inuse_space", "bytes")]
+        alloc, inuse = ("memory:%s:%s:space:bytes" % pair for pair in types)
+
+        def push(minute, *samples):
+            p = Profile(types, ("space", "bytes"), time_ns=(T + minute * 60_000) * 1_000_000)
+            for stack, values, labels in samples:
+                p.add(stack, values, labels)
+            return self.push(p, {"pod": "p0"}, name="memory")
+
+        def listed(more=""):
+            return self.server.label_values("__profile_type__", START, END, [self.selector(more)])
+
+        quiet = (["main", "a"], [0, 100], {}), (["main", "b"], [0, 50], {})
+        self.assertEqual(push(0, *quiet), {"zero_types": 1})
+        self.assertEqual(listed(), [inuse])
+        self.assertEqual(self.server.label_values("__type__", START, END, [self.selector()]), ["inuse_space"])
+        ids = [id for id, *_ in self.server.profile_types(START, END)]
+        self.assertIn(inuse, ids)
+        found = self.server.series(START, END, [self.selector()], ["__profile_type__"])
+        self.assertEqual([dict(labels) for labels in found], [{"__profile_type__": inuse}])
+        series = lambda id, **more: self.server.select_series(id, self.selector(), T, T + 180_000, 60, **more)
+        self.assertEqual(series(alloc), [])
+        self.assertEqual(self.total(alloc), 0)
+
+        # The next one has both types. It is of the same process: the mean of what is in use is over both.
+        self.assertEqual(push(1, (["main", "a"], [10, 300], {})), {})
+        self.assertEqual(push(2, (["main", "a"], [7, 0], {})), {"zero_types": 1})
+        self.assertEqual(listed(), [alloc, inuse])
+        self.assertEqual(series(alloc), [((), [(T + 60_000, 10), (T + 120_000, 7)])])
+        self.assertEqual(series(inuse), [((), [(T, 150), (T + 60_000, 300)])])
+        asked = {"profileType": inuse, "labelSelector": self.selector(), "start": str(START), "end": str(END)}
+        for aggregation, total in (("SUM", 450), ("MEAN", 225)):
+            answer = self.server.connect(
+                "hearth.v1.QueryService/Top", {"selection": {**asked, "aggregation": "AGGREGATION_" + aggregation}}
+            )
+            self.assertEqual(answer["total"], str(total))
+            timeline = self.server.connect("hearth.v1.QueryService/FunctionTimeline", {
+                "selection": {**asked, "aggregation": "AGGREGATION_" + aggregation}, "functions": ["main"], "step": 7200,
+            })
+            self.assertEqual([p["total"] for p in timeline["series"][0]["points"]], [str(total)])
+        (stat,) = self.server.connect("hearth.v1.QueryService/LabelStats", {"selection": asked, "label": "pod"})["values"]
+        self.assertEqual([stat[k] for k in ("count", "sum", "min", "max", "series")], ["2", "450", "150", "300", "1"])
+
+        # Of each series that a profile is split into, on its own.
+        split = (["main"], [5, 0], {"route": "/a"}), (["main"], [0, 6], {"route": "/b"})
+        self.assertEqual(push(2, *split), {"zero_types": 2})
+        self.assertEqual([listed(',route="%s"' % route) for route in ("/a", "/b")], [[alloc], [inuse]])
+        self.assertEqual((self.total(alloc), self.total(inuse)), (10 + 7 + 5, 450 + 6))
+
+        # Nothing but zeros is acknowledged, and not stored.
+        n = self.n_rows()
+        self.assertEqual(push(3, (["main"], [0, 0], {})), {"zero_samples": 1, "empty_profiles": 1})
+        self.assertEqual(self.n_rows(), n)
+
     def test_numeric_labels_are_dropped_and_counted(self):
         p = profile().add(["main", "a"], [1, 1], {"bytes": 512}).add(["main", "a"], [1, 2], {"bytes": 1024})
         self.assertEqual(self.push(p), {"numeric_labels": 2, "merged_samples": 1})

@@ -7,7 +7,7 @@
  * request is done when every profile is committed or failed.
  *
  * Normalisation: negative and all-zero samples are dropped; samples with a dangling location are
- * dropped; equal stacks with equal labels are merged; numeric sample labels are dropped; string
+ * dropped; a series does not have the types that are 0 in all of its samples; equal stacks with equal labels are merged; numeric sample labels are dropped; string
  * sample labels split series (series labels win); span, trace, thread, endpoint and time labels
  * stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
  * reason: in the request's notes and in hearth_discarded_total.

@@ -34,7 +34,17 @@ static enum hearth_status encode(struct hand *h,
     uint32_t *copy = hearth_arena_array(&h->arena, n, sizeof copy[0]);
     assert_non_null(copy);
     memcpy(copy, samples, n * sizeof copy[0]);
-    struct hearth_group group = {.samples = copy, .n_samples = n};
+    uint32_t types[4], n_types = 0;
+    for (uint32_t k = 0; k < h->p.n_types; k++) {
+        types[n_types] = k;
+        bool has_value = false;
+        for (uint32_t i = 0; i < n; i++) {
+            has_value = has_value || h->p.values[(size_t)samples[i] * h->p.n_types + k] != 0;
+        }
+        n_types += has_value;
+    }
+    struct hearth_group group = {
+        .samples = copy, .n_samples = n, .types = types, .n_types = n_types};
     return hearth_group_encode(&h->p, &group, stack_ids, has_attrs, &h->arena, &h->arena,
                                h->discards, row, &h->err);
 }
@@ -95,6 +105,44 @@ static void samples_of_equal_stacks_are_summed_per_type_and_counted(void **state
     free(cpu);
     free(count);
     assert_discards(h->discards, "merged_samples=1");
+}
+
+static void types_that_are_0_in_all_samples_are_no_columns(void **state)
+{
+    struct hand *h = *state;
+    hand_type(h, "samples", "count");
+    hand_type(h, "wall", "nanoseconds");
+    (void)hand_sample_of(h, (const int64_t[]){0, 1, 10});
+    hand_label(h, "span_id", "00000000000000ff");
+    (void)hand_sample_of(h, (const int64_t[]){7, 0, 5}); /* of another group */
+    (void)hand_sample_of(h, (const int64_t[]){0, 2, 0});
+    (void)hand_sample_of(h, (const int64_t[]){0, 4, 20});
+    struct hearth_push_row row;
+    assert_int_equal(
+        encode(h, (const uint32_t[]){0, 2, 3}, 3, (const uint32_t[]){3, 3, 8, 3}, true, &row),
+        HEARTH_OK);
+    assert_int_equal(row.columns.n_types, 2);
+    assert_int_equal(row.columns.totals[0], 7);
+    assert_int_equal(row.columns.totals[1], 30);
+    int64_t *count = read_column(h, &row, 0), *wall = read_column(h, &row, 1);
+    assert_int_equal(count[3], 5);
+    assert_int_equal(count[8], 2);
+    assert_int_equal(wall[3], 30);
+    assert_int_equal(wall[8], 0);
+    free(count);
+    free(wall);
+
+    /* Values beside the samples are of the same columns. */
+    struct hearth_attr_sample *samples;
+    uint32_t n_types;
+    size_t n;
+    assert_int_equal(
+        hearth_sample_attrs_decode(row.attrs, &h->arena, &samples, &n, &n_types, &h->err),
+        HEARTH_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(n_types, 2);
+    assert_int_equal(samples[0].values[0], 1);
+    assert_int_equal(samples[0].values[1], 10);
 }
 
 static void only_the_groups_own_samples_are_encoded(void **state)
@@ -258,8 +306,8 @@ static void a_refused_arena_is_no_memory(void **state)
     struct hand *h = *state;
     struct hearth_push_row row;
     struct hearth_arena none;
-    uint32_t sample = 0, id = 1;
-    struct hearth_group group = {.samples = &sample, .n_samples = 1};
+    uint32_t sample = 0, id = 1, type = 0;
+    struct hearth_group group = {.samples = &sample, .n_samples = 1, .types = &type, .n_types = 1};
     (void)hand_sample(h, 1);
     hand_label(h, "span_id", "00000000000000ff");
     hearth_arena_init(&none, 4);
@@ -278,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         hand_test(samples_of_equal_stacks_are_summed_per_type_and_counted),
+        hand_test(types_that_are_0_in_all_samples_are_no_columns),
         hand_test(only_the_groups_own_samples_are_encoded),
         hand_test(stack_ids_of_any_size_are_sorted),
         hand_test(the_highest_stack_id_survives),

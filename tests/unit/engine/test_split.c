@@ -82,6 +82,34 @@ static void add_bad_samples(struct hand *h)
     h->skip[5] = true;
 }
 
+static void a_group_has_the_types_of_which_it_has_a_value(void **state)
+{
+    static const uint32_t all[] = {0, 1, 2}, first[] = {0, 1}, last[] = {2};
+    struct hand *h = *state;
+    hand_type(h, "samples", "count");
+    hand_type(h, "wall", "nanoseconds");
+    (void)hand_sample_of(h, (const int64_t[]){5, 0, 0});
+    (void)hand_sample_of(h, (const int64_t[]){0, 7, 0});
+    struct hearth_split s = split(h);
+    assert_int_equal(s.n_groups, 1);
+    assert_int_equal(s.groups[0].n_types, 2);
+    assert_memory_equal(s.groups[0].types, first, sizeof first);
+    assert_discards(h->discards, "zero_types=1");
+
+    /* Each group has its own. */
+    (void)hand_sample_of(h, (const int64_t[]){0, 0, 3});
+    hand_label(h, "thread", "main");
+    s = split(h);
+    assert_int_equal(s.n_groups, 2);
+    assert_memory_equal(s.groups[0].types, first, sizeof first);
+    assert_int_equal(s.groups[1].n_types, 1);
+    assert_memory_equal(s.groups[1].types, last, sizeof last);
+    (void)hand_sample_of(h, (const int64_t[]){1, 0, 1});
+    s = split(h);
+    assert_int_equal(s.groups[0].n_types, 3);
+    assert_memory_equal(s.groups[0].types, all, sizeof all);
+}
+
 static const bool g_bad[] = {false, true, true, false, true, true};
 
 static void negative_zero_and_dangling_samples_are_left_out_and_counted(void **state)
@@ -346,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         hand_test(without_sample_labels_all_samples_are_one_group),
+        hand_test(a_group_has_the_types_of_which_it_has_a_value),
         hand_test(negative_zero_and_dangling_samples_are_left_out_and_counted),
         hand_test(the_same_samples_are_left_out_beside_labelled_ones),
         hand_test(a_profile_of_nothing_but_bad_samples_has_no_group),
