@@ -75,6 +75,19 @@ enum hearth_status cli_call(struct cli *cli,
     return status;
 }
 
+static int cpu_rank(const char *type)
+{
+    struct hearth_str id = hearth_str_c(type);
+    return hearth_str_starts(id, HEARTH_STR("process_cpu:cpu:")) ? 2
+           : hearth_str_starts(id, HEARTH_STR("wall:cpu:"))      ? 1
+                                                                 : 0;
+}
+
+const char *cli_prefer_cpu(const char *first, const char *second)
+{
+    return cpu_rank(second) > cpu_rank(first) ? second : first;
+}
+
 enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const char **ret_type)
 {
     if (cli->type != NULL) {
@@ -99,11 +112,8 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
             "no profiles match in this range; try a longer --since or `hearth query series`");
     }
     const char *best = answer->names[0];
-    for (size_t i = 0; i < answer->n_names; i++) {
-        if (hearth_str_starts(hearth_str_c(answer->names[i]), HEARTH_STR("process_cpu:cpu:"))) {
-            best = answer->names[i];
-            break;
-        }
+    for (size_t i = 1; i < answer->n_names; i++) {
+        best = cli_prefer_cpu(best, answer->names[i]);
     }
     if (answer->n_names > 1) {
         (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, answer->n_names);

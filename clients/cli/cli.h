@@ -156,8 +156,10 @@ HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
 /* The selector argument ("{}" without one), checked locally: a caret shows what is wrong. */
 HEARTH_MUST_CHECK enum hearth_status
 cli_selector(struct cli *cli, size_t arg, const char **ret_selector);
-/* --type, or what the server has: the only one, else process_cpu's cpu; says on standard error
- * which it took. */
+/* The type of CPU time: process_cpu:cpu:..., else wall:cpu:... (Node); without one, the first. */
+const char *cli_prefer_cpu(const char *first, const char *second);
+/* --type, or what the server has: the only one, else that of CPU time; says on standard error which it
+ * took. */
 HEARTH_MUST_CHECK enum hearth_status
 cli_profile_type(struct cli *cli, const char *selector, const char **ret_type);
 /* The merged profile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */

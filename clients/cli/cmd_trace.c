@@ -317,9 +317,7 @@ cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, s
         const Hearth__V1__Lookup *lookup = found[i].lookup;
         for (size_t k = 0; k < lookup->n_types; k++) {
             const char *type = lookup->types[k]->profile_type;
-            bool is_cpu = hearth_str_starts(hearth_str_c(type), HEARTH_STR("process_cpu:cpu:"));
-            bool was_cpu = hearth_str_starts(hearth_str_c(best), HEARTH_STR("process_cpu:cpu:"));
-            best = best[0] == '\0' || (is_cpu && !was_cpu) ? type : best;
+            best = best[0] == '\0' ? type : cli_prefer_cpu(best, type);
         }
         *ret_n = lookup->n_types > *ret_n ? lookup->n_types : *ret_n;
     }

@@ -21,7 +21,7 @@ struct cli_found {
     Hearth__V1__Lookup *lookup;
 };
 
-/* --type, process_cpu's cpu, or the first there is; "" when there is none. *ret_n: how many there are. */
+/* The type of --type, else CPU time (cli_prefer_cpu), else the first type, else "". *ret_n: the number of types. */
 const char *
 cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, size_t *ret_n);
 

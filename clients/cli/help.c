@@ -9,7 +9,7 @@ static const char g_options_help[] =
     "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
     "  --since 1h         range ends now [1h]\n"
     "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
-    "  --type ID          profile type [the only one, or process_cpu's cpu]\n"
+    "  --type ID          profile type [the only one, or that of CPU time]\n"
     "  --by LABEL         series, timeline, spans count: labels to group by (repeat, or separate "
     "with\n"
     "                     commas); spans top: span, trace, root, endpoint, name\n"

@@ -286,10 +286,6 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
             .period_type = profile->strings[profile->period_type.type],
             .period_unit = profile->strings[profile->period_type.unit],
         };
-        /* A wall-clock profile that carries CPU time too: that column is CPU like any other. */
-        if (hearth_str_eq_c(type.name, "wall") && hearth_str_eq_c(type.sample_type, "cpu")) {
-            type.name = HEARTH_STR("process_cpu");
-        }
         struct hearth_buf text;
         hearth_buf_init(&text, 0);
         hearth_profile_type_format(&type, &text);

@@ -11,6 +11,9 @@
 /* Beyond any limit on labels of a series; what the database says is still checked. */
 #define MAX_PAIRS 1024u
 
+#define CPU_NAME  "process_cpu"
+#define WALL_NAME "wall"
+
 #define GROW(index, name, more)                                                       \
     hearth_mem_grow(&(index)->name, &(index)->cap_##name, (index)->n_##name + (more), \
                     sizeof *(index)->name)
@@ -247,16 +250,23 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
     return HEARTH_OK;
 }
 
+/* A malformed id has only empty parts. */
+static struct hearth_profile_type parts_of(struct hearth_str type_id)
+{
+    struct hearth_profile_type type = {0};
+    if (hearth_profile_type_parse(type_id, &type, NULL) != HEARTH_OK) {
+        type = (struct hearth_profile_type){0};
+    }
+    return type;
+}
+
 /* The derived labels of one column. A malformed id keeps its column: it is only its own profile
  * type. */
 static enum hearth_status derive_column(struct hearth_label_index *index,
                                         struct hearth_str type_id,
                                         struct index_column *ret_column)
 {
-    struct hearth_profile_type type = {0};
-    if (hearth_profile_type_parse(type_id, &type, NULL) != HEARTH_OK) {
-        type = (struct hearth_profile_type){0};
-    }
+    struct hearth_profile_type type = parts_of(type_id);
     const struct hearth_str parts[N_COLUMN_DERIVED] = {
         [DERIVED_NAME] = type.name,
         [DERIVED_PROFILE_TYPE] = type_id,
@@ -268,7 +278,41 @@ static enum hearth_status derive_column(struct hearth_label_index *index,
     for (size_t i = 0; i < N_COLUMN_DERIVED; i++) {
         HEARTH_TRY(intern_text(index, parts[i], &ret_column->text[i]));
     }
+    ret_column->stored_type = 0;
     return HEARTH_OK;
+}
+
+/* The types of a profile begin with one name, so CPU time beside `wall` is of a wall profile. */
+static bool is_cpu_of_wall(struct hearth_str type_id, const struct hearth_str *type_ids, size_t n)
+{
+    struct hearth_profile_type type = parts_of(type_id);
+    bool is_cpu = hearth_str_eq_c(type.name, CPU_NAME) && hearth_str_eq_c(type.sample_type, "cpu");
+    for (size_t i = 0; is_cpu && i < n; i++) {
+        if (hearth_str_eq_c(parts_of(type_ids[i]).name, WALL_NAME)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* CPU time of a wall profile that is stored as process_cpu:cpu:... is wall:cpu:..., and has both ids. */
+static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
+                                             struct hearth_str type_id,
+                                             struct index_column *ret_column)
+{
+    struct hearth_buf id;
+    hearth_buf_init(&id, 0);
+    hearth_buf_cstr(&id, WALL_NAME);
+    hearth_buf_append(&id, type_id.p + sizeof CPU_NAME - 1, type_id.n - (sizeof CPU_NAME - 1));
+    enum hearth_status status = hearth_buf_failed(&id) ? HEARTH_NO_MEMORY : HEARTH_OK;
+    if (status == HEARTH_OK) {
+        status = derive_column(index, hearth_buf_view(&id), ret_column);
+    }
+    if (status == HEARTH_OK) {
+        status = intern_text(index, type_id, &ret_column->stored_type);
+    }
+    hearth_buf_release(&id);
+    return status;
 }
 
 enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index,
@@ -287,7 +331,10 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
         return HEARTH_NO_MEMORY;
     }
     for (size_t i = 0; i < n_types; i++) {
-        HEARTH_TRY(derive_column(index, type_ids[i], &index->columns[index->n_columns + i]));
+        struct index_column *column = &index->columns[index->n_columns + i];
+        HEARTH_TRY(is_cpu_of_wall(type_ids[i], type_ids, n_types)
+                       ? derive_cpu_of_wall(index, type_ids[i], column)
+                       : derive_column(index, type_ids[i], column));
     }
     id_table_set(&index->shape_ids, shape_id, (uint32_t)index->n_shapes);
     index->shapes[index->n_shapes++] = (struct index_shape){

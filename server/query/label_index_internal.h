@@ -123,6 +123,7 @@ struct index_service {
 /* Interned texts: equal texts have equal ordinals, 0 is the empty text (an absent label). */
 struct index_column {
     uint32_t text[N_COLUMN_DERIVED];
+    uint32_t stored_type; /* another profile type id that selects it; 0: none */
 };
 
 struct index_shape {

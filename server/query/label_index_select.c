@@ -30,6 +30,21 @@ int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
     return low < schema->n_names && schema->names[low] == name ? low : -1;
 }
 
+static bool column_matches(const struct hearth_label_index *index,
+                           const struct index_column *column,
+                           const struct hearth_matcher *matcher,
+                           enum derived derived)
+{
+    if (hearth_matcher_matches(matcher, index->texts[column->text[derived]])) {
+        return true;
+    }
+
+    /* A column that is stored under another type is also found by that: it is not excluded by it. */
+    bool is_positive = matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_RE;
+    return derived == DERIVED_PROFILE_TYPE && is_positive && column->stored_type != 0 &&
+           hearth_matcher_matches(matcher, index->texts[column->stored_type]);
+}
+
 /* A matcher on a derived label: rule out services or columns. */
 static void decide_derived(struct index_query *query,
                            const struct hearth_matcher *matcher,
@@ -46,8 +61,7 @@ static void decide_derived(struct index_query *query,
     }
     for (size_t i = 0; i < index->n_columns; i++) {
         query->column_ok[i] =
-            query->column_ok[i] &&
-            hearth_matcher_matches(matcher, index->texts[index->columns[i].text[derived]]);
+            query->column_ok[i] && column_matches(index, &index->columns[i], matcher, derived);
     }
 }
 

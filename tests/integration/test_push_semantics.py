@@ -326,11 +326,39 @@ class PushSemantics(PushTest):
         self.assertEqual(self.server.label_values("__name_replaced__", START, END, [self.selector()]), ["godeltaprof_memory"])
         self.assertEqual(self.server.label_values("__name__", START, END, [self.selector()]), ["memory"])
 
-    def test_cpu_time_of_a_wall_profile_is_process_cpu(self):
-        p = Profile([("wall", "nanoseconds"), ("cpu", "nanoseconds")], time_ns=T * 1_000_000).add(["main"], [8, 3])
+    def test_cpu_time_of_a_wall_profile_is_wall_cpu(self):
+        types = [("samples", "count"), ("wall", "nanoseconds"), ("cpu", "nanoseconds")]  # as Node's SDK sends them
+        p = Profile(types, ("wall", "nanoseconds"), time_ns=T * 1_000_000).add(["main"], [1, 8, 3])
         self.push(p, name="wall")
-        self.assertEqual(self.total(), 3)
-        self.assertEqual(self.total("wall:wall:nanoseconds:cpu:nanoseconds"), 8)
+        ids = ["wall:%s:%s:wall:nanoseconds" % pair for pair in (("cpu", "nanoseconds"), ("samples", "count"), ("wall", "nanoseconds"))]
+        self.assertEqual(self.server.label_values("__profile_type__", START, END, [self.selector()]), ids)
+        self.assertEqual([self.total(id) for id in ids], [3, 1, 8])
+        self.assertEqual(self.total("process_cpu:cpu:nanoseconds:wall:nanoseconds"), 0)
+
+    def test_cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_name(self):
+        types = [("wall", "nanoseconds"), ("cpu", "nanoseconds")]
+        stored, listed = ("%s:cpu:nanoseconds:wall:nanoseconds" % name for name in ("process_cpu", "wall"))
+        server = Server()
+        self.addCleanup(server.stop)
+
+        def push(value):
+            p = Profile(types, ("wall", "nanoseconds"), time_ns=T * 1_000_000).add(["main"], [8, value])
+            server.push(p.encode(), {"__name__": "wall", "service_name": "node"})
+
+        push(3)
+        server.sql("UPDATE hearth_data.series SET fingerprint = '%032x'" % 1)
+        server.sql("UPDATE hearth_data.shape SET fingerprint = '%032x', profile_types = array_replace(profile_types, '%s', '%s')"
+                   % (1, listed, stored))
+        server.stop()
+        server.start()
+        push(5)
+        wall = "wall:wall:nanoseconds:wall:nanoseconds"
+        self.assertEqual(server.label_values("__profile_type__", START, END, ["{}"]), [listed, wall])
+        self.assertEqual(server.label_values("__name__", START, END, ["{}"]), ["wall"])
+        self.assertEqual(server.flamegraph(listed, "{}", START, END).total, 3 + 5)
+        self.assertEqual(server.flamegraph(wall, "{}", START, END).total, 16)
+        self.assertEqual(server.flamegraph(stored, "{}", START, END).total, 3, "what is stored by that name")
+        self.assertEqual(server.select_series(stored, '{service_name="node"}', START, END, 7200)[0][1][-1][1], 3)
 
     # ---- times ----
 

@@ -42,7 +42,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_l
                                                                  int32_t pair_id,
                                                                  struct hearth_str name,
                                                                  struct hearth_str value);
-/* Profile type ids in column order. */
+/*
+ * Profile type ids in column order. The types of a profile begin with one name: a column
+ * `process_cpu:cpu:...` beside a type of the name `wall` is listed as `wall:cpu:...`, and is
+ * selected by either id.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index,
                                                                   int32_t shape_id,
                                                                   const struct hearth_str *type_ids,

@@ -404,6 +404,37 @@ static void a_malformed_type_keeps_its_column(void **state)
     assert_values(w, "{}", "__profile_type__", 300, 300, WALL " what is this");
 }
 
+static void cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id(void **state)
+{
+    static const char stored[] = "process_cpu:cpu:nanoseconds:wall:nanoseconds";
+    static const char listed[] = "wall:cpu:nanoseconds:wall:nanoseconds";
+    struct world *w = *state;
+    char text[128];
+    const struct hearth_str node[] = {HEARTH_STR(WALL), hearth_str_c(stored)};
+    const struct hearth_str alone[] = {hearth_str_c(stored)};
+    assert_int_equal(hearth_label_index_add_shape(w->index, 40, node, 2), HEARTH_OK);
+    add(w, 40, 5, 40, NULL, 0, 300);
+    assert_values(w, "{}", "__profile_type__", 300, 300,
+                  "wall:cpu:nanoseconds:wall:nanoseconds " WALL);
+    assert_values(w, "{}", "__name__", 300, 300, "wall");
+    for (int i = 0; i < 2; i++) {
+        const char *id = i == 0 ? stored : listed;
+        (void)snprintf(text, sizeof text, "{__profile_type__=\"%s\"}", id);
+        assert_hits(w, text, 300, 300, "5/40.1");
+        (void)snprintf(text, sizeof text, "{__profile_type__=~\"%s|x\"}", id);
+        assert_hits(w, text, 300, 300, "5/40.1");
+    }
+    (void)snprintf(text, sizeof text, "{__profile_type__!=\"%s\"}", listed);
+    assert_hits(w, text, 300, 300, "5/40.0");
+
+    /* Alone, it is what its id says. */
+    assert_int_equal(hearth_label_index_add_shape(w->index, 41, alone, 1), HEARTH_OK);
+    add(w, 41, 5, 41, NULL, 0, 301);
+    assert_values(w, "{}", "__profile_type__", 301, 301, stored);
+    (void)snprintf(text, sizeof text, "{__profile_type__=\"%s\"}", listed);
+    assert_hits(w, text, 301, 301, "");
+}
+
 static void series_that_differ_in_their_shapes_alone_are_told(void **state)
 {
     struct world *w = *state;
@@ -659,6 +690,7 @@ int main(void)
         TEST(what_was_not_added_is_corrupt),
         TEST(a_stored_label_cannot_shadow_a_derived_one),
         TEST(a_malformed_type_keeps_its_column),
+        TEST(cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id),
         TEST(series_that_differ_in_their_shapes_alone_are_told),
         TEST(the_largest_ids_are_in_order),
         TEST(trimming_forgets_hours_and_then_series),
