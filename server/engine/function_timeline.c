@@ -372,12 +372,7 @@ static enum hearth_status read_all(struct timeline *run, struct hearth_err *err)
     query.notes = query.notes == NULL ? NULL : &notes;
     enum hearth_status status =
         run->selection.n_hits == 0 ? HEARTH_OK : read_pieces(run, &query, err);
-    struct hearth_str lines = hearth_buf_view(&notes);
-    for (size_t from = 0; from < lines.n;) {
-        size_t to = hearth_str_find(lines, '\n', from);
-        hearth_query_note(run->query, "%.*s", (int)(to - from), lines.p + from);
-        from = to + 1;
-    }
+    hearth_query_note_lines(run->query, hearth_buf_view(&notes));
     hearth_buf_release(&notes);
     return status;
 }

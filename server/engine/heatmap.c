@@ -5,9 +5,8 @@
  * after the end; what is not later than start belongs to the first. Slots are cut into 20 cells of
  * equal height between the smallest and the largest value of all series.
  *
- * A profile that sample labels split into several rows of one group is one value. Those can only be
- * rows of one moment and service, so only such rows are looked up; and of the rest, the largest of each
- * cell if exemplars are wanted.
+ * A profile that sample labels split into several rows of one group is one value (hearth_singles_gather).
+ * Of the others, the largest of each cell is looked up if exemplars are wanted.
  */
 #include "singles.h"
 
@@ -67,21 +66,11 @@ visit_total(void *context, const struct hearth_read_total *total, struct hearth_
     return hearth_singles_add(&run->singles, &single, err);
 }
 
-/* Rows of one moment may be one profile: ask. */
 static enum hearth_status merge_profiles(struct heatmap_run *run, struct hearth_err *err)
 {
     struct hearth_singles *singles = &run->singles;
     int64_t sum;
-    hearth_singles_sort(singles);
-    for (size_t i = 0; i < singles->n;) {
-        size_t n = hearth_singles_moment(singles, i, &sum);
-        for (size_t k = 0; k < n; k++) {
-            singles->v[i + k].wanted = n > 1;
-        }
-        i += n;
-    }
-    HEARTH_TRY(hearth_singles_identify(singles, &run->selection, err));
-    hearth_singles_settle(singles);
+    HEARTH_TRY(hearth_singles_gather(singles, &run->selection, err));
     for (size_t i = 0; i < singles->n;) {
         size_t n = hearth_singles_profile(singles, i, &sum);
         const struct spot spot = {.ts_ns = singles->v[i].ts_ns,

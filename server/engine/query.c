@@ -99,6 +99,15 @@ void hearth_query_note(const struct hearth_query *query, const char *format, ...
     }
 }
 
+void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str lines)
+{
+    for (size_t from = 0; from < lines.n;) {
+        size_t to = hearth_str_find(lines, '\n', from);
+        hearth_query_note(query, "%.*s", (int)(to - from), lines.p + from);
+        from = to + 1;
+    }
+}
+
 void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all)
 {
     if (n < n_all) {

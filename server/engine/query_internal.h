@@ -55,6 +55,8 @@ static inline void hearth_query_limits(const struct hearth_query *query, struct 
 /* A line of query->notes, unless it is there already; nothing without notes. What does not fit is lost. */
 void hearth_query_note(const struct hearth_query *query, const char *format, ...)
     HEARTH_PRINTF(2, 3);
+/* Each of these lines as a note: what is read in pieces has notes for each of them. */
+void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str lines);
 /* That an answer has n of n_all series, because of its limit. */
 void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all);
 

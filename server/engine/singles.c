@@ -253,3 +253,20 @@ void hearth_singles_settle(struct hearth_singles *singles)
         }
     }
 }
+
+enum hearth_status hearth_singles_gather(struct hearth_singles *singles,
+                                         const struct hearth_selection *selection,
+                                         struct hearth_err *err)
+{
+    int64_t sum;
+    hearth_singles_sort(singles);
+    for (size_t i = 0, n; i < singles->n; i += n) {
+        n = hearth_singles_moment(singles, i, &sum);
+        for (size_t k = 0; k < n; k++) {
+            singles->v[i + k].wanted = n > 1;
+        }
+    }
+    HEARTH_TRY(hearth_singles_identify(singles, selection, err));
+    hearth_singles_settle(singles);
+    return HEARTH_OK;
+}

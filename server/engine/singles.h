@@ -63,6 +63,16 @@ void hearth_exemplars_note_gone(const struct hearth_singles *singles);
 /* Put them in order again after that; nothing is wanted any more. */
 void hearth_singles_settle(struct hearth_singles *singles);
 
+/*
+ * All of the above: puts the rows of each profile side by side, for hearth_singles_profile. The rows of a
+ * profile that sample labels split have one time and service, so only rows that share these in a group
+ * are looked up.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_singles_gather(struct hearth_singles *singles,
+                                         const struct hearth_selection *selection,
+                                         struct hearth_err *err);
+
 /* An exemplar, and the rows that it is made of. */
 struct hearth_exemplar_rows {
     struct hearth_exemplar *exemplar; /* value, span and trace are the caller's */

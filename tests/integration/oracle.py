@@ -478,16 +478,14 @@ def lines_of(asked, function):
 
 
 def label_stats_of(taken, type_id, matchers, label, start_ms, end_ms):
-    """{value: (count, sum, mean, deviation, max, min)} over stored profiles."""
+    """{value: (count, sum, mean, deviation, max, min)} over profiles; parts of a split one are one for each value."""
     asked = Asked(taken, type_id, matchers, start_ms, end_ms)
     values = collections.Counter()
-    profiles = {}
     for profile, value, _, _ in asked.rows:
-        values[id(profile)] += value
-        profiles[id(profile)] = profile
+        values[profile.labels.get(label, ""), profile.number] += value
     by_value = collections.defaultdict(list)
-    for key, value in values.items():
-        by_value[profiles[key].labels.get(label, "")].append(value)
+    for (text, _), value in values.items():
+        by_value[text].append(value)
     out = {}
     for text, numbers in by_value.items():
         mean = sum(numbers) / len(numbers)

@@ -105,6 +105,33 @@ class PushSemantics(PushTest):
         self.assertEqual(dropped, {"reserved_labels": 1})
         self.assertEqual(len(set(r[0] for r in self.rows("writer_id || '/' || profile_no"))), 1, "one profile")
 
+    def test_label_statistics_and_heatmap_count_a_split_profile_once(self):
+        p = profile().add(["main", "a"], [1, 10], {"route": "/a"}).add(["main", "b"], [1, 20], {"route": "/b"})
+        self.push(p, {"pod": "p0"})
+        self.push(profile().add(["main"], [1, 5]), {"pod": "p0"})  # another one of the same moment
+        asked = {"profileType": CPU, "labelSelector": self.selector(), "start": str(START), "end": str(END)}
+
+        def statistics(label, **range):
+            answer = self.server.connect("hearth.v1.QueryService/LabelStats", {"selection": {**asked, **range}, "label": label})
+            return [
+                tuple(v.get(k, "") for k in ("value", "count", "sum", "mean", "min", "max", "series")) for v in answer["values"]
+            ]
+
+        of_pod = [("p0", "2", "35", 17.5, "5", "30", "3")]
+        self.assertEqual(statistics("pod"), of_pod)
+        self.assertEqual(statistics("pod", start=str(-(1 << 63)), end=str((1 << 63) - 1)), of_pod)
+        self.assertEqual(statistics("pod", start=str(T - 40 * DAY), end=str(T)), of_pod)
+        self.assertEqual(
+            statistics("route"),
+            [("/b", "1", "20", 20, "20", "20", "1"), ("/a", "1", "10", 10, "10", "10", "1"), ("", "1", "5", 5, "5", "5", "1")],
+        )
+        heat = {
+            "profileTypeID": CPU, "labelSelector": self.selector(), "start": str(START), "end": str(END), "step": 60,
+            "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL",
+        }
+        (series,) = self.server.connect(QUERIER + "SelectHeatmap", heat)["series"]
+        self.assertEqual(sum(sum(slot["counts"]) for slot in series["slots"]), 2)
+
     def test_types_that_are_0_make_no_series_until_they_have_a_value(self):
         types = [("alloc_space", "bytes"), ("inuse_space", "bytes")]
         alloc, inuse = ("memory:%s:%s:space:bytes" % pair for pair in types)

@@ -365,7 +365,10 @@ struct hearth_label_stat {
     double mean, deviation;
 };
 
-/* By sum, descending, then value. *ret_n_all also counts those beyond limit (0: none is). */
+/*
+ * By sum, descending, then value. A profile that sample labels split counts once for a value, with the sum of
+ * its parts that have the value. *ret_n_all also counts those beyond limit (0: there is no limit).
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
                                             struct hearth_str profile_type,
