@@ -336,6 +336,9 @@ static enum hearth_status read_piece(struct timeline *run,
     run->selection.from_ns =
         first == 0 ? run->buckets.from_ns : hearth_bucket_end_ns(&run->buckets, first - 1);
     run->selection.to_ns = hearth_bucket_end_ns(&run->buckets, first + n - 1) - 1;
+    if (run->selection.to_ns > run->buckets.to_ns) {
+        run->selection.to_ns = run->buckets.to_ns;
+    }
     run->rows = NULL;
     HEARTH_TRY(hearth_selection_read(query, &run->selection, &reader, err));
     for (const struct kept_row *kept = run->rows; kept != NULL; kept = kept->next) {

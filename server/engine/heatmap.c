@@ -3,7 +3,8 @@
  *
  * A slot is a step of time, (t - step, t] for t = start, start + step, ... up to the first at or
  * after the end; what is not later than start belongs to the first. Slots are cut into 20 cells of
- * equal height between the smallest and the largest value of all series.
+ * equal height between the smallest and the largest value of all series. A value is in the last cell
+ * whose reported lower edge it reaches.
  *
  * A profile that sample labels split into several rows of one group is one value (hearth_singles_gather).
  * Of the others, the largest of each cell is looked up if exemplars are wanted.
@@ -33,7 +34,7 @@ struct heatmap_run {
     struct spot *spots;
     size_t n_spots;
     int64_t start_ms, step_ms, n_slots;
-    int64_t min, max;
+    double y_min[CELLS]; /* lower edges of the cells, as they are reported */
     struct hearth_exemplar_rows *exemplars;
     size_t n_exemplars, cap_exemplars;
 };
@@ -235,32 +236,34 @@ static int64_t slot_of(const struct heatmap_run *run, int64_t ts_ns)
     return slot < run->n_slots ? slot : run->n_slots - 1;
 }
 
-static double cell_height(const struct heatmap_run *run)
-{
-    return ((double)run->max - (double)run->min) / CELLS;
-}
-
+/*
+ * The last cell whose reported lower edge the value reaches. Edges are rounded down to whole numbers
+ * above the smallest value, so that with few distinct values several cells have the same edge.
+ */
 static size_t cell_of(const struct heatmap_run *run, int64_t value)
 {
-    double cell = ((double)value - (double)run->min) / cell_height(run);
-    return cell >= CELLS ? CELLS - 1 : (size_t)cell;
+    size_t c = CELLS - 1;
+    while (c > 0 && (double)value < run->y_min[c]) {
+        c--;
+    }
+    return c;
 }
 
-static void find_bounds(struct heatmap_run *run, struct hearth_heatmap *out)
+static void find_edges(struct heatmap_run *run, struct hearth_heatmap *out)
 {
-    run->min = INT64_MAX;
-    run->max = INT64_MIN;
+    int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < run->n_spots; i++) {
-        run->min = run->spots[i].value < run->min ? run->spots[i].value : run->min;
-        run->max = run->spots[i].value > run->max ? run->spots[i].value : run->max;
+        int64_t value = run->spots[i].value;
+        min = value < min ? value : min;
+        max = value > max ? value : max;
     }
-    if (run->min == run->max) {
-        run->max = run->min < INT64_MAX ? run->min + 1 : run->min;
-        run->min = run->max - 1;
-    }
+
+    /* A single distinct value gets a range of 1 above it. */
+    double height = (min == max ? 1 : (double)max - (double)min) / CELLS;
     for (size_t i = 0; i < CELLS; i++) {
-        out->y_min[i] = (double)run->min + (double)(int64_t)((double)i * cell_height(run));
+        run->y_min[i] = (double)min + (double)(int64_t)((double)i * height);
     }
+    memcpy(out->y_min, run->y_min, sizeof run->y_min);
 }
 
 /* How many spots from i on are of one group, and in how many slots. */
@@ -482,7 +485,7 @@ answer(struct heatmap_run *run, struct hearth_heatmap *ret, struct hearth_err *e
     if (run->n_spots == 0) {
         return HEARTH_OK;
     }
-    find_bounds(run, ret);
+    find_edges(run, ret);
     HEARTH_TRY(fill_grid(run, ret, err));
     if (run->spec->exemplars) {
         HEARTH_TRY(name_exemplars(run, err));

@@ -278,6 +278,7 @@ static enum hearth_status sum_rule(const struct hearth_query *query,
             /* Half a millisecond more: the step is cut to whole ones. */
             .step_seconds = ((double)(query->end_ms - query->start_ms) + 0.5) / 1000,
             .stacks = {.functions = &rule->function, .n_functions = rule->has_function},
+            .whole_ms = true,
         };
         if (hearth_buf_failed(&text)) {
             status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a selector");

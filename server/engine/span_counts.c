@@ -246,7 +246,8 @@ enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
 {
     *ret = NULL;
     *ret_n = 0;
-    const struct hearth_timeseries_spec step = {.step_seconds = spec->step_seconds};
+    const struct hearth_timeseries_spec step = {.step_seconds = spec->step_seconds,
+                                                .whole_ms = true};
     struct counts_run run = {.query = query, .spec = spec};
     struct hearth_limits limits;
     HEARTH_TRY(hearth_timeseries_buckets(query, &step, &run.buckets, err));

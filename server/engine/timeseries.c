@@ -2,8 +2,9 @@
  * timeseries.c -- totals of profiles over time, in buckets, grouped by labels.
  *
  * The point at t sums the profiles with t - step < time <= t, for t = start, start + step, ... <=
- * end; the first also takes time = start - step. Profile times are cut to milliseconds before. What
- * lies after the last whole step is left out. Buckets are kept in pages, so that a long range with
+ * end; the first also takes time = start - step. Profile times are cut to milliseconds before, but a
+ * profile after the end is outside of the range even by a nanosecond. What lies after the last whole
+ * step is left out. Buckets are kept in pages, so that a long range with
  * a small step costs what it holds, not what it could hold.
  */
 #include "hearth/base/mem.h"
@@ -478,10 +479,15 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
     if (__builtin_sub_overflow(range.from_ns, ret->step_ms * HEARTH_NS_PER_MS, &ret->from_ns)) {
         ret->from_ns = INT64_MIN;
     }
-    /* Times are cut to milliseconds: all of the last one belongs to the range. */
-    if (__builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &ret->to_ns)) {
+    /* A range ends with the first nanosecond of its last millisecond, as it does for a merge. */
+    ret->to_ns = range.to_ns;
+    if (spec->whole_ms && __builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &ret->to_ns)) {
         ret->to_ns = INT64_MAX;
     }
+
+    /* What lies after the last whole step is in no bucket: it is not read. */
+    int64_t last_ns = hearth_bucket_end_ns(ret, ret->n - 1) - 1;
+    ret->to_ns = last_ns < ret->to_ns ? last_ns : ret->to_ns;
     return HEARTH_OK;
 }
 

@@ -358,10 +358,12 @@ METHODS = {
             {"timestamp": "T", "yMin": Y_MIN, "counts": cells(c0=1)},
             {"timestamp": "T+1000", "yMin": Y_MIN, "counts": cells(c2=1, c10=1)},
         ]}]}),
-        # 7 and 2: cells of a quarter, whose lower ends are cut to whole numbers.
+        # 7 and 2: cells of a quarter, whose lower ends are cut to whole numbers. A value is in the last cell that it reaches.
         Case("spans", of("spans", start="T-500", end="T", step=1.0, queryType="HEATMAP_QUERY_TYPE_SPAN"), expect={"series": [{"slots": [
-            {"timestamp": "T+500", "yMin": [float(2 + i // 4) for i in range(20)], "counts": cells(c0=1, c19=1)},
+            {"timestamp": "T+500", "yMin": [float(2 + i // 4) for i in range(20)], "counts": cells(c3=1, c19=1)},
         ]}]}),
+        Case("one value", of("shop", start="T-500", end="T", step=1.0, queryType="HEATMAP_QUERY_TYPE_INDIVIDUAL"),
+             expect={"series": [{"slots": [{"timestamp": "T+500", "yMin": [110.0] * 20, "counts": cells(c19=1)}]}]}),
         Case("no data", {**HEAT, "labelSelector": '{service_name="nobody"}'}, expect={}),
     ),
     "querier.v1.QuerierService/Diff": Method(

@@ -415,7 +415,7 @@ def heatmap_of(asked, start_ms, end_ms, step_ms, group_by=(), spans=False, limit
     for key, value in points.items():
         labels, ts = groups[key]
         t = min(start_ms + max(0, -((start_ms - ts) // step_ms)) * step_ms, last)
-        slots[labels][t][min(int((value - low) / size), CELLS - 1)] += 1
+        slots[labels][t][max(i for i in range(CELLS) if y_min[i] <= value)] += 1
     out = [(labels, [(t, y_min, counts) for t, counts in sorted(of.items())]) for labels, of in slots.items()]
     out.sort(key=lambda s: (-sum(sum(c) for _, _, c in s[1]), s[0]))
     return out[:limit] if limit else out

@@ -366,6 +366,24 @@ class MainJob(unittest.TestCase):
             [((), [(T, 2 + 4 + 8), (T + 10 * SECOND, 16 + 32), (T + 20 * SECOND, 64 + 128 + 256)])],
         )
 
+    def test_a_series_ends_as_a_merge_does_with_the_first_nanosecond_of_its_end(self):
+        selector = '{service_name="edges"}'
+        for start, end, total in ((T, T, 4), (T, T + 20 * SECOND, 4 + 8 + 16 + 32 + 64 + 128)):
+            found = self.server.select_series(CPU, selector, start, end, 10)
+            before_start = 2  # at start - step, which belongs to the first point
+            self.assertEqual(sum(v for _, points in found for _, v in points), before_start + total)
+            self.assertEqual(self.server.flamegraph(CPU, selector, start, end).total, total)
+        self.assertEqual(
+            self.server.select_series(CPU, selector, T, T + 20 * SECOND, 10)[0][1][-1], (T + 20 * SECOND, 64 + 128)
+        )
+        for step in (10, 1200):
+            asked = {"profileType": CPU, "labelSelector": selector, "start": str(T), "end": str(T)}
+            (series,) = self.server.connect(
+                "hearth.v1.QueryService/FunctionTimeline", {"selection": asked, "functions": ["main"], "step": step}
+            )["series"]
+            before = 2 if step == 10 else 3  # up to start - step
+            self.assertEqual([point["total"] for point in series["points"]], [str(before + 4)])
+
     def test_empty_steps_emit_no_point(self):
         found = self.server.select_series(CPU, '{service_name="edges"}', T - 30 * SECOND, T + 30 * SECOND, 1)
         times = [t for t, _ in found[0][1]]

@@ -271,19 +271,20 @@ class ProfilesAndSpans(unittest.TestCase):
             points += [(ts, v, span, pushed) for (_, span), v in of_row.items()]
         low, high = min(p[1] for p in points), max(p[1] for p in points)
         size = (high - low) / 20
+        edges = [float(low + int(i * size)) for i in range(20)]
         slots = collections.defaultdict(lambda: [0] * 20)
         largest = {}
         for point in points:
             ts, value = point[:2]
             slot = self.first + max(0, -(-(ts - self.first) // (step * 1000))) * step * 1000
-            cell = min(19, int((value - low) / size))
+            cell = max(i for i in range(20) if edges[i] <= value)
             slots[slot][cell] += 1
             if (slot, cell) not in largest or value > largest[slot, cell][1]:
                 largest[slot, cell] = point
         self.assertEqual({int(s["timestamp"]): s["counts"] for s in series["slots"]}, dict(slots))
         ids = set()
         for slot in series["slots"]:
-            self.assertEqual(slot["yMin"], [float(low + int(i * size)) for i in range(20)])
+            self.assertEqual(slot["yMin"], edges)
             mine = [largest[key] for key in sorted(largest) if key[0] == int(slot["timestamp"])]
             found = [(int(e["timestamp"]), int(e["value"]), e.get("spanId", "")) for e in slot["exemplars"]]
             self.assertEqual(found, [(ts, value, hex_of(span, 16)) for ts, value, span, _ in mine])

@@ -185,8 +185,8 @@ class RuleBook(WithServer):
         self.upsert(id="r3", generation=1, metric_name="still_possible")
 
 
-def profile(ts_ms, function, value):
-    made = Profile(TYPES, time_ns=ts_ms * 1_000_000, duration_ns=10**10)
+def profile(ts_ms, function, value, more_ns=0):
+    made = Profile(TYPES, time_ns=ts_ms * 1_000_000 + more_ns, duration_ns=10**10)
     made.add(["main", function], [1, value])
     made.add(["main", "idle"], [1, 3])
     return made.encode()
@@ -205,14 +205,16 @@ class Pusher(threading.Thread):
         try:
             while not self.stopping.is_set():
                 n = len(self.pushed)
-                # Never on the edge of a minute: what belongs to which side is the queries' business elsewhere.
                 ts = self.draw.randrange(*self.range) // 1000 * 1000 + 500
+                more_ns = 0
+                if n % 10 == 0:  # the last nanosecond of a minute belongs to it
+                    ts, more_ns = ts // MINUTE * MINUTE + MINUTE - 1, 999_999
                 service = "s%d" % self.draw.randrange(1 + min(n // 40, 3))
                 pod = "p%d" % self.draw.randrange(1 + min(n // 30, 4))
                 function = self.draw.choice(["work", "wait"])
                 value = self.draw.randrange(1, 10**9)
                 labels = {"__name__": "process_cpu", "service_name": service, "pod": pod}
-                self.server.push(profile(ts, function, value), labels)
+                self.server.push(profile(ts, function, value, more_ns), labels)
                 self.pushed.append((ts, service, pod, function, value))
                 time.sleep(0.005)
         except Exception as error:
@@ -266,9 +268,9 @@ class Counters(unittest.TestCase):
     def sum_of_series(self, start_ms, end_ms, group_by):
         """{labels: sum} of what SelectSeries says for [start, end)."""
         found = self.front.select_series(
-            CPU, "{}", start_ms + MINUTE - 1, end_ms - 1, step=60.0, group_by=group_by
+            CPU, "{}", start_ms - 1, end_ms, step=60.0, group_by=group_by  # its first point is of the minute before
         )
-        return {tuple(sorted(labels)): sum(v for _, v in points) for labels, points in found}
+        return {tuple(sorted(labels)): sum(v for t, v in points if t >= start_ms) for labels, points in found}
 
     def test_counters_are_exact_through_late_profiles_kills_and_changes_of_the_worker(self):
         # Buckets that are closed by now; the rules begin within one.

@@ -158,6 +158,7 @@ struct hearth_timeseries_spec {
     struct hearth_stack_filter stacks; /* a profile's value is the total of the stacks that pass */
     bool exemplars;                    /* the largest profile of each point */
     bool span_exemplars; /* instead: the largest span of a profile; INVALID_ARGUMENT with stacks */
+    bool whole_ms; /* all of the range's last millisecond counts, not its first nanosecond alone */
 };
 
 /* By sum descending, then labels. */
