@@ -14,6 +14,10 @@
 #define CPU_NAME  "process_cpu"
 #define WALL_NAME "wall"
 
+/* Left free by an index with a limit: a page of each id table; the hours of a series, of a group. */
+#define PAGES_BYTES ((size_t)96 << 10)
+#define HOURS_BYTES ((size_t)16 << 10)
+
 #define GROW(index, name, more)                                                       \
     hearth_mem_grow(&(index)->name, &(index)->cap_##name, (index)->n_##name + (more), \
                     sizeof *(index)->name)
@@ -172,6 +176,44 @@ size_t hearth_label_index_bytes(const struct hearth_label_index *index)
     return n;
 }
 
+void hearth_label_index_set_limit(struct hearth_label_index *index, size_t max_bytes)
+{
+    index->max_bytes = max_bytes;
+}
+
+bool hearth_label_index_is_cut(const struct hearth_label_index *index)
+{
+    return index->is_cut;
+}
+
+/* What an array that is full grows by, at most. */
+#define NEXT_GROWTH(index, name) \
+    ((index)->n_##name == (index)->cap_##name ? (index)->cap_##name * sizeof *(index)->name : 0)
+
+/* Is there no room for a row with that many bytes of its own? Then the index is cut from here on. */
+static bool leaves_out(struct hearth_label_index *index, size_t more)
+{
+    if (index->max_bytes == 0) {
+        return false;
+    }
+    more += NEXT_GROWTH(index, services) + NEXT_GROWTH(index, shapes) +
+            NEXT_GROWTH(index, columns) + NEXT_GROWTH(index, pairs) + NEXT_GROWTH(index, groups) +
+            NEXT_GROWTH(index, series) + NEXT_GROWTH(index, pair_pool) + NEXT_GROWTH(index, texts);
+    more += hearth_idmap_bytes(&index->pair_map) + hearth_idmap_bytes(&index->text_map) +
+            hearth_idmap_bytes(&index->group_map);            /* each may double */
+    more += index->n_series * sizeof(uint32_t) + PAGES_BYTES; /* lists and id tables */
+    size_t n_bytes = hearth_label_index_bytes(index);
+    bool is_full = more > index->max_bytes || n_bytes > index->max_bytes - more;
+    index->is_cut = index->is_cut || is_full;
+    return is_full;
+}
+
+/* A row that refers to what is not there: left out with it, or a fault of the database. */
+static enum hearth_status missing(const struct hearth_label_index *index)
+{
+    return index->is_cut ? HEARTH_OK : HEARTH_CORRUPT;
+}
+
 enum hearth_status hearth_label_index_add_service(struct hearth_label_index *index,
                                                   int32_t service_id,
                                                   struct hearth_str name)
@@ -179,7 +221,7 @@ enum hearth_status hearth_label_index_add_service(struct hearth_label_index *ind
     if (service_id <= 0) {
         return HEARTH_CORRUPT;
     }
-    if (id_table_get(&index->service_ids, service_id) != ORD_NONE) {
+    if (id_table_get(&index->service_ids, service_id) != ORD_NONE || leaves_out(index, name.n)) {
         return HEARTH_OK;
     }
     uint32_t text;
@@ -220,7 +262,8 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
     if (pair_id <= 0 || name.n == 0 || value.n == 0 || value.n > UINT32_MAX) {
         return HEARTH_CORRUPT;
     }
-    if (id_table_get(&index->pair_ids, pair_id) != ORD_NONE) {
+    if (id_table_get(&index->pair_ids, pair_id) != ORD_NONE ||
+        leaves_out(index, name.n + value.n)) {
         return HEARTH_OK;
     }
     uint32_t name_ord;
@@ -326,6 +369,13 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
     if (id_table_get(&index->shape_ids, shape_id) != ORD_NONE) {
         return HEARTH_OK;
     }
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < n_types; i++) {
+        n_bytes += 2 * type_ids[i].n; /* the id, and its parts */
+    }
+    if (leaves_out(index, n_bytes)) {
+        return HEARTH_OK;
+    }
     if (!GROW(index, columns, n_types) || !GROW(index, shapes, 1) ||
         !id_table_reserve(&index->shape_ids, shape_id)) {
         return HEARTH_NO_MEMORY;
@@ -405,7 +455,7 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
     for (size_t i = 0; i < n_pairs; i++) {
         uint32_t pair = id_table_get(&index->pair_ids, pair_ids[i]);
         if (pair == ORD_NONE) {
-            return HEARTH_CORRUPT;
+            return HEARTH_NOT_FOUND;
         }
         uint32_t name = index->pairs[pair].name;
         if (index->names[name].is_derived) {
@@ -435,10 +485,14 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
 {
     uint32_t service = id_table_get(&index->service_ids, service_id);
     uint32_t shape = id_table_get(&index->shape_ids, shape_id);
-    if (series_id <= 0 || service == ORD_NONE || shape == ORD_NONE || n_pairs > MAX_PAIRS) {
+    if (series_id <= 0 || n_pairs > MAX_PAIRS) {
         return HEARTH_CORRUPT;
     }
-    if (id_table_get(&index->series_ids, series_id) != ORD_NONE) {
+    if (service == ORD_NONE || shape == ORD_NONE) {
+        return missing(index);
+    }
+    if (id_table_get(&index->series_ids, series_id) != ORD_NONE ||
+        leaves_out(index, n_pairs * sizeof(uint32_t))) {
         return HEARTH_OK;
     }
     if (!GROW(index, pair_pool, 2 * n_pairs) || !GROW(index, series, 1) ||
@@ -450,7 +504,10 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
     uint32_t *pairs = index->pair_pool + index->n_pair_pool, *names = pairs + n_pairs;
     uint32_t schema, group;
     size_t n;
-    HEARTH_TRY(resolve_pairs(index, pair_ids, n_pairs, pairs, names, &n));
+    enum hearth_status status = resolve_pairs(index, pair_ids, n_pairs, pairs, names, &n);
+    if (status != HEARTH_OK) {
+        return status == HEARTH_NOT_FOUND ? missing(index) : status;
+    }
     HEARTH_TRY(intern_schema(index, names, n, &schema));
     HEARTH_TRY(intern_group(index, service, shape, schema, &group));
     if (!ord_list_reserve(&index->groups[group].series, &index->list_bytes)) {
@@ -480,10 +537,14 @@ enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
 {
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
     if (ordinal == ORD_NONE) {
-        return HEARTH_NOT_FOUND;
+        return index->is_cut ? HEARTH_OK : HEARTH_NOT_FOUND;
     }
     hours &= (1u << 24) - 1;
     if (hours == 0) {
+        return HEARTH_OK;
+    }
+    if (index->max_bytes > 0 && hearth_label_index_bytes(index) > index->max_bytes - HOURS_BYTES) {
+        index->is_cut = true;
         return HEARTH_OK;
     }
     struct activity *own = &index->series[ordinal].activity;

@@ -172,6 +172,8 @@ struct hearth_label_index {
     /* Keyed hashes -> ordinals. */
     struct hearth_idmap name_map, pair_map, text_map, schema_map, group_map;
     size_t list_bytes; /* of lists and activities with memory of their own */
+    size_t max_bytes;  /* 0: no limit */
+    bool is_cut;       /* rows were left out */
 };
 
 /* ---- shared by the asking files ---- */

@@ -24,6 +24,9 @@
  * cannot change) asks for them again. What needs no transaction at all, a known series in a known
  * hour, is noticed by the next refresh: at most half a minute later.
  *
+ * A tenant that does not fit. No index grows beyond label_index_bytes: what comes then is left out, and
+ * answers say so (hearth_label_index_is_cut). Its series are counted all the same, for max_series.
+ *
  * Residence. All indexes together stay within label_index_bytes: those that were asked least
  * recently go, and of their tenants only the number of series stays, counted on by refreshes. Who
  * asks for such a tenant loads its rows into an index of its own, on a connection of its own, as of
@@ -49,9 +52,10 @@ struct hearth_catalog_tenant {
     int32_t tenant_id;
     struct hearth_str name;           /* owned */
     struct hearth_label_index *index; /* NULL: not in memory */
-    size_t n_series;                  /* then: how many there are, */
+    size_t n_series;                  /* then, or if the index is cut: how many there are, */
     size_t n_more;                    /* and how many this refresh has found */
     _Atomic int64_t asked_mono_ns;    /* the last time; 0: never */
+    bool is_told;                     /* the log says that its index is cut */
 };
 
 /* A tenant that is being loaded because it was asked, or waits to be adopted. */
@@ -146,6 +150,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_add_tenant(struct hearth_cat
                                                                int32_t tenant_id,
                                                                struct hearth_str name,
                                                                struct hearth_err *err);
+/* An empty label index with the catalogue's limit; NULL without memory. */
+struct hearth_label_index *hearth_catalog_new_index(const struct hearth_catalog *catalog);
 /* Under either lock; NULL: no such tenant. */
 struct hearth_catalog_tenant *hearth_catalog_tenant_of(const struct hearth_catalog *catalog,
                                                        int32_t tenant_id);

@@ -18,7 +18,7 @@ static enum hearth_status load_join_on(void *context,
     load->pg = pg;
     load->from = 0;
     hearth_label_index_free(load->into); /* of an attempt that was cut */
-    load->into = hearth_label_index_new();
+    load->into = hearth_catalog_new_index(load->catalog);
     if (load->into == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
     }

@@ -27,10 +27,6 @@
 #define SERIES_BYTES ((size_t)512)
 #define TENANT_BYTES ((size_t)8192)
 
-/* Apply one row to the indexes; the write lock is held. */
-typedef enum hearth_status
-apply_row_fn(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err);
-
 /* The index that a row goes into, NULL when it is not in memory. */
 static enum hearth_status index_of_row(const struct hearth_load *load,
                                        int32_t tenant_id,
@@ -139,8 +135,14 @@ apply_series(struct hearth_load *load, const PGresult *rows, int row, struct hea
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+    if (load->into == NULL && (index == NULL || hearth_label_index_is_cut(index))) {
+        struct hearth_catalog_tenant *tenant =
+            hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0));
+        size_t n_known = index == NULL ? 0 : hearth_label_index_series(index);
+        tenant->n_series = tenant->n_series < n_known ? n_known : tenant->n_series;
+        tenant->n_more++;
+    }
     if (index == NULL) {
-        hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0))->n_more++;
         return HEARTH_OK;
     }
     int32_t service_id = hearth_pg_i32(rows, row, 1), series_id = hearth_pg_i32(rows, row, 2);
@@ -195,7 +197,7 @@ static const char SQL_COUNTED_TENANTS[] =
 
 static const struct {
     const char *sql, *sql_of_few; /* parents before what refers to them */
-    apply_row_fn *apply;
+    hearth_apply_row_fn *apply;
 } TABLES[] = {
     {"SELECT tenant_id, service_id, name FROM hearth_data.service" OF_TENANTS, NULL, apply_service},
     {"SELECT tenant_id, pair_id, name, value FROM hearth_data.label_pair" OF_TENANTS, NULL,
@@ -212,7 +214,7 @@ static enum hearth_status apply_some(struct hearth_load *load,
                                      const PGresult *rows,
                                      int *row,
                                      int end,
-                                     apply_row_fn *apply,
+                                     hearth_apply_row_fn *apply,
                                      struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
@@ -225,7 +227,7 @@ static enum hearth_status apply_some(struct hearth_load *load,
 
 static enum hearth_status apply_rows(struct hearth_load *load,
                                      const PGresult *rows,
-                                     apply_row_fn *apply,
+                                     hearth_apply_row_fn *apply,
                                      struct hearth_err *err)
 {
     int n = PQntuples(rows);
@@ -256,7 +258,7 @@ static void make_params(struct hearth_load *load, struct hearth_pg_params *param
 
 static enum hearth_status load_table(struct hearth_load *load,
                                      const char *sql,
-                                     apply_row_fn *apply,
+                                     hearth_apply_row_fn *apply,
                                      enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
@@ -269,10 +271,23 @@ static enum hearth_status load_table(struct hearth_load *load,
     return status;
 }
 
-/* One row of single-row mode: the array of an hour. */
-static enum hearth_status visit_hour(void *context, const PGresult *row, struct hearth_err *err)
+/* Row by row: a whole catalogue as one result would take more memory than its indexes. */
+static enum hearth_status visit_row(void *context, const PGresult *row, struct hearth_err *err)
 {
-    return apply_rows(context, row, apply_hour, err);
+    struct hearth_load *load = context;
+    return apply_rows(load, row, load->visit, err);
+}
+
+static enum hearth_status stream_table(struct hearth_load *load,
+                                       const char *sql,
+                                       hearth_apply_row_fn *apply,
+                                       enum hearth_pg_fault *ret_fault,
+                                       struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    make_params(load, &params);
+    load->visit = apply;
+    return hearth_pg_stream(load->pg, sql, &params, load->cancel, visit_row, load, ret_fault, err);
 }
 
 /* Everything but the tenants themselves. */
@@ -284,12 +299,11 @@ enum hearth_status hearth_load_tables(struct hearth_load *load,
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
         const char *sql =
             few && TABLES[i].sql_of_few != NULL ? TABLES[i].sql_of_few : TABLES[i].sql;
-        HEARTH_TRY(load_table(load, sql, TABLES[i].apply, ret_fault, err));
+        /* What is new is little, and comes under few locks; everything is read before it is to be seen. */
+        HEARTH_TRY(load->from > 0 ? load_table(load, sql, TABLES[i].apply, ret_fault, err)
+                                  : stream_table(load, sql, TABLES[i].apply, ret_fault, err));
     }
-    struct hearth_pg_params params;
-    make_params(load, &params);
-    return hearth_pg_stream(load->pg, few ? SQL_HOURS_OF_FEW : SQL_HOURS, &params, load->cancel,
-                            visit_hour, load, ret_fault, err);
+    return stream_table(load, few ? SQL_HOURS_OF_FEW : SQL_HOURS, apply_hour, ret_fault, err);
 }
 
 /* ---- the whole ---- */
@@ -419,7 +433,7 @@ static enum hearth_status choose_tenants(struct hearth_load *load,
         }
         n_bytes += more;
         chosen[n_chosen++] = list[i].tenant_id;
-        tenant->index = hearth_label_index_new();
+        tenant->index = hearth_catalog_new_index(load->catalog);
         if (tenant->index == NULL) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
         }

@@ -9,6 +9,14 @@
 
 #include "catalog.h"
 
+struct hearth_load;
+
+/* Apply one row to the indexes; the write lock is held. */
+typedef enum hearth_status hearth_apply_row_fn(struct hearth_load *load,
+                                               const PGresult *rows,
+                                               int row,
+                                               struct hearth_err *err);
+
 struct hearth_load {
     struct hearth_catalog *catalog;
     struct hearth_cancel *cancel;
@@ -20,6 +28,7 @@ struct hearth_load {
     struct hearth_label_index *into; /* of a join: takes all rows, without a lock */
     const int32_t *tenant_ids;       /* whose rows; none: everyone's */
     size_t n_tenant_ids;
+    hearth_apply_row_fn *visit; /* of the statement that streams */
     bool changed;
     bool lacks_series; /* an hour came of one that the index does not have (any more) */
 };

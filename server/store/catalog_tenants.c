@@ -7,12 +7,15 @@
  * chase each other out between two questions of one page.
  */
 #include "hearth/base/clock.h"
+#include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
 #include "catalog.h"
 
-#define MIN_STAY_NS HEARTH_NS_PER_SEC
+#define LEAST_BYTES  ((size_t)1 << 20) /* of one tenant, whatever the limit says */
+#define MIN_STAY_NS  HEARTH_NS_PER_SEC
+#define HARD_STAY_NS (100 * HEARTH_NS_PER_MS) /* while they take twice the limit */
 
 /* ---- known tenants ---- */
 
@@ -55,6 +58,16 @@ struct hearth_catalog_tenant *hearth_catalog_tenant_named(const struct hearth_ca
     return &catalog->tenants[at];
 }
 
+struct hearth_label_index *hearth_catalog_new_index(const struct hearth_catalog *catalog)
+{
+    struct hearth_label_index *index = hearth_label_index_new();
+    size_t limit = catalog->store->options.label_index_bytes;
+    if (index != NULL && limit > 0) {
+        hearth_label_index_set_limit(index, limit < LEAST_BYTES ? LEAST_BYTES : limit);
+    }
+    return index;
+}
+
 enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
                                              int32_t tenant_id,
                                              struct hearth_str name,
@@ -67,7 +80,7 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
     struct hearth_catalog_tenant tenant = {
         .tenant_id = tenant_id,
         .name = {hearth_mem_strndup(name.p, name.n), name.n},
-        .index = hearth_label_index_new(),
+        .index = hearth_catalog_new_index(catalog),
     };
     bool inserted = false;
     bool ok = tenant.name.p != NULL && tenant.index != NULL && n < UINT32_MAX - 1 &&
@@ -95,7 +108,9 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
 
 static size_t series_of(const struct hearth_catalog_tenant *tenant)
 {
-    return tenant->index == NULL ? tenant->n_series : hearth_label_index_series(tenant->index);
+    size_t n = tenant->index == NULL ? 0 : hearth_label_index_series(tenant->index);
+    bool is_whole = tenant->index != NULL && !hearth_label_index_is_cut(tenant->index);
+    return is_whole || n > tenant->n_series ? n : tenant->n_series;
 }
 
 size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenant_id)
@@ -144,19 +159,36 @@ static struct hearth_catalog_tenant *least_asked(const struct hearth_catalog *ca
     return found;
 }
 
+/* Queries carry a note. The log tells the operator, and is the only sign for recording rules. Once per tenant. */
+static void tell_cut(struct hearth_catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n_tenants; i++) {
+        struct hearth_catalog_tenant *tenant = &catalog->tenants[i];
+        if (!tenant->is_told && tenant->index != NULL && hearth_label_index_is_cut(tenant->index)) {
+            tenant->is_told = true;
+            HEARTH_LOG(HEARTH_LOG_WARN, "store",
+                       "a tenant has more series than fit into label-index-bytes: answers and "
+                       "recording rules lack the others",
+                       "tenant", tenant->name.p, NULL);
+        }
+    }
+}
+
 void hearth_catalog_shrink(struct hearth_catalog *catalog)
 {
+    tell_cut(catalog);
     size_t limit = catalog->store->options.label_index_bytes;
-    int64_t before = hearth_clock_mono_ns() - MIN_STAY_NS;
     size_t n_bytes = measure(catalog);
+    int64_t now = hearth_clock_mono_ns();
     bool any = false;
     while (limit > 0 && n_bytes > limit) {
         (void)pthread_rwlock_wrlock(&catalog->rw);
-        struct hearth_catalog_tenant *tenant = least_asked(catalog, before);
+        int64_t stay_ns = n_bytes / 2 > limit ? HARD_STAY_NS : MIN_STAY_NS;
+        struct hearth_catalog_tenant *tenant = least_asked(catalog, now - stay_ns);
         struct hearth_label_index *index = NULL;
         if (tenant != NULL) {
             index = tenant->index;
-            tenant->n_series = hearth_label_index_series(index);
+            tenant->n_series = series_of(tenant);
             tenant->index = NULL;
         }
         (void)pthread_rwlock_unlock(&catalog->rw);

@@ -31,6 +31,13 @@ struct hearth_label_index *hearth_label_index_new(void); /* NULL when memory was
 void hearth_label_index_free(struct hearth_label_index *index);
 size_t hearth_label_index_bytes(const struct hearth_label_index *index);
 size_t hearth_label_index_series(const struct hearth_label_index *index);
+/*
+ * From here on at most that many bytes; 0: no limit. An add that may go beyond leaves its row out and is OK. So is an add
+ * that refers to a row that was left out.
+ */
+void hearth_label_index_set_limit(struct hearth_label_index *index, size_t max_bytes);
+/* Something was left out: answers lack series. */
+bool hearth_label_index_is_cut(const struct hearth_label_index *index);
 
 /*
  * ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY, and CORRUPT for what no

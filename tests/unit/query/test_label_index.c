@@ -523,6 +523,60 @@ static void labels_of_a_hit_that_is_gone_are_not_found(void **state)
                      HEARTH_NOT_FOUND);
 }
 
+/* Series with labels of a kilobyte each; fewer with every other fill. */
+static void fill_with_long_labels(struct hearth_label_index *index, int32_t n)
+{
+    char value[1024];
+    memset(value, 'v', sizeof value);
+    assert_int_equal(hearth_label_index_add_service(index, 1, HEARTH_STR("api")), HEARTH_OK);
+    assert_int_equal(
+        hearth_label_index_add_shape(index, 1, (const struct hearth_str[]){HEARTH_STR(CPU)}, 1),
+        HEARTH_OK);
+    for (int32_t i = 1; i <= n; i++) {
+        (void)snprintf(value, 16, "%d", (int)i);
+        assert_int_equal(hearth_label_index_add_pair(index, i, HEARTH_STR("a"),
+                                                     hearth_str_n(value, sizeof value)),
+                         HEARTH_OK);
+        assert_int_equal(hearth_label_index_add_series(index, i, 1, 1, &i, 1), HEARTH_OK);
+        assert_int_equal(hearth_label_index_add_hour(index, i, 100), HEARTH_OK);
+    }
+}
+
+static void a_limit_leaves_out_what_does_not_fit_and_says_so(void **state)
+{
+    struct world *w = *state;
+    enum {
+        LIMIT = 1 << 20
+    };
+    struct hearth_label_index *index = hearth_label_index_new();
+    hearth_label_index_set_limit(index, LIMIT);
+    fill_with_long_labels(index, 200);
+    assert_false(hearth_label_index_is_cut(index));
+    assert_int_equal(hearth_label_index_series(index), 200);
+    fill_with_long_labels(index, 5000);
+    assert_true(hearth_label_index_is_cut(index));
+    assert_true(hearth_label_index_bytes(index) <= LIMIT);
+    size_t n = hearth_label_index_series(index);
+    assert_in_range(n, 300, 1000);
+
+    /* What is there is whole and found; nothing of the rest is an error. */
+    struct hearth_series_hit *hits;
+    struct hearth_selector selector;
+    size_t n_hits;
+    hearth_selector_init(&selector);
+    assert_int_equal(hearth_label_index_select(index, &selector, 100 * HEARTH_NS_PER_HOUR,
+                                               100 * HEARTH_NS_PER_HOUR, &w->arena, &hits, &n_hits,
+                                               &w->err),
+                     HEARTH_OK);
+    assert_in_range(n_hits, n - 1, n);
+    assert_int_equal(hearth_label_index_add_series(index, 9999, 1, 77, NULL, 0), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_hour(index, 9999, 100), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_series(index, 0, 1, 1, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_series(index), n);
+    hearth_selector_release(&selector);
+    hearth_label_index_free(index);
+}
+
 static enum hearth_status fill_some(struct hearth_label_index *index)
 {
     const struct hearth_str types[] = {HEARTH_STR(CPU), HEARTH_STR(COUNT)};
@@ -694,6 +748,7 @@ int main(void)
         TEST(series_that_differ_in_their_shapes_alone_are_told),
         TEST(the_largest_ids_are_in_order),
         TEST(trimming_forgets_hours_and_then_series),
+        TEST(a_limit_leaves_out_what_does_not_fit_and_says_so),
         TEST(labels_of_a_hit_that_is_gone_are_not_found),
         TEST(refused_memory_leaves_a_sound_index_that_can_go_on),
         TEST(many_rare_names_are_answered_without_a_table_of_them),
