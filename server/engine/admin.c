@@ -63,8 +63,15 @@ static enum hearth_status select_series(struct hearth_admin *admin,
 {
     const struct hearth_label_index *index = NULL;
     HEARTH_TRY(hearth_store_index_lock(admin->store, tenant, cancel, &index, err));
-    enum hearth_status status =
-        hearth_label_index_select(index, selector, from_ns, to_ns, arena, ret_hits, ret_n, err);
+    enum hearth_status status;
+    if (hearth_label_index_is_cut(index)) { /* half a deletion would look like a whole one */
+        status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                             "not all series of the tenant fit into memory (label-index-bytes), so "
+                             "that a selector would miss some");
+    } else {
+        status =
+            hearth_label_index_select(index, selector, from_ns, to_ns, arena, ret_hits, ret_n, err);
+    }
     hearth_store_index_unlock(admin->store, index);
     return status;
 }

@@ -122,7 +122,7 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
     }
     const struct hearth_label_index *index;
     struct hearth_store *store = query->engine->store;
-    HEARTH_TRY(hearth_store_index_lock(store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
         for (size_t k = 0; status == HEARTH_OK && k < exemplars[i].n; k++) {

@@ -188,7 +188,7 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     struct hearth_store *store = query->engine->store;
     struct hearth_selection selection;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_store_index_lock(store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, spec->profile_type, spec->selector, index, buckets.from_ns,
                               buckets.to_ns, &selection, err);

@@ -122,7 +122,7 @@ static enum hearth_status find_series(struct timeline *run, struct hearth_err *e
     const struct hearth_merge_spec *merge = &run->spec->merge;
     struct hearth_store *store = query->engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_store_index_lock(store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, merge->profile_type, merge->selector, index,
                               run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);

@@ -465,7 +465,7 @@ find_series(struct heatmap_run *run, const struct hearth_range *range, struct he
     const struct hearth_query *query = run->query;
     struct hearth_store *store = query->engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_store_index_lock(store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, run->spec->merge.profile_type, run->spec->merge.selector,
                               index, range->from_ns, range->to_ns, &run->selection, err);

@@ -112,8 +112,7 @@ static enum hearth_status select_hits(struct stats_run *run,
     struct hearth_range range;
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
-    HEARTH_TRY(
-        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status = hearth_selection_make(
         query, profile_type, selector, index, range.from_ns, range.to_ns, &run->selection, err);
     if (range.empty) {

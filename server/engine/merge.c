@@ -223,8 +223,7 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
-    HEARTH_TRY(
-        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status = hearth_selection_make(query, spec->profile_type, spec->selector,
                                                       index, range.from_ns, range.to_ns, ret, err);
     hearth_store_index_unlock(query->engine->store, index);

@@ -42,8 +42,7 @@ static enum hearth_status select_all(const struct hearth_query *query,
     struct hearth_selector all;
     struct hearth_selection selection = {.from_ns = from_ns, .to_ns = to_ns, .totals = true};
     size_t n;
-    HEARTH_TRY(
-        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     hearth_selector_init(&all);
     enum hearth_status status = hearth_label_index_select(index, &all, from_ns, to_ns, query->arena,
                                                           &selection.hits, &n, err);
@@ -104,8 +103,7 @@ static enum hearth_status find_hour(const struct hearth_query *query,
                                     struct hearth_err *err)
 {
     const struct hearth_label_index *index;
-    HEARTH_TRY(
-        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     *ret_found = oldest ? hearth_label_index_first_hour(index, *hour, hour)
                         : hearth_label_index_last_hour(index, *hour, hour);
     hearth_store_index_unlock(query->engine->store, index);

@@ -117,6 +117,21 @@ void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t
     }
 }
 
+enum hearth_status hearth_query_lock_index(const struct hearth_query *query,
+                                           const struct hearth_label_index **ret_index,
+                                           struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_index_lock(query->engine->store, query->tenant, query->cancel,
+                                       ret_index, err));
+    if (hearth_label_index_is_cut(*ret_index)) {
+        hearth_query_note(query,
+                          "series are missing in the answer: the tenant has more than fit into "
+                          "memory (label-index-bytes); only %zu are found",
+                          hearth_label_index_series(*ret_index));
+    }
+    return HEARTH_OK;
+}
+
 /* ---- ranges ---- */
 
 static void note_moved(const struct hearth_query *query, int64_t lookback_ns, bool empty)
@@ -250,8 +265,7 @@ static enum hearth_status ask_begin(const struct hearth_query *query,
     if (ask->range.empty) {
         return HEARTH_OK;
     }
-    return hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &ask->index,
-                                   err);
+    return hearth_query_lock_index(query, &ask->index, err);
 }
 
 static void ask_end(const struct hearth_query *query, struct label_question *ask)

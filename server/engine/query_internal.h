@@ -57,6 +57,13 @@ void hearth_query_note(const struct hearth_query *query, const char *format, ...
     HEARTH_PRINTF(2, 3);
 /* Each of these lines as a note: what is read in pieces has notes for each of them. */
 void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str lines);
+/*
+ * hearth_store_index_lock for the query's tenant, with a note when the index lacks series. Unlock it as that one says.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_query_lock_index(const struct hearth_query *query,
+                        const struct hearth_label_index **ret_index,
+                        struct hearth_err *err);
 /* That an answer has n of n_all series, because of its limit. */
 void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all);
 

@@ -197,8 +197,7 @@ static enum hearth_status find_series(struct exact_run *run, struct hearth_err *
 {
     const struct hearth_query *query = run->query;
     const struct hearth_label_index *index;
-    HEARTH_TRY(
-        hearth_store_index_lock(query->engine->store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status = take_series(run, index, err);
     hearth_store_index_unlock(query->engine->store, index);
     return status;

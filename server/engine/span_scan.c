@@ -263,7 +263,7 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan,
     hearth_sums_init(&scan->sums, query, NULL);
     hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, err));
-    HEARTH_TRY(hearth_store_index_lock(store, query->tenant, query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
     enum hearth_status status = hearth_selection_make(query, merge->profile_type, merge->selector,
                                                       index, from_ns, to_ns, &scan->selection, err);
     if (status == HEARTH_OK) {

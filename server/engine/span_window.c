@@ -467,7 +467,7 @@ static enum hearth_status answer(struct window_run *run, struct hearth_err *err)
     if (run->n == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_index_lock(store, run->query->tenant, run->query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
     enum hearth_status status = name_hits(run, index, err);
     status = status == HEARTH_OK ? add_up(run, err) : status;
     hearth_store_index_unlock(store, index);
@@ -557,7 +557,7 @@ static enum hearth_status look(struct window_run *run, struct hearth_err *err)
 {
     struct hearth_store *store = run->query->engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_store_index_lock(store, run->query->tenant, run->query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
     enum hearth_status status = choose(run, index, err);
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);

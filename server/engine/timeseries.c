@@ -426,7 +426,7 @@ static enum hearth_status find_series(struct series_run *run, struct hearth_err 
 {
     struct hearth_store *store = run->query->engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_store_index_lock(store, run->query->tenant, run->query->cancel, &index, err));
+    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
     enum hearth_status status =
         hearth_selection_make(run->query, run->spec->profile_type, run->spec->selector, index,
                               run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);

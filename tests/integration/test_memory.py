@@ -209,6 +209,33 @@ class Memory(unittest.TestCase):
             self.assertEqual(self.refused(server, PUSH, push_request(data, "s"), "max-label-value-bytes"), "invalid_argument")
         server.push(profile(3), labels("s"))
 
+    def test_a_tenant_whose_index_does_not_fit_gets_an_answer_that_is_cut_and_says_so(self):
+        server = self.start("--label-index-bytes", "1m")
+        for i in range(12):  # 64 types of 2 kB: 256 kB of index each
+            types = [("%02d-%02d-" % (i, k) + "t" * 1900, "count") for k in range(64)]
+            data = Profile(types, time_ns=now_ms() * 1_000_000).add(["main"], [1] * 64).encode()
+            self.assertLess(len(gzip.compress(data)), 5000)
+            server.push(data, labels("s%d" % i))
+        self.assertLess(self.gauge(server, "hearth_label_index_bytes"), 1 << 20)
+        start, end = now_ms() - 3_600_000, now_ms() + 1000
+        request = wire.encode([(1, start), (2, end)])
+        for method, asked in (("ProfileTypes", request), ("Series", wire.encode([(3, start), (4, end)]))):
+            answer, found = server.grpc_bytes(QUERIER + method, asked)
+            self.assertGreater(len(answer), 1000)
+            self.assertIn("label-index-bytes", found["hearth-note"])
+        self.assertLess(self.gauge(server, "hearth_label_index_bytes"), 1 << 20)
+        # The operator is told, too, once.
+        eventually(lambda: "more series than fit into label-index-bytes" in server.log(), what="the line in the log")
+        self.assertEqual(server.log().count("more series than fit into label-index-bytes"), 1)
+
+        # Also after the index was loaded as a whole; and pushes go on.
+        server.push(profile(3), labels("s"))
+        server.terminate()
+        server.start()
+        answer, found = server.grpc_bytes(QUERIER + "ProfileTypes", request)
+        self.assertIn("label-index-bytes", found["hearth-note"])
+        self.assertLess(self.gauge(server, "hearth_label_index_bytes"), 1 << 20)
+
 
 if __name__ == "__main__":
     unittest.main()
