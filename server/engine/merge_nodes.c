@@ -8,6 +8,7 @@
 #include "merge_nodes.h"
 
 #include "hearth/model/frame_name.h"
+#include "hearth/model/go_stacks.h"
 
 #include "stack_filter.h"
 
@@ -132,7 +133,7 @@ struct placing {
     const struct hearth_tree_part *part;
     struct hearth_stacktree *tree;
     struct hearth_arena *arena;
-    bool empty_names;            /* of the merge_spec */
+    bool empty_names, repair_go; /* of the merge_spec */
     int64_t *total;              /* of the nodes of the part */
     uint32_t *node_of, *name_of; /* of its nodes and names */
     uint32_t n_names;            /* that there were at the beginning: the name tree grows */
@@ -157,13 +158,20 @@ static bool placing_init(struct placing *p)
 /* A name as the tree shall have it. .p is NULL when memory was refused. */
 static struct hearth_str shown_name(struct placing *p, struct hearth_str name)
 {
+    if (p->repair_go && hearth_go_name_is_generic(name)) {
+        size_t n = 0;
+        char *text = hearth_arena_alloc(p->arena, name.n);
+        return text != NULL && hearth_go_name_shorten(name, text, &n) ? hearth_str_n(text, n)
+                                                                      : (struct hearth_str){0};
+    }
     return p->empty_names ? name : hearth_frame_shown(name);
 }
 
 /* Several names of a part may be shown as this one. */
 static bool may_meet(struct hearth_str shown)
 {
-    return hearth_str_eq(shown, HEARTH_FRAME_UNKNOWN);
+    return memmem(shown.p, shown.n, "[...]", strlen("[...]")) != NULL ||
+           hearth_str_eq(shown, HEARTH_FRAME_UNKNOWN);
 }
 
 /* The tree's number of a name of the part. HEARTH_IDMAP_NONE: memory was refused. */
@@ -360,7 +368,8 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     struct placing p = {.part = part,
                         .tree = tree,
                         .arena = arena,
-                        .empty_names = spec->empty_names};
+                        .empty_names = spec->empty_names,
+                        .repair_go = spec->go_stacks == HEARTH_GO_REPAIRED};
     if (!placing_init(&p)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
@@ -370,6 +379,7 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     }
     memcpy(p.total, part->self, part->n_nodes * sizeof p.total[0]);
     HEARTH_TRY(sum_totals(part, p.total, err));
+    part->node_of = p.node_of;
     return alone                ? place(&p, max_nodes, err)
            : tree->n_nodes == 1 ? place_whole(&p, err)
                                 : unify(&p, NULL, err);

@@ -9,7 +9,7 @@
 #include "query_internal.h"
 
 /*
- * Add what passes spec->stacks to the tree, names as spec has them. alone: it is all
+ * Add what passes spec->stacks to the tree, names as spec has them; part->node_of is set. alone: it is all
  * of the answer and the tree is empty; then the tree is truncated to max_nodes (stacktree.h: is_cut) unless
  * names that differ are shown as one. The part's sums are used up. NO_MEMORY, OUT_OF_RANGE and the errors
  * of the filter.

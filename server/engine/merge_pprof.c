@@ -478,6 +478,7 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
     struct hearth_merge_spec cut = *spec;
     struct hearth_limits limits;
     cut.empty_names = true; /* names and stacks of an export are those that are stored */
+    cut.go_stacks = HEARTH_GO_STORED;
     hearth_query_limits(query, &limits);
     if (limits.flamegraph_nodes_on_pprof && !wants_cut(spec)) {
         cut.has_max_nodes = true;

@@ -7,7 +7,9 @@
  * several services, they are unified by name.
  */
 #include "hearth/base/mem.h"
+#include "hearth/model/go_stacks.h"
 
+#include "go_repair.h"
 #include "merge_nodes.h"
 #include "stack_filter.h"
 
@@ -80,7 +82,11 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
         int64_t *self = &part->self[dict->stack_node[s]];
         overflow |= __builtin_add_overflow(*self, sums->acc[s], self);
     }
-    return overflow ? fail_range(err) : HEARTH_OK;
+    if (overflow) {
+        return fail_range(err);
+    }
+    return merge->go_max_frames == 0 ? HEARTH_OK
+                                     : hearth_go_find_cuts(merge, part, dict, sums, err);
 }
 
 enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
@@ -89,12 +95,48 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
                                             struct hearth_stacktree *tree,
                                             struct hearth_err *err)
 {
-    bool alone = merge->n_parts == 1 && tree->n_nodes == 0;
+    /* What is repaired is whole first: stacks are filtered, and nodes cut, by what is shown. */
+    struct hearth_merge_spec each = *spec;
+    bool repair = spec->go_stacks == HEARTH_GO_REPAIRED && hearth_go_needs_repair(merge);
+    if (repair) {
+        each.stacks = (struct hearth_stack_filter){0};
+    }
+
+    bool alone = merge->n_parts == 1 && tree->n_nodes == 0 && !repair;
     for (size_t i = 0; i < merge->n_parts; i++) {
-        HEARTH_TRY(hearth_tree_part_place(&merge->parts[i], spec, alone, max_nodes, tree,
+        HEARTH_TRY(hearth_tree_part_place(&merge->parts[i], &each, alone, max_nodes, tree,
                                           merge->arena, err));
     }
+    return repair ? hearth_go_repair(merge, &spec->stacks, tree, err) : HEARTH_OK;
+}
+
+/* What the tenant wants of Go's stacks, and how deep cut ones are; 0: they stay as they are. */
+static enum hearth_status look_at_go(const struct hearth_query *query,
+                                     struct hearth_merge_spec *spec,
+                                     uint32_t *ret_max_frames,
+                                     struct hearth_err *err)
+{
+    struct hearth_profile_type type;
+    struct hearth_limits limits;
+    if (spec->go_stacks == HEARTH_GO_OF_TENANT) {
+        hearth_query_limits(query, &limits);
+        spec->go_stacks = limits.repair_go_stacks ? HEARTH_GO_REPAIRED : HEARTH_GO_STORED;
+    }
+    if (spec->go_stacks == HEARTH_GO_REPAIRED) {
+        HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, err));
+        *ret_max_frames = hearth_go_max_frames(&type);
+    }
     return HEARTH_OK;
+}
+
+static void note_joined(const struct hearth_query *query, const struct hearth_tree_merge *merge)
+{
+    if (merge->n_joined > 0) {
+        hearth_query_note(query,
+                          "%zu stack traces that Go's runtime cut, %lld in all, stand where their "
+                          "missing frames were found in others (repair-go-stacks, go_stacks)",
+                          merge->n_joined, (long long)merge->joined_value);
+    }
 }
 
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
@@ -109,6 +151,10 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     struct hearth_tree_merge merge;
     hearth_arena_init_like(&scratch, query->arena);
     hearth_tree_merge_init(&merge, &scratch);
+    struct hearth_merge_spec how = *spec;
+    if (status == HEARTH_OK) {
+        status = look_at_go(query, &how, &merge.go_max_frames, err);
+    }
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
@@ -121,7 +167,8 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     }
     hearth_sums_release(&sums);
     if (status == HEARTH_OK) {
-        status = hearth_tree_merge_finish(&merge, spec, max_nodes, tree, err);
+        status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
+        note_joined(query, &merge);
     }
     hearth_tree_merge_release(&merge);
     hearth_arena_release(&scratch);

@@ -177,14 +177,31 @@ struct hearth_tree_part {
     struct hearth_name_tree *tree; /* a reference */
     int64_t *self;                 /* [n_nodes], in the arena */
     uint32_t n_nodes;
+    uint32_t *depth; /* [n_depths] of nodes, with go_max_frames */
+    uint32_t n_depths;
+    size_t cap_depths;
+    uint32_t
+        *node_of; /* [n_nodes]: those of the finished tree; NULL where the part was all of it */
+};
+
+/* A stack that Go's runtime may have cut. */
+struct hearth_tree_cut {
+    uint32_t part, node;
+    int64_t value;
 };
 
 struct hearth_tree_merge {
     struct hearth_arena *arena; /* of the arrays; its limit holds for them */
     struct hearth_tree_part *parts;
     size_t n_parts, cap_parts;
+    uint32_t go_max_frames; /* model/go_stacks.h; 0: cut stacks are not looked for */
+    struct hearth_tree_cut *cuts;
+    size_t n_cuts, cap_cuts;
+    size_t n_joined; /* stacks that were cut, of the finished tree */
+    int64_t joined_value;
 };
 
+/* Set go_max_frames before anything is added, if cut stacks are to be joined. */
 void hearth_tree_merge_init(struct hearth_tree_merge *merge, struct hearth_arena *arena);
 void hearth_tree_merge_release(struct hearth_tree_merge *merge);
 /* Add sums of a dictionary. It may be released afterwards. NO_MEMORY, OUT_OF_RANGE. */
@@ -196,7 +213,8 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
 /*
  * Everything that was added and passes spec->stacks, to a function tree. Once. Where the tree
  * was empty and one name tree holds all of it, it comes truncated to max_nodes (stacktree.h: is_cut;
- * max_nodes < 1: whole), so that only what is shown becomes a node.
+ * max_nodes < 1: whole), so that only what is shown becomes a node. With spec->go_stacks repaired the tree has to
+ * be empty, and is whole where there was something to repair.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,

@@ -9,6 +9,7 @@
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 #include "hearth/model/frame_name.h"
+#include "hearth/model/go_stacks.h"
 #include "hearth/query/pattern.h"
 
 #define MAX_ALL_FUNCTIONS 64u
@@ -126,6 +127,7 @@ struct marks {
     uint64_t *functions;    /* of nodes, with `each` */
     uint32_t *n_matched;    /* of nodes, with a call site: how many of its frames, or OFF */
     const struct hearth_name_tree *tree;
+    struct hearth_arena *scratch;
 };
 
 static bool marks_init(struct marks *marks,
@@ -137,6 +139,7 @@ static bool marks_init(struct marks *marks,
     uint32_t n_names = hearth_name_tree_n_names(tree);
     *marks = (struct marks){
         .tree = tree,
+        .scratch = scratch,
         .of_name = hearth_arena_calloc(scratch, n_names, 1),
         .of_node = hearth_arena_array(scratch, n_nodes, 1),
     };
@@ -150,7 +153,24 @@ static bool marks_init(struct marks *marks,
     return !scratch->refused;
 }
 
-/* What the filter says of a name. */
+/* The name that a generic function of Go has in a repaired flame graph, else .p is NULL. */
+static struct hearth_str short_name(struct marks *marks, struct hearth_str name)
+{
+    size_t n = 0;
+    char *text =
+        hearth_go_name_is_generic(name) ? hearth_arena_alloc(marks->scratch, name.n) : NULL;
+    return text != NULL && hearth_go_name_shorten(name, text, &n) ? hearth_str_n(text, n)
+                                                                  : (struct hearth_str){0};
+}
+
+static uint8_t match_patterns(const struct matcher *m, struct hearth_str text)
+{
+    bool matched = m->regex != NULL && hearth_pattern_occurs(m->regex, text);
+    bool barred = m->without_regex != NULL && hearth_pattern_occurs(m->without_regex, text);
+    return (uint8_t)((matched ? MATCHED : 0) | (barred ? BARRED : 0));
+}
+
+/* What the filter says of a name, under which it is stored or shown. */
 static uint8_t mark_name(const struct matcher *m, struct marks *marks, uint32_t name)
 {
     uint8_t *flags = &marks->of_name[name];
@@ -158,33 +178,41 @@ static uint8_t mark_name(const struct matcher *m, struct marks *marks, uint32_t 
         return *flags;
     }
     struct hearth_str text = hearth_frame_shown(hearth_name_tree_name(marks->tree, name));
+    struct hearth_str shown = short_name(marks, text);
     uint32_t rule = hearth_idmap_find(&m->by_name, name_key(text));
-    *flags = KNOWN;
+    if (rule == HEARTH_IDMAP_NONE && shown.p != NULL) {
+        rule = hearth_idmap_find(&m->by_name, name_key(shown));
+    }
+    *flags = KNOWN | match_patterns(m, text);
+    if (shown.p != NULL) {
+        *flags |= match_patterns(m, shown);
+    }
     if (rule != HEARTH_IDMAP_NONE) {
         *flags |= m->rules[rule].flags;
     }
     if (m->each) {
         marks->rule_of_name[name] = rule;
     }
-    if (m->regex != NULL && hearth_pattern_occurs(m->regex, text)) {
-        *flags |= MATCHED;
-    }
-    if (m->without_regex != NULL && hearth_pattern_occurs(m->without_regex, text)) {
-        *flags |= BARRED;
-    }
     return *flags;
 }
 
 /* Frames of the call site that the path to a node has matched. */
 static uint32_t
-match_call_site(const struct matcher *m, const struct marks *marks, struct hearth_name_node node)
+match_call_site(const struct matcher *m, struct marks *marks, struct hearth_name_node node)
 {
     uint32_t n = marks->n_matched[node.parent];
     if (n == OFF || n == m->filter->n_call_site) {
         return n;
     }
     struct hearth_str name = hearth_frame_shown(hearth_name_tree_name(marks->tree, node.name));
-    return hearth_str_eq(name, hearth_frame_shown(m->filter->call_site[n])) ? n + 1 : OFF;
+    struct hearth_str wanted = hearth_frame_shown(m->filter->call_site[n]);
+    if (hearth_str_eq(name, wanted)) {
+        return n + 1;
+    }
+    return memmem(wanted.p, wanted.n, "[...]", strlen("[...]")) != NULL &&
+                   hearth_str_eq(short_name(marks, name), wanted)
+               ? n + 1
+               : OFF;
 }
 
 static bool passes(const struct matcher *m, const struct marks *marks, uint32_t node)
@@ -259,6 +287,9 @@ enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *f
     }
     if (status == HEARTH_OK) {
         mark_nodes(&m, &marks, n_nodes, inside);
+        status = scratch.refused ? HEARTH_FAIL_ARENA(err, &scratch) : HEARTH_OK;
+    }
+    if (status == HEARTH_OK) {
         *ret_inside = inside;
     }
     matcher_release(&m);

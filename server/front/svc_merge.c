@@ -163,6 +163,7 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
         .selector = hearth_str_c(in->label_selector),
         .mean = hearth_rpc_gauge_mean(rpc, in->profile_typeid),
         .empty_names = true,
+        .go_stacks = HEARTH_GO_OF_TENANT,
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
@@ -230,6 +231,7 @@ static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
         .selector = hearth_str_c(in->label_selector),
         .mean = hearth_rpc_gauge_mean(rpc, in->profile_typeid),
         .empty_names = true,
+        .go_stacks = HEARTH_GO_OF_TENANT,
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };

@@ -138,7 +138,7 @@ class Oracle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         note("seed %d" % SEED)
-        cls.server = Server()
+        cls.server = Server("--repair-go-stacks=false")  # test_go_stacks has the oracle of repaired ones
         cls.fleet = Fleet(cls.server, SEED)
         cls.fleet.add_random(150)
         cls.fleet.add_recorded([ROOT / name for name in RECORDED] + shared_files())

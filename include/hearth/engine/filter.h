@@ -12,7 +12,9 @@
 
 /*
  * By stack trace. All conditions that are given must hold. Names are those of function frames as in flame
- * graphs (every line of a location is a frame; a location without lines is named by its address).
+ * graphs (every line of a location is a frame; a location without lines is named by its address, a
+ * function without a name [unknown], which the empty name means as well; a generic function of Go is found
+ * by its stored name and by the short one of model/go_stacks.h).
  */
 struct hearth_stack_filter {
     const struct hearth_str *call_site; /* the stack begins with these, root first */

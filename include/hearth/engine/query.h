@@ -91,6 +91,13 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
                                        size_t *ret_n,
                                        struct hearth_err *err);
 
+/* Stacks of Go programs: as they are stored, or as in model/go_stacks.h. */
+enum hearth_go_stacks {
+    HEARTH_GO_STORED,
+    HEARTH_GO_REPAIRED,
+    HEARTH_GO_OF_TENANT, /* as repair-go-stacks says */
+};
+
 /* What to merge. */
 struct hearth_merge_spec {
     struct hearth_str profile_type; /* id of five or six parts */
@@ -98,6 +105,7 @@ struct hearth_merge_spec {
     struct hearth_stack_filter stacks;
     struct hearth_profile_filter profiles;
     bool empty_names; /* of functions stay empty, as Pyroscope has them, instead of [unknown] */
+    enum hearth_go_stacks go_stacks; /* of all that is made of a function tree; pprof: none */
     /*
      * Of gauges (profile_type.h): the mean per scrape instead of the sum. The sums of each series are divided by the
      * number of its profiles, added over the series, and rounded once per stack trace. Other types: no effect.
