@@ -129,6 +129,7 @@ enum hearth_status cli_ask_profile(struct cli *cli,
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__MergeResponse *answer;
+    HEARTH_TRY(cli_no_go_stacks(cli, "a profile"));
     hearth__v1__merge_request__init(&request);
     request.selection = selection;
     request.format = QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;

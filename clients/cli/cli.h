@@ -85,7 +85,7 @@ struct cli {
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
     /* of questions of hearth.v1, and what of them querier.v1 has, too */
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
-    const char *aggregation, *by_kind, *search, *sort, *base_from, *base_to, *id;
+    const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
     struct cli_agent agent;
     struct cli_trace trace;
@@ -192,6 +192,11 @@ HEARTH_MUST_CHECK enum hearth_status
 cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret);
 /* --function, --without, --call-site into an initialised message; the arena says whether it held them. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
+HEARTH_MUST_CHECK
+enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret);
+/* INVALID_ARGUMENT for --go-stacks where stacks are always as they are stored. */
+HEARTH_MUST_CHECK
+enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command);
 /* Say on standard error what was done with a gauge, unless it was asked for. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);

@@ -310,6 +310,7 @@ ask(struct cli *cli, const char **ret_type, struct diff *d, ProtobufCMessage **r
     request.left = &left;
     request.right = &right;
     request.max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
+    HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Diff", &request,
                         &hearth__v1__diff_response__descriptor, &answer));
     cli_say_aggregation(&right, answer->aggregation);

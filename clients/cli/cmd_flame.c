@@ -176,6 +176,7 @@ ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
     HEARTH_TRY(cli_selection(cli, 0, &selection));
     request.selection = &selection;
     request.max_nodes = cli->max_nodes;
+    HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
                         &hearth__v1__merge_response__descriptor, &answer));
     cli_say_aggregation(&selection, answer->aggregation);

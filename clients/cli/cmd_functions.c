@@ -99,7 +99,10 @@ enum cli_exit cli_top(struct cli *cli)
         return cli_usage("--sort is self, total or name");
     }
     kind = kind == 0 ? 1 : kind;
-    enum hearth_status status = cli_selection(cli, 0, &selection);
+    enum hearth_status status = cli_no_go_stacks(cli, "top");
+    if (status == HEARTH_OK) {
+        status = cli_selection(cli, 0, &selection);
+    }
     request.selection = &selection;
     request.kind = (Hearth__V1__TopKind)kind;
     request.sort = (Hearth__V1__TopSort)sort;
@@ -190,6 +193,9 @@ enum cli_exit cli_sandwich(struct cli *cli)
     request.selection = &selection;
     request.function = cli_field(cli, cli->args[0]);
     request.max_nodes = cli->max_nodes;
+    if (status == HEARTH_OK) {
+        status = cli_read_go_stacks(cli, &request.go_stacks);
+    }
     if (status == HEARTH_OK) {
         status = cli_call(cli, QUERY "Sandwich", &request,
                           &hearth__v1__sandwich_response__descriptor, &answer);

@@ -45,6 +45,28 @@ static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregat
     return HEARTH_OK;
 }
 
+enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret)
+{
+    if (cli->go_stacks == NULL || strcmp(cli->go_stacks, "stored") == 0) {
+        *ret = HEARTH__V1__GO_STACKS__GO_STACKS_STORED;
+    } else if (strcmp(cli->go_stacks, "repaired") == 0) {
+        *ret = HEARTH__V1__GO_STACKS__GO_STACKS_REPAIRED;
+    } else {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--go-stacks is stored or repaired");
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command)
+{
+    return cli->go_stacks == NULL
+               ? HEARTH_OK
+               : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                             "%s has stacks as they are stored: --go-stacks is of flame, diff and "
+                             "sandwich",
+                             command);
+}
+
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret)
 {
     ret->n_call_site = cli->call_site.n;

@@ -62,6 +62,7 @@ static const char **text_of(struct cli *cli, const char *flag)
         {"--database-url", &cli->database_url},
         {"--reason", &cli->reason},
         {"--aggregation", &cli->aggregation},
+        {"--go-stacks", &cli->go_stacks},
         {"--by-kind", &cli->by_kind},
         {"--search", &cli->search},
         {"--sort", &cli->sort},

@@ -38,6 +38,23 @@ static void read_max_nodes(struct hearth_rpc *rpc, struct hearth_merge_spec *spe
     spec->has_max_nodes = text.p != NULL && hearth_str_to_i64(text, &spec->max_nodes);
 }
 
+static enum hearth_status read_go_stacks(struct hearth_rpc *rpc, enum hearth_go_stacks *ret)
+{
+    struct hearth_str text = hearth_http_arg(rpc, "go-stacks");
+    if (text.p == NULL || text.n == 0) {
+        *ret = HEARTH_GO_OF_TENANT;
+    } else if (hearth_str_eq_c(text, "stored")) {
+        *ret = HEARTH_GO_STORED;
+    } else if (hearth_str_eq_c(text, "repaired")) {
+        *ret = HEARTH_GO_REPAIRED;
+    } else {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "go-stacks is stored or repaired, not \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(text));
+    }
+    return HEARTH_OK;
+}
+
 /* One selection: names of its three arguments. */
 struct side_args {
     const char *query, *from, *until;
@@ -68,6 +85,7 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc,
     *spec = (struct hearth_merge_spec){
         .profile_type = typed.profile_type, .selector = typed.selector, .empty_names = true};
     read_max_nodes(rpc, spec);
+    HEARTH_TRY(read_go_stacks(rpc, &spec->go_stacks));
     const char *type = hearth_rpc_text(rpc, typed.profile_type);
     if (type == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);

@@ -25,6 +25,23 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
+enum hearth_status
+hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in, enum hearth_go_stacks *ret)
+{
+    switch (in) {
+    case HEARTH__V1__GO_STACKS__GO_STACKS_UNSPECIFIED:
+    case HEARTH__V1__GO_STACKS__GO_STACKS_STORED:
+        *ret = HEARTH_GO_STORED;
+        return HEARTH_OK;
+    case HEARTH__V1__GO_STACKS__GO_STACKS_REPAIRED:
+        *ret = HEARTH_GO_REPAIRED;
+        return HEARTH_OK;
+    default:
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "go_stacks has no value %d",
+                           (int)in);
+    }
+}
+
 /* Of gauges: as the request says, else as the tenant's setting does. */
 static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation aggregation)
 {

@@ -40,4 +40,9 @@ enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc,
                                        const struct hearth_top *top,
                                        Hearth__V1__TopRow ***ret);
 
+/* INVALID_ARGUMENT for a number that means nothing. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in, enum hearth_go_stacks *ret);
+
 #endif

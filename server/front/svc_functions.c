@@ -148,6 +148,7 @@ static enum hearth_status sandwich(struct hearth_rpc *rpc)
     HEARTH_TRY(check_function(rpc, in->function));
     selection.merge.has_max_nodes = true;
     selection.merge.max_nodes = in->max_nodes;
+    HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &selection.merge.go_stacks));
     HEARTH_TRY(hearth_query_sandwich(&selection.query, &selection.merge, hearth_str_c(in->function),
                                      &answer, &rpc->err));
     Hearth__V1__SandwichResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);

@@ -13,6 +13,12 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     selection.merge.has_max_nodes = in->max_nodes != 0;
     selection.merge.max_nodes = in->max_nodes;
+    HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &selection.merge.go_stacks));
+    if (selection.merge.go_stacks == HEARTH_GO_REPAIRED &&
+        in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "go_stacks: pprof has stacks as they are stored");
+    }
     if (in->go_pgo != NULL) {
         selection.merge.go_pgo = true;
         selection.merge.keep_locations = in->go_pgo->keep_locations;
@@ -72,6 +78,8 @@ static enum hearth_status diff(struct hearth_rpc *rpc)
     struct hearth_flame_diff graph = {0};
     HEARTH_TRY(read_side(rpc, "left", in->left, in->max_nodes, &left));
     HEARTH_TRY(read_side(rpc, "right", in->right, in->max_nodes, &right));
+    HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &left.merge.go_stacks));
+    right.merge.go_stacks = left.merge.go_stacks;
     if (left.aggregation != right.aggregation || strcmp(left.unit, right.unit) != 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "left and right differ in unit or aggregation: nothing to compare");

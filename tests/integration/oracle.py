@@ -182,6 +182,58 @@ def tree_of(by_names):
     return root
 
 
+# ---- Go's stacks ----
+
+OVERLAP = 16
+
+
+def short_names(names):
+    return tuple(re.sub(r"\[go\.shape\..*\]", "[...]", name) for name in names)
+
+
+def is_cut(locations, limit):
+    """Whether Go's runtime, which records `limit` frames, may have cut a stack (leaf-first lines of each location)."""
+    frames = sum(len(lines) for lines in locations)
+    return len(locations) <= limit and frames >= limit - 4 and locations[-1][-1][1].endswith(".go")
+
+
+def repaired(stacks):
+    """[(root-first names, value, cut)] -> ({names: value}, number of cut stacks that were joined)."""
+    stacks = [(short_names(names), value, cut) for names, value, cut in stacks if value]
+    rest, cuts = collections.Counter(), collections.Counter()
+    for names, value, cut in stacks:
+        for depth in range(OVERLAP, len(names) + 1):
+            (cuts if cut else rest)[names[:depth]] += value
+    anchors = {names[:OVERLAP] for names in cuts}
+    places = collections.defaultdict(list)
+    for path in {*rest, *cuts}:
+        if len(path) > OVERLAP and path[-OVERLAP:] in anchors and path[:OVERLAP] != path[-OVERLAP:]:
+            places[path[-OVERLAP:]].append(path)
+
+    moved = {}  # anchor: the path that it has
+
+    def path_of(path):
+        return path if rest[path] else moved[path[:OVERLAP]] + path[OVERLAP:]
+
+    def weight(path):
+        return rest[path] or (cuts[path] if path[:OVERLAP] in moved else 0)
+
+    for _ in range(16):
+        found = {}
+        for anchor in anchors - {*moved}:
+            of = [path for path in places[anchor] if weight(path)]
+            if of:
+                found[anchor] = path_of(min(of, key=lambda p: (-weight(p), len(p), [name.encode() for name in p])))
+        moved.update(found)
+
+    out, joined = collections.Counter(), set()
+    for names, value, cut in stacks:
+        is_joined = cut and names[:OVERLAP] in moved
+        out[moved[names[:OVERLAP]] + names[OVERLAP:] if is_joined else names] += value
+        joined |= {names} if is_joined else set()
+    return out, len(joined)
+
+
 def smallest_kept(totals, max_nodes):
     """The max_nodes-th largest total; 0 keeps everything."""
     if max_nodes < 1 or len(totals) <= max_nodes:
