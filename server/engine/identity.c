@@ -89,15 +89,24 @@ static enum hearth_status check_label(const struct hearth_limits *limits,
     return HEARTH_OK;
 }
 
-/* service_name, the configured aliases, the application name, unknown_service: first that says
- * something. */
+/*
+ * The first that has a value: service_name, the configured labels, the application name,
+ * unknown_service. Where the configured labels include service_name, their order is the precedence.
+ */
 static struct hearth_str find_service(const struct hearth_ingest_options *options,
                                       const struct hearth_labels *sorted,
                                       struct hearth_str app_name,
                                       bool *ret_is_app_name)
 {
     *ret_is_app_name = false;
-    struct hearth_str value = hearth_labels_get(sorted, HEARTH_STR(HEARTH_LABEL_SERVICE));
+    bool is_listed = false;
+    for (size_t i = 0; options->service_labels[i] != NULL; i++) {
+        is_listed = is_listed || strcmp(options->service_labels[i], HEARTH_LABEL_SERVICE) == 0;
+    }
+    struct hearth_str value = {0};
+    if (!is_listed) {
+        value = hearth_labels_get(sorted, HEARTH_STR(HEARTH_LABEL_SERVICE));
+    }
     for (size_t i = 0; value.n == 0 && options->service_labels[i] != NULL; i++) {
         value = hearth_labels_get(sorted, hearth_str_c(options->service_labels[i]));
     }
@@ -197,6 +206,14 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
     }
     bool is_app_name;
     struct hearth_str service = find_service(options, &labels, app_name, &is_app_name);
+    struct hearth_str sent = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_SERVICE));
+    if (sent.n > 0 && !hearth_str_eq(sent, service)) {
+        /* Another label names the service: the name that was sent is kept where there is room for it. */
+        bool has_app_name =
+            app_name.n > 0 || hearth_labels_get(&labels, HEARTH_STR("app_name")).n > 0;
+        discards[HEARTH_DISCARD_RESERVED_LABELS] += has_app_name;
+        app_name = has_app_name ? app_name : sent;
+    }
     keep_own_labels(&labels, discards);
     size_t n_names = labels.n + 2; /* __name__ and service_name */
     if (limits->max_label_names > 0 && n_names > (uint64_t)limits->max_label_names) {

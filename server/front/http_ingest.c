@@ -237,10 +237,8 @@ static enum hearth_status find_type(struct upload *u)
 
 static enum hearth_status fill_labels(struct upload *u, struct hearth_push_series *series)
 {
-    bool is_text = u->hints.format != HEARTH_INGEST_PPROF;
-    bool has_service = has_label(&u->name, HEARTH_LABEL_SERVICE);
     series->labels =
-        hearth_arena_array(&u->call->arena, u->name.n_labels + 3, sizeof *series->labels);
+        hearth_arena_array(&u->call->arena, u->name.n_labels + 1, sizeof *series->labels);
     if (series->labels == NULL) {
         return HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena);
     }
@@ -249,18 +247,15 @@ static enum hearth_status fill_labels(struct upload *u, struct hearth_push_serie
         bool is_private = hearth_str_starts(label.name, HEARTH_STR("__"));
         if (is_private || hearth_str_eq_c(label.name, "pyroscope_spy")) {
             u->call->dropped[HEARTH_DISCARD_RESERVED_LABELS]++;
-        } else if (has_service || !hearth_str_eq_c(label.name, HEARTH_LABEL_SERVICE)) {
+        } else {
             series->labels[series->n_labels++] = label;
         }
     }
     series->labels[series->n_labels++] =
         (struct hearth_label){HEARTH_STR("pyroscope_spy"), u->hints.spy};
-    if (!has_service) {
-        series->labels[series->n_labels++] =
-            (struct hearth_label){HEARTH_STR(HEARTH_LABEL_SERVICE), u->app};
-    } else if (is_text && !has_label(&u->name, "app_name")) {
-        series->labels[series->n_labels++] = (struct hearth_label){HEARTH_STR("app_name"), u->app};
-    }
+
+    /* The service's name, unless a label is. */
+    u->call->request.app_name = u->app;
     return HEARTH_OK;
 }
 

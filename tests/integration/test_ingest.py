@@ -332,12 +332,26 @@ class Ingest(unittest.TestCase):
     def test_a_service_name_of_the_client_wins(self):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
         self.upload(profile, name="app.cpu{service_name=%s}" % self.service)
-        self.assertNotIn("app_name", self.labels()[0])
+        self.assertEqual(self.labels()[0]["app_name"], "app.cpu")
         text = self.service + "_text"
         self.upload(b"a 1\n", name="app.cpu{service_name=%s}" % text)
         self.assertEqual(self.labels(text)[0]["app_name"], "app")
         self.upload(profile, name=self.service + ".cpu")
         self.assertEqual(self.total(service=self.service + ".cpu"), 7, "the name of a pprof is kept as it is")
+
+    def test_labels_of_the_name_name_the_service_in_the_order_that_a_push_has(self):
+        profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
+        names = ["SERVICE", "service", "SERVICE_NAME", "serviceName", "service_name"]
+        for i, name in enumerate(names):
+            sent = {n: "%s_%s" % (self.service, n) for n in names[: i + 1]}
+            for body, app in ((profile, "app"), (b"a 1\n", "text.cpu")):
+                self.upload(body, name="%s{%s,app_name=}" % (app, ",".join("%s=%s" % pair for pair in sent.items())))
+            found = self.labels(sent[name])
+            self.assertEqual({labels["app_name"] for labels in found}, {"app", "text"})
+            for labels in found:
+                self.assertEqual({n: labels[n] for n in names if n in labels}, {**sent, "service_name": sent[name]})
+        self.upload(profile, name=self.service + "{service_name=,service=}")
+        self.assertEqual(self.total(), 7)
 
     def test_names_that_pyroscope_takes_are_taken(self):
         for i, (rest, pod, dropped) in enumerate((

@@ -42,7 +42,10 @@ void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
 struct hearth_ingest_options {
     struct hearth_limits limits;
-    /* Labels that name the service, first match wins; NULL-terminated. */
+    /*
+     * Labels that name the service, first match wins; NULL-terminated. service_name precedes them all, unless
+     * it is one of them.
+     */
     const char *const *service_labels;
     struct hearth_budget *budget; /* of decoding; kept; NULL: no limit */
 };

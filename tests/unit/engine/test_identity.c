@@ -118,6 +118,23 @@ static void other_aliases_can_be_configured(void **state)
     assert_made(m, "cpu", "batch", "{job=\"batch\", service=\"unasked\"}");
 }
 
+static void an_alias_wins_over_service_name_where_the_option_says_so(void **state)
+{
+    static const char *const service_first[] = {"service", "service_name", "job", NULL};
+    struct made *m = *state;
+    m->options.service_labels = service_first;
+    label(m, "__name__", "cpu");
+    label(m, "job", "last");
+    label(m, "service_name", "of-the-sdk");
+    assert_made(m, "cpu", "of-the-sdk", "{job=\"last\"}");
+    label(m, "service", "shop");
+    assert_made(m, "cpu", "shop", "{app_name=\"of-the-sdk\", job=\"last\", service=\"shop\"}");
+    assert_discards(m->discards, "");
+    m->app_name = "app";
+    assert_made(m, "cpu", "shop", "{app_name=\"app\", job=\"last\", service=\"shop\"}");
+    assert_discards(m->discards, "reserved_labels=1");
+}
+
 static void an_empty_alias_says_nothing(void **state)
 {
     struct made *m = *state;
@@ -509,6 +526,7 @@ int main(void)
         made_test(service_name_wins_over_everything),
         made_test(aliases_name_the_service_in_the_order_of_the_option),
         made_test(other_aliases_can_be_configured),
+        made_test(an_alias_wins_over_service_name_where_the_option_says_so),
         made_test(an_empty_alias_says_nothing),
         made_test(the_application_name_is_the_service_when_no_label_says_it),
         made_test(an_app_name_of_the_client_stays),
