@@ -44,10 +44,6 @@ enum hearth_status hearth_client_settings_delete(const struct hearth_query *quer
     if (name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");
     }
-    bool found = false;
-    HEARTH_TRY(hearth_store_client_setting_delete(query->engine->store, query->tenant, name,
-                                                  query->cancel, &found, err));
-    return found ? HEARTH_OK
-                 : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no setting \"" HEARTH_STR_FMT "\"",
-                               HEARTH_STR_ARG(name));
+    return hearth_store_client_setting_delete(query->engine->store, query->tenant, name,
+                                              query->cancel, err);
 }

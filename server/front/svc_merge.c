@@ -153,11 +153,6 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span_selector and trace_id_selector exclude each other");
     }
-    if (in->async != NULL &&
-        in->async->type == QUERIER__V1__ASYNC_QUERY_TYPE__ASYNC_QUERY_TYPE_FORCE) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                           "async queries are disabled: ask without async");
-    }
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),

@@ -33,7 +33,6 @@ struct question {
     int64_t max, max_bytes;
     const struct hearth_client_setting *setting;
     const struct hearth_adhoc *profile;
-    bool found;
     /* The answer. */
     struct hearth_client_setting *settings;
     struct hearth_adhoc *profiles;
@@ -191,10 +190,9 @@ static enum hearth_status delete_setting(void *context,
     struct hearth_pg_params params;
     name_params(question, &params);
     PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg, "DELETE FROM hearth_data.client_setting WHERE tenant = $1 AND name = $2 RETURNING 1",
-        &params, question->cancel, &rows, ret_fault, err));
-    question->found = PQntuples(rows) > 0;
+    HEARTH_TRY(
+        hearth_pg_exec(pg, "DELETE FROM hearth_data.client_setting WHERE tenant = $1 AND name = $2",
+                       &params, question->cancel, &rows, ret_fault, err));
     PQclear(rows);
     return HEARTH_OK;
 }
@@ -203,7 +201,6 @@ enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store
                                                       struct hearth_str tenant,
                                                       struct hearth_str name,
                                                       struct hearth_cancel *cancel,
-                                                      bool *ret_found,
                                                       struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -211,7 +208,6 @@ enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store
     hearth_arena_init(&arena, 0);
     struct question question = {.tenant = tenant, .name = name, .cancel = cancel, .arena = &arena};
     enum hearth_status status = hearth_store_with_pg(store, cancel, delete_setting, &question, err);
-    *ret_found = question.found;
     hearth_arena_release(&arena);
     return status;
 }

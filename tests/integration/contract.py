@@ -194,8 +194,9 @@ def points(*pairs):
 
 
 ASYNC = [
-    Case("async forced", of("shop", **{"async": {"type": "ASYNC_QUERY_TYPE_FORCE"}}), UNIMPLEMENTED),
-    Case("async disabled", of("shop", **{"async": {"type": "ASYNC_QUERY_TYPE_DISABLED"}})),
+    Case("async " + name, of("shop", **{"async": {"type": "ASYNC_QUERY_TYPE_" + name}}),
+         view=lambda answer: ("async" in answer, answer["flamegraph"]["total"]), expect=(False, 110))
+    for name in ("FORCE", "DISABLED")
 ]
 
 HEAT = of("heat", start="T", end="T+2500", step=1.0, queryType="HEATMAP_QUERY_TYPE_INDIVIDUAL")
@@ -406,6 +407,7 @@ METHODS = {
     ),
     "settings.v1.SettingsService/Delete": Method(
         "settings.v1.DeleteSettingsRequest", "settings.v1.DeleteSettingsResponse", Case("no name", {}, INVALID),
+        Case("an unknown name", {"name": "never-set"}, expect={}),
     ),
     "settings.v1.RecordingRulesService/GetRecordingRule": Method(
         "settings.v1.GetRecordingRuleRequest", "settings.v1.GetRecordingRuleResponse",

@@ -135,13 +135,11 @@ class FrontRules(unittest.TestCase):
         self.assertIs(connection.sock, first)
         connection.close()
 
-    # ---- what is not offered ----
+    # ---- selectors and formats ----
 
-    def test_what_is_not_offered_names_itself(self):
+    def test_selectors_that_are_no_ids_are_refused(self):
         stacktraces = "/" + server.QUERIER + "SelectMergeStacktraces"
         base = {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", **RANGE}
-        body = json.dumps({**base, "async": {"type": "ASYNC_QUERY_TYPE_FORCE"}})
-        self.assert_error(self.post(stacktraces, body), 501, "unimplemented", "async")
         for extra in (
             {"spanSelector": ["x"]},
             {"traceIdSelector": ["0123"]},

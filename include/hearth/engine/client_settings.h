@@ -26,7 +26,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
                                               struct hearth_client_setting *setting,
                                               struct hearth_err *err);
-/* INVALID_ARGUMENT: no name, or no such setting. */
+/* Deleting a setting that does not exist succeeds. INVALID_ARGUMENT: no name. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
                                                  struct hearth_str name,

@@ -40,13 +40,12 @@ enum hearth_status hearth_store_client_setting_put(struct hearth_store *store,
                                                    int64_t max_settings,
                                                    struct hearth_cancel *cancel,
                                                    struct hearth_err *err);
-/* *ret_found: there was one. */
+/* OK, too, if the setting does not exist. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store,
                                                       struct hearth_str tenant,
                                                       struct hearth_str name,
                                                       struct hearth_cancel *cancel,
-                                                      bool *ret_found,
                                                       struct hearth_err *err);
 
 /* ---- ad hoc profiles ---- */
