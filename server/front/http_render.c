@@ -160,15 +160,19 @@ static int64_t sample_of(double value)
     return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)llround(value);
 }
 
-/* One sample for each step from start to end; steps without profiles are 0. */
+/*
+ * One sample for each step from start to end; steps without profiles are 0. The start that is reported is
+ * rounded down to whole steps, as in Pyroscope: it lies within the step of the first sample.
+ */
 static void write_timeline(struct hearth_json *json,
                            const struct timelines *lines,
                            const struct hearth_timeseries *series)
 {
     int64_t start_ms = lines->start_ms, step_ms = lines->step * 1000;
+    int64_t start = start_ms / 1000;
     hearth_json_object(json);
     hearth_json_key_c(json, "startTime");
-    hearth_json_i64(json, start_ms / 1000);
+    hearth_json_i64(json, start - start % lines->step);
     hearth_json_key_c(json, "samples");
     hearth_json_array(json);
     size_t next = 0;
@@ -221,6 +225,17 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc,
 
 /* ---- the text ---- */
 
+/* Of one series; of none or several, zeros. Diffs and spans have none. */
+static void write_timeline_value(struct hearth_json *json, const struct timelines *lines)
+{
+    static const struct hearth_timeseries empty;
+    if (lines->step == 0) {
+        hearth_json_null(json);
+    } else {
+        write_timeline(json, lines, lines->n_series == 1 ? &lines->series[0] : &empty);
+    }
+}
+
 /* The answer on its way to JSON, in the request's arena. */
 struct rendering {
     struct hearth_json json;
@@ -233,11 +248,7 @@ struct rendering {
 static void write_timeline_member(struct hearth_json *json, const struct timelines *lines)
 {
     hearth_json_key_c(json, "timeline");
-    if (lines->n_series == 1) {
-        write_timeline(json, lines, &lines->series[0]);
-    } else {
-        hearth_json_null(json);
-    }
+    write_timeline_value(json, lines);
     hearth_json_key_c(json, "groups");
     if (lines->group_by.n > 0) {
         hearth_json_object(json);

@@ -410,7 +410,10 @@ class RenderAndDiff(unittest.TestCase):
         # Buckets end at START, START + 15 s, ...: T is the fifth.
         self.assertEqual(
             got["timeline"],
-            {"startTime": START // 1000, "samples": [0, 0, 0, 0, 52, 0, 0, 0, 0], "durationDelta": 15, "watermarks": None},
+            {
+                "startTime": START // 1000 // 15 * 15, "samples": [0, 0, 0, 0, 52, 0, 0, 0, 0], "durationDelta": 15,
+                "watermarks": None,
+            },
         )
         self.assertEqual((got["groups"], got["heatmap"]), (None, None))
 
@@ -424,7 +427,8 @@ class RenderAndDiff(unittest.TestCase):
         plain = self.get_json("render", **ask)
         self.assertEqual(plain["timeline"]["samples"], [100, 21, 3, 4000])
         got = self.get_json("render", groupBy=["group", "service_name"], **ask)
-        self.assertIsNone(got["timeline"])
+        self.assertEqual(got["timeline"], {**plain["timeline"], "samples": [0, 0, 0, 0]}, "of several groups")
+        self.assertEqual({line["startTime"] for line in got["groups"].values()}, {plain["timeline"]["startTime"]})
         self.assertEqual(
             {group: line["samples"] for group, line in got["groups"].items()},
             {"a": [100, 1, 3, 0], "b": [0, 20, 0, 0], "*": [0, 0, 0, 4000]},
@@ -434,6 +438,15 @@ class RenderAndDiff(unittest.TestCase):
         self.assertEqual(mean["timeline"]["samples"], [100, 11, 3, 4000])  # 10.5 is rounded
         odd = self.get_json("render", aggregation="median", **ask)
         self.assertEqual(odd["timeline"]["samples"], plain["timeline"]["samples"])
+
+    def test_a_timeline_begins_at_a_whole_step_and_is_zeros_without_data(self):
+        base = T // 1000 // 15 * 15
+        for start, end, n in ((base, base + 30, 3), (base + 1, base + 31, 3), (base + 14, base + 44, 3), (base + 14, base + 43, 2)):
+            got = self.get_json("render", query=CPU + '{service_name="nobody"}', until=str(end), **{"from": str(start)})
+            self.assertEqual(
+                got["timeline"], {"startTime": base, "samples": [0] * n, "durationDelta": 15, "watermarks": None}
+            )
+            self.assertEqual(got["flamebearer"]["numTicks"], 0)
 
     def test_steps_follow_the_ladder(self):
         for hours, step in ((1, 15), (6, 15), (8, 20), (12, 30), (24, 60), (168, 300), (720, 1800), (8760, 21600)):
