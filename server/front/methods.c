@@ -56,8 +56,18 @@ static bool is_old_name(struct hearth_str path, struct hearth_str full)
                          hearth_str_n(full.p + package.n, full.n - package.n));
 }
 
+/* SDKs that were given the base address of a DeepFlow agent push below it. */
+static struct hearth_str without_deepflow(struct hearth_str path)
+{
+    struct hearth_str base = HEARTH_STR("/api/v1/profile");
+    struct hearth_str rest =
+        hearth_str_starts(path, base) ? hearth_str_n(path.p + base.n, path.n - base.n) : path;
+    return hearth_str_starts(rest, HEARTH_STR("/push.v1.")) ? rest : path;
+}
+
 const struct hearth_method *hearth_method_find(struct hearth_str path)
 {
+    path = without_deepflow(path);
     bool has_package = hearth_str_find(path, '.', 0) < path.n;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_methods); i++) {
         struct hearth_str full = hearth_str_c(g_methods[i].path);

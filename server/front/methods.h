@@ -36,7 +36,10 @@ struct hearth_method {
     unsigned flags;
 };
 
-/* The method of a path, or NULL. Those of skywalking.v3 are also found without the package. */
+/*
+ * The method of a path, or NULL. Those of skywalking.v3 are also found without the package, those of
+ * push.v1 also below /api/v1/profile.
+ */
 const struct hearth_method *hearth_method_find(struct hearth_str path);
 /* Gives methods whose messages are counted their lines in /metrics. */
 void hearth_methods_declare_metrics(void);

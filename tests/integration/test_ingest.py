@@ -12,7 +12,7 @@ import urllib.parse
 
 import wire
 from pprof import Profile
-from server import PROFILES, Server, now_ms
+from server import PROFILES, PUSH, Server, now_ms
 
 T = now_ms() - 300_000
 START, END = T - 3_600_000, T + 3_600_000
@@ -208,6 +208,16 @@ class Ingest(unittest.TestCase):
                 status, headers, _ = self.post(None, path=path, method=method)
                 self.assertEqual((status, headers["allow"]), (405, "POST"))
         self.assertEqual(self.total(), 3 * 10_000_000)
+
+    def test_push_is_answered_below_the_base_address_of_deepflow_too(self):
+        raw = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
+        labels = [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, self.service)])]
+        request = wire.encode([(1, labels + [(2, [(1, raw)])])])
+        path = "api/v1/profile/push.v1.PusherService/Push"
+        self.assertEqual(self.server.connect_proto(path, request)[0], b"")
+        self.assertEqual(self.total(), 7)
+        for other in ("api/v1/profile/querier.v1.QuerierService/ProfileTypes", "api/v1/profile/push.v1.PusherService/Pull", "api/v1/push.v1.PusherService/Push"):
+            self.assertEqual(self.server.http("POST", "/" + other, b"", {"Content-Type": "application/proto"})[0], 404)
 
     def test_the_time_of_a_pprof_is_its_own_unless_it_has_none(self):
         for time_ns, at in ((T * 1_000_000, T), (0, T - 60_000), (T // 1000, T - 60_000)):
