@@ -372,9 +372,9 @@ static enum hearth_status look_at_each(struct answer *answer,
         struct hearth_found found;
         HEARTH_TRY(hearth_span_window(answer->query, &window, &found, err));
         HEARTH_TRY(join(answer, &found, err));
-        hearth_buf_printf(&answer->searched, "%s%s" HEARTH_STR_FMT,
-                          answer->searched.n > 0 ? "; " : "", i == 0 ? "by window: " : "",
-                          HEARTH_STR_ARG(found.searched));
+        hearth_buf_printf(&answer->searched, "%s%s", answer->searched.n > 0 ? "; " : "",
+                          i == 0 ? "by window: " : "");
+        hearth_buf_str(&answer->searched, found.searched);
         answer->reason = found.reason;
         if (answer->subject->asked->id.n > 0 && found.reason.n > 0) {
             answer->reason = hearth_str_c(hearth_arena_printf(

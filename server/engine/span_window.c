@@ -489,11 +489,10 @@ static void say_searched(const struct window_run *run, struct hearth_buf *out)
 {
     char lo[32], hi[32], from[32], kept[32], back[48];
     hearth_duration_format(run->window->pad_ns, back);
-    hearth_buf_printf(out,
-                      "profiles of " HEARTH_STR_FMT
-                      " that were being taken from %s to %s (the span with %s on both sides)",
-                      HEARTH_STR_ARG(run->window->selector), hearth_plan_moment(run->lo_ns, lo),
-                      hearth_plan_moment(run->hi_ns, hi), back);
+    hearth_buf_cstr(out, "profiles of ");
+    hearth_buf_str(out, run->window->selector); /* whole: it can be copied into a query */
+    hearth_buf_printf(out, " that were being taken from %s to %s (the span with %s on both sides)",
+                      hearth_plan_moment(run->lo_ns, lo), hearth_plan_moment(run->hi_ns, hi), back);
     hearth_duration_format(max_of(run->limits.span_window_lookback_ns, 0), back);
     hearth_buf_printf(out, "; not those that began before %s (span-window-lookback: %s)",
                       hearth_plan_moment(run->from_ns, from), back);

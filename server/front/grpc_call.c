@@ -262,7 +262,7 @@ static grpc_op status_op(struct call *call)
     op.data.send_status_from_server.trailing_metadata = call->trailing;
     op.data.send_status_from_server.trailing_metadata_count = n_trailing;
     if (rpc->status != HEARTH_OK) {
-        call->status_text = grpc_slice_from_copied_string(rpc->err.msg);
+        call->status_text = grpc_slice_from_copied_string(hearth_rpc_message(rpc));
         call->has_status_text = true;
         op.data.send_status_from_server.status_details = &call->status_text;
     }

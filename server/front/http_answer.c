@@ -55,9 +55,10 @@ static struct hearth_buf take_packed(struct hearth_rpc *rpc)
 static void write_status(const struct hearth_rpc *rpc, bool as_json, struct hearth_buf *out)
 {
     Google__Rpc__Status status;
+    const char *message = hearth_rpc_message(rpc);
     google__rpc__status__init(&status);
     status.code = hearth_status_grpc(rpc->status);
-    status.message = (char *)(uintptr_t)rpc->err.msg;
+    status.message = (char *)(uintptr_t)message;
     if (as_json) {
         hearth_pb_to_json(&status.base, out);
     } else {
@@ -98,7 +99,7 @@ static void make_plain(struct hearth_rpc *rpc,
         answer->content_type = "application/json";
         const char *code = call != NULL ? call->error_code : NULL;
         hearth_connect_write_error(code != NULL ? code : hearth_status_name(rpc->status),
-                                   rpc->err.msg, &answer->body);
+                                   hearth_rpc_message(rpc), &answer->body);
         if (rpc->status == HEARTH_UNAVAILABLE) {
             add_header(answer, "Retry-After", "1");
         }

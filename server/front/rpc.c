@@ -375,6 +375,10 @@ static void shed_arena(struct hearth_rpc *rpc)
         }
     }
     rpc->n_headers = n;
+    if (rpc->long_message != NULL) {
+        rpc->long_message =
+            hearth_arena_strndup(&kept, rpc->long_message, strlen(rpc->long_message));
+    }
     hearth_arena_release(&rpc->arena);
     rpc->arena = kept;
 }
@@ -446,6 +450,7 @@ static void forget_message(struct hearth_rpc *rpc)
     rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
     hearth_buf_release(&rpc->notes);
     hearth_arena_release(&rpc->arena);
+    rpc->long_message = NULL;
     rpc->err = (struct hearth_err)HEARTH_ERR_INIT;
 }
 

@@ -95,6 +95,8 @@ struct hearth_rpc {
     struct hearth_pieces pieces; /* what comes behind packed, with HEARTH_PIECES_AS_SENT */
     enum hearth_status status;
     struct hearth_err err;
+    const char *
+        long_message; /* in arena: what the client is told instead of err.msg, which would cut it */
     struct hearth_rpc_header headers[HEARTH_RPC_MAX_HEADERS];
     size_t n_headers;
     struct hearth_buf notes; /* lines, by the handler; with an answer that is OK only */
@@ -211,5 +213,11 @@ void hearth_rpc_cancel_gone(struct hearth_front *front);
 size_t hearth_rpc_in_flight(struct hearth_front *front);
 /* Cancel all; abandon what can be. */
 void hearth_rpc_cancel_all(struct hearth_front *front);
+
+/* Of a request that failed. */
+static inline const char *hearth_rpc_message(const struct hearth_rpc *rpc)
+{
+    return rpc->long_message != NULL ? rpc->long_message : rpc->err.msg;
+}
 
 #endif

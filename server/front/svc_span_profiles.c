@@ -9,6 +9,7 @@
 
 #define DEFAULT_PAD_MS       INT64_C(60000)
 #define DEFAULT_MAX_PROFILES 100
+#define MAX_MESSAGE_BYTES    2000
 #define MAX_PAD_MS           (INT64_MAX / HEARTH_NS_PER_MS / 4)
 
 /* Messages of one type, initialised, and the pointers to them that a repeated field has. NULL: the arena is full. */
@@ -276,9 +277,27 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
     if (about == NULL) {
         return end_full(rpc);
     }
-    return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
-                       "%s: " HEARTH_STR_FMT "; searched: " HEARTH_STR_FMT, about,
-                       HEARTH_STR_ARG(found[0].reason), HEARTH_STR_ARG(found[0].searched));
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    hearth_buf_printf(&text, "%s: ", about);
+    hearth_buf_str(&text, found[0].reason);
+    hearth_buf_cstr(&text, "; searched: ");
+    hearth_buf_str(&text, found[0].searched);
+
+    /* Trailers of gRPC have room for some kilobytes, in which a byte may take three. */
+    if (text.n > MAX_MESSAGE_BYTES) {
+        for (text.n = MAX_MESSAGE_BYTES; ((unsigned char)text.p[text.n] & 0xC0) == 0x80;) {
+            text.n--; /* not within a character */
+        }
+    }
+    const char *all =
+        hearth_buf_failed(&text) ? NULL : hearth_arena_strndup(&rpc->arena, text.p, text.n);
+    hearth_buf_release(&text);
+    if (all == NULL) {
+        return end_full(rpc);
+    }
+    rpc->long_message = all;
+    return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND, "%s", all);
 }
 
 static enum hearth_status lookup(struct hearth_rpc *rpc,

@@ -460,16 +460,23 @@ class TraceProfiles(unittest.TestCase):
     def test_a_profile_in_several_windows_of_a_trace_counts_once(self):
         """Spans of one service with a pod and without one ask for the same profiles."""
         tenant, now = "windows", (self.data.end - MINUTE) * MS
+        pod = "front-1-" + "x" * 300  # so long that a text would be cut if it were for a message
         trace = otlp.new_trace()
         spans = lambda *names: [otlp.span(trace, name=name, start=now, end=now + 5 * MS) for name in names]
-        self.export(tenant, ({"service.name": "front", "pod": "front-1"}, spans("a")), ({"service.name": "front"}, spans("b")),
+        self.export(tenant, ({"service.name": "front", "pod": pod}, spans("a")), ({"service.name": "front"}, spans("b")),
                     ({"service.name": "front", "pod": "front-2"}, spans("c")))
+        # Nothing is found yet, and the error says all that was searched.
+        said = self.refused("not_found", self.ask, RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}]}, tenant)
+        self.assertEqual((said.count("profiles of {"), said.count("span-window-lookback: 1h")), (3, 3), said)
+        self.assertGreater(len(said), 480)
+        self.assertIn('service_name="front"', said)
         # One is split over two series, of which both selectors take both.
-        self.push_one("front", [("x", 100, {"tier": "gold"}), ("y", 20, {})], now, tenant, pod="front-1")
+        self.push_one("front", [("x", 100, {"tier": "gold"}), ("y", 20, {})], now, tenant, pod=pod)
         self.push_one("front", [("x", 3000, {})], now + 1, tenant, pod="front-2")
         self.push_one("front", [("x", 40000, {})], now + 2, tenant, pod="front-3")
         found = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}]}, tenant)["results"][0]
         self.assertEqual((found["certainty"], found["searched"].count("profiles of {")), ("CERTAINTY_WINDOW", 3))
+        self.assertEqual((found["searched"].count("span-window-lookback: 1h"), found["searched"].count(pod)), (3, 1))
         self.assertEqual(types_of(found), {CPU: (43120, 3), SAMPLES: (4, 3)})
         self.assertEqual((found["profileCount"], len({p["profileId"] for p in found["profiles"]}), len(found["profiles"])), ("3", 3, 3))
 
