@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #define N_SLOTS         512u /* power of two, more than twice HEARTH_METRIC_MAX_VALUES */
 #define MAX_VALUE_BYTES 256u
@@ -163,6 +164,18 @@ void hearth_metric_add_label(enum hearth_metric metric,
     (void)atomic_fetch_add_explicit(&cell->number, value, memory_order_relaxed);
 }
 
+void hearth_metric_add_labels(enum hearth_metric metric,
+                              const char *first,
+                              const char *second,
+                              int64_t value)
+{
+    char pair[MAX_VALUE_BYTES + 2];
+    (void)snprintf(pair, sizeof pair, "%s,%s", first, second);
+
+    /* A pair that was cut is still longer than a value may be, so it counts as "other". */
+    hearth_metric_add_label(metric, hearth_str_c(pair), value);
+}
+
 void hearth_metric_add(enum hearth_metric metric, int64_t value)
 {
     hearth_metric_add_label(metric, hearth_str_n(NULL, 0), value);
@@ -253,13 +266,24 @@ static void write_name(struct hearth_buf *out,
                        struct hearth_str value,
                        const char *le)
 {
-    bool labelled = g_table[metric].label[0] != '\0';
+    struct hearth_str label = hearth_str_c(g_table[metric].label);
+    bool labelled = label.n > 0;
     hearth_buf_cstr(out, g_table[metric].name);
     hearth_buf_cstr(out, suffix);
     if (labelled) {
-        hearth_buf_printf(out, "{%s=\"", g_table[metric].label);
-        write_escaped(out, value, true);
+        size_t comma = hearth_str_find(label, ',', 0);
+        bool is_pair = comma < label.n;
+        size_t end = is_pair ? hearth_str_find(value, ',', 0) : value.n;
+        hearth_buf_printf(out, "{%.*s=\"", (int)comma, label.p);
+        write_escaped(out, hearth_str_n(value.p, end), true);
         hearth_buf_byte(out, '"');
+        if (is_pair) { /* what has no second value is a sum over others: "other" */
+            hearth_buf_printf(out, ",%s=\"", label.p + comma + 1);
+            write_escaped(
+                out, end < value.n ? hearth_str_n(value.p + end + 1, value.n - end - 1) : value,
+                true);
+            hearth_buf_byte(out, '"');
+        }
     }
     if (le != NULL) {
         hearth_buf_printf(out, "%sle=\"%s\"", labelled ? "," : "{", le);

@@ -203,6 +203,12 @@ static void release_pending(struct hearth_push_state *state)
     }
 }
 
+static void count_rejected(const struct hearth_push_request *request, enum hearth_status status)
+{
+    hearth_metric_add_labels(HEARTH_M_REJECTED, hearth_status_name(status),
+                             request->client == NULL ? "task" : request->client, 1);
+}
+
 static void record_failure(struct hearth_push_state *state,
                            const struct push_job *job,
                            enum hearth_status status,
@@ -212,7 +218,7 @@ static void record_failure(struct hearth_push_state *state,
     if (job->receipt != NULL) {
         job->receipt->status = status;
     }
-    hearth_metric_add_label(HEARTH_M_REJECTED, hearth_str_c(hearth_status_name(status)), 1);
+    count_rejected(request, status);
     (void)pthread_mutex_lock(&state->lock);
     if (request->n_failed++ == 0) {
         request->status = status;
@@ -663,8 +669,7 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
     memset(request->discards, 0, sizeof request->discards);
     request->status = make_state(ingest, request, &request->err);
     if (request->status != HEARTH_OK) {
-        hearth_metric_add_label(HEARTH_M_REJECTED,
-                                hearth_str_c(hearth_status_name(request->status)), 1);
+        count_rejected(request, request->status);
         request->done(request);
         return;
     }

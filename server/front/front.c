@@ -8,6 +8,7 @@
 
 #include "acceptor.h"
 #include "agent_methods.h"
+#include "client_family.h"
 #include "front_internal.h"
 #include "grpc_server.h"
 #include "http_server.h"
@@ -282,6 +283,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->ready_context = ready_context;
     init_locks(front);
     hearth_methods_declare_metrics();
+    hearth_client_declare_metrics();
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     enum hearth_status status = start_pools(front, err);

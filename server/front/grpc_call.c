@@ -13,6 +13,7 @@
 
 #include "acceptor.h"
 #include "agent_methods.h"
+#include "client_family.h"
 #include "front_internal.h"
 #include "read_ahead.h"
 
@@ -590,6 +591,9 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
             if (caller.n_tokens++ == 0) {
                 caller.token = value;
             }
+        } else if ((rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
+                   hearth_str_eq_c(key, "user-agent")) {
+            rpc->client = hearth_client_of_user_agent(value);
         } else if (hearth_str_eq_c(key, "accept")) {
             struct hearth_accept accept;
             if (!hearth_accept_parse(value, &accept)) {

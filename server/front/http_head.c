@@ -14,6 +14,7 @@ static const struct {
     {"connect-timeout-ms", offsetof(struct hearth_http_head, connect.timeout_ms)},
     {"accept", offsetof(struct hearth_http_head, accept)},
     {"accept-encoding", offsetof(struct hearth_http_head, accept_encoding)},
+    {"user-agent", offsetof(struct hearth_http_head, user_agent)},
     {"grpc-encoding", offsetof(struct hearth_http_head, grpc_encoding)},
     {"grpc-accept-encoding", offsetof(struct hearth_http_head, grpc_accept_encoding)},
     {"grpc-timeout", offsetof(struct hearth_http_head, grpc_timeout)},

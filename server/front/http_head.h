@@ -15,7 +15,7 @@
 struct hearth_http_head {
     struct hearth_connect_head connect;
     struct hearth_front_caller caller;
-    struct hearth_str accept, accept_encoding;
+    struct hearth_str accept, accept_encoding, user_agent;
     struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
     bool has_length, has_transfer_encoding, expects_continue;
     int64_t content_length; /* -1: none */

@@ -12,6 +12,7 @@
 #include "hearth/format/ingest_name.h"
 #include "hearth/format/multipart.h"
 
+#include "client_family.h"
 #include "http_call.h"
 #include "push_call.h"
 #include "request_log.h"
@@ -91,6 +92,8 @@ static enum hearth_status read_arguments(struct upload *u)
         hints->sample_rate < 0) {
         hints->sample_rate = DEFAULT_SAMPLE_RATE;
     }
+    const char *client = hearth_client_of_spy(hints->spy);
+    rpc->client = client != NULL ? client : rpc->client;
     if (hints->spy.n == 0) {
         hints->spy = HEARTH_STR("unknown");
     }
@@ -210,6 +213,7 @@ static enum hearth_status read_body(struct upload *u)
         HEARTH_TRY(read_form(u));
     }
     if (u->hints.format == HEARTH_INGEST_JFR || u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
+        u->rpc->refusal = HEARTH_UNSUPPORTED_FORMAT;
         return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
                            "this format is not supported; supported are " HEARTH_INGEST_FORMATS);
     }

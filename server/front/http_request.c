@@ -8,7 +8,9 @@
 
 #include "hearth/base/base64.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 
+#include "client_family.h"
 #include "front_internal.h"
 #include "grpc_web.h"
 #include "http_answer.h"
@@ -287,6 +289,9 @@ static void init_rpc(struct http_request *request,
     rpc->pieces_way = request->takes_gzip ? HEARTH_PIECES_AS_GZIP : HEARTH_PIECES_AS_SENT;
     hearth_buf_init(&request->body, 0);
     rpc->transport = "http";
+    if ((method->flags & HEARTH_METHOD_UPLOAD) != 0) {
+        rpc->client = hearth_client_of_user_agent(head->user_agent);
+    }
     rpc->utf8_label_names = accept->utf8_label_names;
     rpc->peer_text = peer_text;
     rpc->drop_body = drop_body;
@@ -365,6 +370,10 @@ static void begin_rpc(struct http_request *request,
     const struct hearth_rpc_media *media = hearth_rpc_media_find(head->connect.content_type);
     if (media == NULL) {
         set_text(request, 415, "");
+        if ((rpc_method->flags & HEARTH_METHOD_UPLOAD) != 0) {
+            hearth_metric_add_labels(HEARTH_M_REJECTED, "unsupported_media_type",
+                                     hearth_client_of_user_agent(head->user_agent), 1);
+        }
         add_header(request, "Accept-Post", HEARTH_ACCEPT_POST);
         return;
     }

@@ -26,6 +26,8 @@ enum hearth_method_flags {
     HEARTH_METHOD_AGENT = 1u << 5,
     /* Of OpenTelemetry's protocol: switched off by options of its own; errors of its plain routes are google.rpc.Status. */
     HEARTH_METHOD_OTLP = 1u << 6,
+    /* Takes profiles: what is refused is counted by reason and client. */
+    HEARTH_METHOD_UPLOAD = 1u << 7,
 };
 
 struct hearth_method {

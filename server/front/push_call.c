@@ -103,7 +103,9 @@ void hearth_push_call_run(struct hearth_push_call *call)
         return;
     }
     hearth_discards_count(call->dropped);
+    call->request.client = rpc->client;
     call->request.held_bytes = held_bytes(call) + rpc->body_held;
+    rpc->counts_refusals = true;
     hearth_rpc_set_abandon(rpc, abandon, call);
     atomic_fetch_add(&call->refs, 1);
     hearth_ingest_push(ingest, &call->request); /* rpc may be gone after this */

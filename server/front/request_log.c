@@ -61,6 +61,16 @@ static void write_line(struct hearth_rpc *rpc,
         "missed", hearth_log_i64(missed), NULL);
 }
 
+/* Of an upload that did not reach the engine, which counts its profiles itself. */
+static void count_refusal(const struct hearth_rpc *rpc)
+{
+    if (rpc->status != HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
+        !rpc->counts_refusals) {
+        const char *reason = rpc->refusal != NULL ? rpc->refusal : hearth_status_name(rpc->status);
+        hearth_metric_add_labels(HEARTH_M_REJECTED, reason, rpc->client, 1);
+    }
+}
+
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
@@ -75,6 +85,7 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
         hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(hearth_status_name(rpc->status)),
                                 1);
     }
+    count_refusal(rpc);
     int missed = 0;
     if (is_collected ? is_stream_fault(rpc) : !is_stream && is_server_fault(rpc->status)) {
         if (hearth_log_rate_take(&fault_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {

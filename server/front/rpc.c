@@ -9,6 +9,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/pb.h"
 
+#include "client_family.h"
 #include "front_internal.h"
 #include "request_log.h"
 
@@ -58,6 +59,7 @@ void hearth_rpc_init(struct hearth_rpc *rpc,
     memset(rpc, 0, sizeof *rpc);
     rpc->front = front;
     rpc->method = method;
+    rpc->client = HEARTH_CLIENT_OTHER;
     rpc->fd = -1;
     rpc->started_mono_ns = hearth_clock_mono_ns();
     hearth_cancel_init(&rpc->cancel, INT64_MAX);

@@ -60,6 +60,10 @@ struct hearth_rpc {
     int fd;                /* watched for a client that leaves; -1: the transport notices itself */
     void (*peer_text)(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES]);
     struct hearth_tenant tenant;
+    const char *client; /* static: client_family.h; of uploads */
+    const char *
+        refusal; /* static: why the upload is refused, where the status does not say it; NULL: it does */
+    bool counts_refusals; /* who works on the upload counts what it refuses */
     bool utf8_label_names;
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;

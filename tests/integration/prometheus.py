@@ -41,7 +41,7 @@ def parse(text):
             match = SAMPLE.fullmatch(line)
             assert match, where
             name, pairs, value = match.groups()
-            labels = tuple((k, unescape(v)) for k, v in PAIR.findall(pairs or ""))
+            labels = tuple(sorted((k, unescape(v)) for k, v in PAIR.findall(pairs or "")))
             assert len(dict(labels)) == len(labels), where
             family = family_of(name, kinds)
             assert family in kinds and family in helps, where

@@ -421,6 +421,33 @@ class Ingest(unittest.TestCase):
         for kind in ("jfr", "speedscope"):
             self.refused(422, "unknown", "IngestInput-" + kind, b"{}", format=kind)
 
+    def test_refused_uploads_are_counted_by_reason_and_client(self):
+        """An operator sees that all Java services are refused, and that nothing a client says makes new lines."""
+        server = Server("--max-request-bytes", "100000")
+        before = server.metrics()
+        jfr, headers = form([("jfr", "jfr", b"FLR\0"), ("labels", "labels", b"")])[::-1]
+        with_agent = lambda agent, **more: {"User-Agent": agent, **more}
+        for path, body, head, status in (
+            ("/ingest?name=a&spyName=javaspy&format=jfr", jfr, {**headers, **with_agent("okhttp/4.12.0")}, 422),
+            ("/pyroscope/ingest?name=a&spyName=javaspy", jfr, headers, 422),
+            ("/ingest?name=a&format=speedscope", b"{}", with_agent("Zyx/1{}"), 422),
+            ("/ingest?name=", b"a 1\n", with_agent("Go-http-client/1.1"), 400),
+            ("/ingest?name=a", b"x" * 200_000, with_agent("python-requests/2"), 413),
+            ("/" + PUSH, b"\xff", with_agent("connect-go/1.19", **{"Content-Type": "application/proto"}), 400),
+            ("/" + PUSH, b"\xff", with_agent("Alloy/v1.9", **{"Content-Type": "text/plain"}), 415),
+        ):
+            self.assertEqual(server.http("POST", path, body, head)[0], status, path)
+        after = server.metrics()
+        found = {
+            (dict(labels)["reason"], dict(labels)["client"]): n - before.get((name, labels), 0)
+            for (name, labels), n in after.items() if name == "hearth_rejected_profiles_total"
+        }
+        self.assertEqual({key: n for key, n in found.items() if n}, {
+            ("unsupported_format", "java"): 2, ("unsupported_format", "other"): 1, ("invalid_argument", "go"): 2,
+            ("resource_exhausted", "python"): 1, ("unsupported_media_type", "alloy"): 1,
+        })
+        server.stop()
+
     def test_uploads_without_a_profile_or_of_one_span_are_acknowledged_counted_and_not_stored(self):
         headers, empty = form([("profile", "profile.pprof", b"")])
         _, plain_field = form([("profile", None, b"a field, not a file")])

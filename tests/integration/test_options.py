@@ -203,7 +203,7 @@ class Pages(unittest.TestCase):
         samples = prometheus.parse(body.decode())
         self.assertEqual(prometheus.value(samples, "hearth_profiles_received_total"), 4)
         self.assertEqual(prometheus.value(samples, "hearth_profiles_stored_total"), 3)
-        self.assertEqual(prometheus.value(samples, "hearth_rejected_profiles_total", reason="invalid_argument"), 1)
+        self.assertEqual(prometheus.value(samples, "hearth_rejected_profiles_total", client="python", reason="invalid_argument"), 1)
         self.assertEqual(prometheus.value(samples, "hearth_discarded_total", reason="zero_samples"), 3)
         self.assertEqual(prometheus.value(samples, "hearth_ready"), 1)
         self.assertEqual(prometheus.value(samples, "hearth_commit_queue_rows"), 0)

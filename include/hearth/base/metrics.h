@@ -2,7 +2,7 @@
  * metrics.h -- counters, gauges and histograms, declared once in metrics.def, served as Prometheus
  * text.
  *
- * A metric has at most one label whose values are bounded (a reason, a method, a tenant): the first
+ * A metric has at most one label, or two that count as one pair, whose values are bounded (a reason, a method, a tenant): the first
  * HEARTH_METRIC_MAX_VALUES distinct values get a line of their own, later ones are counted under
  * "other". Tenant names appear as label values only where metrics.def says so.
  *
@@ -31,6 +31,11 @@ void hearth_metric_add(enum hearth_metric metric, int64_t value);
 void hearth_metric_add_label(enum hearth_metric metric,
                              struct hearth_str label_value,
                              int64_t value);
+/* Of a metric with two labels; no comma in `first`. */
+void hearth_metric_add_labels(enum hearth_metric metric,
+                              const char *first,
+                              const char *second,
+                              int64_t value);
 /* Without a label: a gauge, or a counter that is kept elsewhere and never falls. */
 void hearth_metric_set(enum hearth_metric metric, int64_t value);
 /* Gives a label value its line before its first event, so that a rate sees this event, too. */

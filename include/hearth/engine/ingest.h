@@ -107,6 +107,7 @@ struct hearth_push_request {
     struct hearth_str tenant;
     struct hearth_push_series *series;
     size_t n_series;
+    const char *client; /* static: the client of hearth_rejected_profiles_total; NULL: a task */
     size_t held_bytes;  /* of the budget, by the request itself: told apart from what others hold */
     struct hearth_str app_name; /* application name where the protocol has one; may be empty */
     void (*done)(struct hearth_push_request *request);

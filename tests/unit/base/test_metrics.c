@@ -67,14 +67,30 @@ static void gauges_are_set_and_moved(void **state)
 static void label_values_have_lines_of_their_own(void **state)
 {
     (void)state;
-    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_old"), 2);
-    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_large"), 1);
-    hearth_metric_add_label(HEARTH_M_REJECTED, HEARTH_STR("too_old"), 1);
-    hearth_metric_add_label(HEARTH_M_REJECTED, hearth_str_n(NULL, 0), 4);
-    assert_true(text_has("hearth_rejected_profiles_total{reason=\"too_old\"} 3"));
-    assert_true(text_has("hearth_rejected_profiles_total{reason=\"too_large\"} 1"));
-    assert_true(text_has("hearth_rejected_profiles_total{reason=\"\"} 4"));
-    assert_int_equal(hearth_metric_value(HEARTH_M_REJECTED), 8);
+    hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, HEARTH_STR("slow"), 2);
+    hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, HEARTH_STR("lost"), 1);
+    hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, HEARTH_STR("slow"), 1);
+    hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_n(NULL, 0), 4);
+    assert_true(text_has("hearth_commit_retries_total{reason=\"slow\"} 3"));
+    assert_true(text_has("hearth_commit_retries_total{reason=\"lost\"} 1"));
+    assert_true(text_has("hearth_commit_retries_total{reason=\"\"} 4"));
+    assert_int_equal(hearth_metric_value(HEARTH_M_BATCH_RETRIES), 8);
+}
+
+static void two_labels_count_as_a_pair(void **state)
+{
+    (void)state;
+    char of_300_bytes[301];
+    memset(of_300_bytes, 'x', 300);
+    of_300_bytes[300] = '\0';
+    hearth_metric_add_labels(HEARTH_M_REJECTED, "late", "java", 1);
+    hearth_metric_add_labels(HEARTH_M_REJECTED, "late", "go", 0);
+    hearth_metric_add_labels(HEARTH_M_REJECTED, "late", "a,\"b", 2);
+    hearth_metric_add_labels(HEARTH_M_REJECTED, "late", of_300_bytes, 5);
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"late\",client=\"java\"} 1"));
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"late\",client=\"go\"} 0"));
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"late\",client=\"a,\\\"b\"} 2"));
+    assert_true(text_has("hearth_rejected_profiles_total{reason=\"other\",client=\"other\"} 5"));
 }
 
 static void label_values_are_escaped(void **state)
@@ -242,6 +258,7 @@ int main(void)
         cmocka_unit_test(counters_add_and_never_fall),
         cmocka_unit_test(gauges_are_set_and_moved),
         cmocka_unit_test(label_values_have_lines_of_their_own),
+        cmocka_unit_test(two_labels_count_as_a_pair),
         cmocka_unit_test(label_values_are_escaped),
         cmocka_unit_test(only_two_hundred_values_get_lines),
         cmocka_unit_test(unfit_values_count_as_other),
