@@ -146,17 +146,12 @@ static void write_message(const char *msg, struct hearth_buf *out)
     }
 }
 
-void hearth_grpc_web_trailers(enum hearth_status status,
-                              const char *msg,
-                              const char *const *notes,
-                              size_t n_notes,
-                              struct hearth_buf *out)
+void hearth_grpc_trailers(enum hearth_status status,
+                          const char *msg,
+                          const char *const *notes,
+                          size_t n_notes,
+                          struct hearth_buf *out)
 {
-    size_t from = out->n;
-    if (hearth_buf_reserve(out, HEARTH_GRPC_WEB_FRAME_BYTES) == NULL) {
-        return;
-    }
-    out->n += HEARTH_GRPC_WEB_FRAME_BYTES;
     hearth_buf_printf(out, "grpc-status: %d\r\n", hearth_status_grpc(status));
     if (status != HEARTH_OK) {
         hearth_buf_cstr(out, "grpc-message: ");
@@ -169,6 +164,20 @@ void hearth_grpc_web_trailers(enum hearth_status status,
     for (size_t i = 0; i < n_notes; i++) {
         hearth_buf_printf(out, "hearth-note: %s\r\n", notes[i]);
     }
+}
+
+void hearth_grpc_web_trailers(enum hearth_status status,
+                              const char *msg,
+                              const char *const *notes,
+                              size_t n_notes,
+                              struct hearth_buf *out)
+{
+    size_t from = out->n;
+    if (hearth_buf_reserve(out, HEARTH_GRPC_WEB_FRAME_BYTES) == NULL) {
+        return;
+    }
+    out->n += HEARTH_GRPC_WEB_FRAME_BYTES;
+    hearth_grpc_trailers(status, msg, notes, n_notes, out);
     if (!hearth_buf_failed(out)) {
         unsigned char head[HEARTH_GRPC_WEB_FRAME_BYTES];
         write_head(head, FLAG_TRAILERS, out->n - from - sizeof head);

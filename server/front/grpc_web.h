@@ -1,9 +1,9 @@
 /*
- * grpc_web.h -- unary gRPC-Web over HTTP/1.1, as pure functions over header texts and bytes.
+ * grpc_web.h -- unary gRPC and gRPC-Web over HTTP/1.1, as pure functions over header texts and bytes.
  *
  * Bodies are frames: a byte of flags (1: compressed, 0x80: trailers), four of length, the bytes. A request is one
  * message; an answer is a message, when there is one, and the trailers as lines of text. The HTTP status is always 200.
- * Offers no streams; the type +json carries messages in JSON; -text is all of it in base64.
+ * gRPC itself has the trailers as fields behind the chunks of the body instead. Offers no streams; the type +json carries messages in JSON; -text is all of it in base64.
  *
  * Threads:   pure.
  * Source:    grpc/grpc doc/PROTOCOL-WEB.md, doc/PROTOCOL-HTTP2.md.
@@ -48,7 +48,14 @@ void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES],
                            bool is_compressed,
                            size_t n);
 
-/* Append the frame of trailers: status, message (of errors), and a line for each note. */
+/* Append the trailers as lines, each with CR LF: status, message (of errors), and a line for each note. */
+void hearth_grpc_trailers(enum hearth_status status,
+                          const char *msg,
+                          const char *const *notes,
+                          size_t n_notes,
+                          struct hearth_buf *out);
+
+/* Append the frame of gRPC-Web that holds these lines. */
 void hearth_grpc_web_trailers(enum hearth_status status,
                               const char *msg,
                               const char *const *notes,

@@ -137,17 +137,23 @@ frame_message(struct hearth_rpc *rpc, bool takes_gzip, struct hearth_http_answer
     }
 }
 
-static void make_grpc_web(struct hearth_rpc *rpc,
-                          const struct hearth_rpc_media *media,
-                          bool takes_gzip,
-                          struct hearth_http_answer *answer)
+static void make_grpc(struct hearth_rpc *rpc,
+                      const struct hearth_rpc_media *media,
+                      bool takes_gzip,
+                      struct hearth_http_answer *answer)
 {
     answer->content_type = media->type;
     add_header(answer, "grpc-accept-encoding", "identity, deflate, gzip");
     if (rpc->status == HEARTH_OK) {
         frame_message(rpc, takes_gzip, answer);
     }
-    hearth_grpc_web_trailers(rpc->status, rpc->err.msg, rpc->note_values, rpc->n_notes,
+    if (media->protocol == HEARTH_RPC_GRPC) {
+        answer->has_trailers = true;
+        hearth_grpc_trailers(rpc->status, hearth_rpc_message(rpc), rpc->note_values, rpc->n_notes,
+                             &answer->trailers);
+        return;
+    }
+    hearth_grpc_web_trailers(rpc->status, hearth_rpc_message(rpc), rpc->note_values, rpc->n_notes,
                              &answer->body);
     if (media->protocol == HEARTH_RPC_GRPC_WEB_TEXT && !hearth_buf_failed(&answer->body)) {
         struct hearth_buf text;
@@ -166,8 +172,9 @@ void hearth_http_answer_make(struct hearth_rpc *rpc,
 {
     *ret_answer = (struct hearth_http_answer){.code = 200};
     hearth_buf_init(&ret_answer->body, 0);
+    hearth_buf_init(&ret_answer->trailers, 0);
     if (media != NULL && media->protocol != HEARTH_RPC_CONNECT) {
-        make_grpc_web(rpc, media, takes_gzip, ret_answer);
+        make_grpc(rpc, media, takes_gzip, ret_answer);
     } else {
         make_plain(rpc, media, takes_gzip, ret_answer);
     }

@@ -1,5 +1,5 @@
 /*
- * http_answer.h -- what a request that has ended is answered with over HTTP/1.1: Connect, gRPC-Web or a plain route.
+ * http_answer.h -- what a request that has ended is answered with over HTTP/1.1: Connect, gRPC, gRPC-Web or a plain route.
  *
  * Threads: pure.
  */
@@ -9,7 +9,7 @@
 #include "media.h"
 #include "rpc.h"
 
-/* In front of what rpc->headers and, but for gRPC-Web, the notes add. */
+/* In front of what rpc->headers and, but for gRPC and gRPC-Web, the notes add. */
 #define HEARTH_HTTP_ANSWER_HEADERS 3
 
 struct hearth_http_answer {
@@ -17,6 +17,8 @@ struct hearth_http_answer {
     const char *content_type; /* static; NULL: none */
     struct hearth_buf
         body;          /* of the caller; a failed one is an answer that there is no memory for */
+    bool has_trailers; /* behind the body, which is then sent in chunks */
+    struct hearth_buf trailers; /* lines with CR LF; of the caller */
     bool is_in_pieces; /* instead of body: rpc->packed, and what rpc->pieces make behind it */
     struct hearth_rpc_header headers[HEARTH_HTTP_ANSWER_HEADERS]; /* static texts */
     size_t n_headers;
@@ -24,7 +26,7 @@ struct hearth_http_answer {
 
 /*
  * media       NULL for plain routes
- * takes_gzip  the client reads gzip: as Content-Encoding, or of messages in gRPC-Web
+ * takes_gzip  the client reads gzip: as Content-Encoding, or of messages in gRPC
  * Takes rpc->packed, unless the answer is in pieces.
  */
 void hearth_http_answer_make(struct hearth_rpc *rpc,

@@ -16,6 +16,7 @@
 #include "http_answer.h"
 #include "http_call.h"
 #include "http_head.h"
+#include "http_trailers.h"
 #include "request_log.h"
 #include "routes.h"
 
@@ -37,11 +38,10 @@ struct http_request {
     struct MHD_Connection *connection;
     _Atomic int
         state; /* enum request_state; stored by the end of a request, loaded by the daemon's thread */
-    bool has_rpc, is_suspended, takes_gzip;
-    const struct hearth_rpc_media *media; /* of RPCs; else NULL */
-    enum hearth_compression
-        grpc_encoding; /* of messages in gRPC-Web that say they are compressed */
-    char *query;       /* what is behind the '?', as sent; NULL: nothing */
+    bool has_rpc, is_suspended, takes_gzip, is_http_1_0;
+    const struct hearth_rpc_media *media;  /* of RPCs; else NULL */
+    enum hearth_compression grpc_encoding; /* of messages in gRPC that say they are compressed */
+    char *query; /* what is behind the '?', as sent; NULL: nothing */
     struct hearth_http_call call;
     struct hearth_buf body;
     int64_t swallowed_bytes;
@@ -121,7 +121,7 @@ static void set_text(struct http_request *request, unsigned code, const char *te
     request->state = REQUEST_SWALLOWING;
 }
 
-static bool is_grpc_web(const struct http_request *request)
+static bool is_grpc(const struct http_request *request)
 {
     return request->media != NULL && request->media->protocol != HEARTH_RPC_CONNECT;
 }
@@ -135,6 +135,10 @@ static void finish_request(struct hearth_rpc *rpc)
     hearth_http_answer_make(rpc, request->media, request->takes_gzip, &answer);
     if (answer.is_in_pieces) {
         set_pieces(request, answer.code, answer.content_type);
+    } else if (answer.has_trailers) {
+        request->response = hearth_http_trailed_response(&answer.body, &answer.trailers);
+        set_head(request, answer.code, answer.content_type);
+        add_header(request, MHD_HTTP_HEADER_TRAILER, "grpc-status, grpc-message");
     } else {
         set_response(request, answer.code, answer.content_type, &answer.body);
     }
@@ -144,7 +148,7 @@ static void finish_request(struct hearth_rpc *rpc)
     for (size_t i = 0; i < rpc->n_headers; i++) {
         add_header(request, rpc->headers[i].name, rpc->headers[i].value);
     }
-    for (size_t i = 0; i < rpc->n_notes && !is_grpc_web(request); i++) {
+    for (size_t i = 0; i < rpc->n_notes && !is_grpc(request); i++) {
         add_header(request, "Hearth-Note", rpc->note_values[i]);
     }
     bool is_suspended = request->is_suspended;
@@ -222,7 +226,7 @@ static enum hearth_status check_connect(struct http_request *request,
 }
 
 /* On a pool thread: the message out of its frame. */
-static enum hearth_status open_grpc_web(struct hearth_rpc *rpc)
+static enum hearth_status open_grpc(struct hearth_rpc *rpc)
 {
     struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
     if (request->media->protocol == HEARTH_RPC_GRPC_WEB_TEXT &&
@@ -235,18 +239,18 @@ static enum hearth_status open_grpc_web(struct hearth_rpc *rpc)
                                 &rpc->err);
 }
 
-static enum hearth_status check_grpc_web(struct http_request *request,
-                                         const struct hearth_http_head *head)
+static enum hearth_status check_grpc(struct http_request *request,
+                                     const struct hearth_http_head *head)
 {
     struct hearth_rpc *rpc = &request->rpc;
     struct hearth_str encoding = hearth_str_trim(head->connect.content_encoding);
     int64_t timeout_ns = INT64_MAX;
     request->takes_gzip = hearth_grpc_accepts_gzip(head->grpc_accept_encoding);
     rpc->pieces_way = HEARTH_PIECES_AT_ONCE; /* its length stands in front of a message */
-    rpc->open_body = open_grpc_web;
+    rpc->open_body = open_grpc;
     if (encoding.n > 0 && !hearth_str_eq_nocase(encoding, HEARTH_STR("identity"))) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                           "gRPC-Web compresses messages (grpc-encoding), not the body");
+                           "gRPC compresses messages (grpc-encoding), not the body");
     }
     HEARTH_TRY(hearth_grpc_parse_encoding(head->grpc_encoding, &request->grpc_encoding, &rpc->err));
     if (head->grpc_timeout.n > 0 && !hearth_grpc_parse_timeout(head->grpc_timeout, &timeout_ns)) {
@@ -263,7 +267,7 @@ static enum hearth_status check_rpc(struct http_request *request,
                                     const struct hearth_http_head *head)
 {
     struct hearth_rpc *rpc = &request->rpc;
-    HEARTH_TRY(is_grpc_web(request) ? check_grpc_web(request, head) : check_connect(request, head));
+    HEARTH_TRY(is_grpc(request) ? check_grpc(request, head) : check_connect(request, head));
     if (hearth_rpc_is_collecting(rpc)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
                            "%s takes a stream of messages, which is offered over gRPC only",
@@ -377,6 +381,10 @@ static void begin_rpc(struct http_request *request,
         add_header(request, "Accept-Post", HEARTH_ACCEPT_POST);
         return;
     }
+    if (media->protocol == HEARTH_RPC_GRPC && request->is_http_1_0) {
+        set_text(request, 505, "gRPC needs HTTP/1.1: its status is a trailer\n");
+        return;
+    }
     struct hearth_accept accept;
     if (!hearth_accept_parse(head->accept, &accept)) {
         set_text(request, 400, "malformed Accept header\n");
@@ -410,10 +418,12 @@ static void begin_route(struct http_request *request,
     request->state = REQUEST_SWALLOWING;
 }
 
-static enum MHD_Result begin(struct http_request *request, const char *url, const char *method)
+static enum MHD_Result
+begin(struct http_request *request, const char *url, const char *method, const char *version)
 {
     struct hearth_http_head head;
     hearth_http_head_read(request->connection, &head);
+    request->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
     struct hearth_str path = hearth_str_c(url);
     const struct hearth_method *rpc_method = hearth_method_find(path);
     const struct hearth_http_route *route = hearth_http_route_find(path);
@@ -524,7 +534,6 @@ enum MHD_Result hearth_http_on_request(void *cls,
 {
     struct hearth_http *http = cls;
     struct http_request *request = *slot;
-    (void)version;
     (void)connection;
     if (request == NULL) { /* there was no memory for it */
         return MHD_NO;
@@ -532,7 +541,7 @@ enum MHD_Result hearth_http_on_request(void *cls,
     if (request->state == REQUEST_NEW) {
         request->state = REQUEST_READING;
         (void)atomic_fetch_add(&http->n_open, 1);
-        return begin(request, url, method);
+        return begin(request, url, method, version);
     }
     if (*upload_bytes > 0) {
         size_t n = *upload_bytes;

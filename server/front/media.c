@@ -140,6 +140,8 @@ bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret)
 static const struct hearth_rpc_media g_media[] = {
     {"application/proto", HEARTH_RPC_CONNECT, HEARTH_RPC_PROTO},
     {"application/json", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON},
+    {"application/grpc", HEARTH_RPC_GRPC, HEARTH_RPC_PROTO},
+    {"application/grpc+proto", HEARTH_RPC_GRPC, HEARTH_RPC_PROTO},
     {"application/grpc-web", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO},
     {"application/grpc-web+proto", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO},
     {"application/grpc-web+json", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_JSON},

@@ -26,6 +26,7 @@ HEARTH_MUST_CHECK bool hearth_accept_parse(struct hearth_str header, struct hear
 
 enum hearth_rpc_protocol {
     HEARTH_RPC_CONNECT,
+    HEARTH_RPC_GRPC, /* with trailers behind the body: Go's clients on http:// */
     HEARTH_RPC_GRPC_WEB,
     HEARTH_RPC_GRPC_WEB_TEXT, /* the same in base64 */
 };
@@ -37,7 +38,7 @@ struct hearth_rpc_media {
     enum hearth_rpc_codec codec;
 };
 
-/* For the header Accept-Post: with those of HTTP/2, which the same port speaks. */
+/* For the header Accept-Post. */
 #define HEARTH_ACCEPT_POST                                                                        \
     "application/grpc, application/grpc+proto, application/grpc-web, application/grpc-web+json, " \
     "application/grpc-web+proto, application/grpc-web-text, application/grpc-web-text+proto, "    \

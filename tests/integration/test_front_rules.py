@@ -52,7 +52,7 @@ class FrontRules(unittest.TestCase):
             self.assertEqual((status, headers.get("allow")), (405, "POST"), method)
 
     def test_other_content_types_get_415_and_the_list(self):
-        for content_type in ("text/plain", "application/grpc", "application/json; charset=latin1", "application/x-protobuf"):
+        for content_type in ("text/plain", "application/grpc+thrift", "application/json; charset=latin1", "application/x-protobuf"):
             status, headers, _ = self.post(NAMES, headers={"Content-Type": content_type})
             self.assertEqual(status, 415, content_type)
             for spoken in ("application/json", "application/proto", "application/grpc", "application/grpc-web+proto"):

@@ -72,7 +72,7 @@ static void knows_the_content_types_of_both_protocols(void **state)
         "application/json; charset=latin1",
         "application/json, text/html",
         "application/jsonx",
-        "application/grpc",
+        "application/grpc+json",
         "application/connect+proto",
         "application/grpc-web-text+json",
         "",
@@ -83,6 +83,8 @@ static void knows_the_content_types_of_both_protocols(void **state)
     expect_media("application/json", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
     expect_media("Application/JSON; Charset=UTF-8", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
     expect_media("application/json;charset=\"utf-8\"", HEARTH_RPC_CONNECT, HEARTH_RPC_JSON);
+    expect_media("application/grpc", HEARTH_RPC_GRPC, HEARTH_RPC_PROTO);
+    expect_media("application/grpc+proto", HEARTH_RPC_GRPC, HEARTH_RPC_PROTO);
     expect_media("application/grpc-web", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_PROTO);
     expect_media("application/grpc-web+json", HEARTH_RPC_GRPC_WEB, HEARTH_RPC_JSON);
     expect_media("application/grpc-web-text", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO);
