@@ -13,6 +13,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
+#include "linger.h"
 #include "listen.h"
 #include "request_log.h"
 
@@ -51,6 +52,7 @@ struct hearth_acceptor {
     struct hearth_acceptor_options options;
     struct hearth_listeners listeners;
     struct hearth_peers *peers;
+    struct hearth_lingers *lingers;
     int epoll_fd, wake_fd, spare_fd;
     bool runs;
     pthread_t thread;
@@ -63,7 +65,7 @@ struct hearth_acceptor {
 };
 
 /* Marks of epoll_data that are not connections. */
-static char g_mark_listener, g_mark_wake;
+static char g_mark_listener, g_mark_wake, g_mark_lingers;
 
 static void unlink_pending(struct hearth_acceptor *acceptor, struct pending *pending)
 {
@@ -309,6 +311,7 @@ static void expire(struct hearth_acceptor *acceptor, int64_t now)
     if (acceptor->spare_fd < 0) {
         acceptor->spare_fd = open_spare();
     }
+    hearth_lingers_work(acceptor->lingers, now);
     guard(acceptor, now);
     if (now - acceptor->swept_ns >= SWEEP_NS) {
         acceptor->swept_ns = now;
@@ -346,7 +349,7 @@ static void *run_acceptor(void *arg)
             }
             if (events[i].data.ptr == &g_mark_listener) {
                 is_listening = true;
-            } else {
+            } else if (events[i].data.ptr != &g_mark_lingers) { /* those: expire */
                 look_at_pending(acceptor, events[i].data.ptr,
                                 (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
             }
@@ -400,6 +403,9 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
         status = hearth_peers_new(max_fds, &acceptor->peers, err);
     }
     if (status == HEARTH_OK) {
+        status = hearth_lingers_new(&acceptor->lingers, err);
+    }
+    if (status == HEARTH_OK) {
         hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
     }
     for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
@@ -421,6 +427,9 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
     acceptor->swept_ns = hearth_clock_mono_ns();
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_mark_wake};
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, acceptor->wake_fd, &event);
+    event.data.ptr = &g_mark_lingers;
+    (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, hearth_lingers_fd(acceptor->lingers),
+                    &event);
     set_listening(acceptor, true);
     sigset_t all, old;
     hearth_signals_to_block(&all);
@@ -464,6 +473,7 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
     }
     hearth_acceptor_stop(acceptor);
     hearth_peers_free(acceptor->peers);
+    hearth_lingers_free(acceptor->lingers);
     close_if_open(acceptor->epoll_fd);
     close_if_open(acceptor->wake_fd);
     close_if_open(acceptor->spare_fd);
@@ -478,4 +488,9 @@ const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)
 {
     return acceptor->peers;
+}
+
+void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd)
+{
+    hearth_lingers_add(acceptor->lingers, fd);
 }

@@ -52,5 +52,7 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 
 const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i);
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
+/* This connection is answered before its request has come whole: see linger.h. From any thread. */
+void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd);
 
 #endif

@@ -2,7 +2,8 @@
  * http_request.c -- heads, bodies and answers of HTTP/1.1.
  *
  * A request that breaks a rule is answered when its body has come in, because closing a connection
- * with unread bytes resets it and may cost the client the answer. Long bodies are not waited for.
+ * with unread bytes resets it and may cost the client the answer. Long bodies are not waited for, but read for another
+ * moment (linger.h).
  */
 #include "http_request.h"
 
@@ -10,6 +11,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "acceptor.h"
 #include "client_family.h"
 #include "front_internal.h"
 #include "grpc_web.h"
@@ -20,7 +22,7 @@
 #include "request_log.h"
 #include "routes.h"
 
-#define SWALLOW_MAX_BYTES   (INT64_C(1) << 20)
+#define SWALLOW_MAX_BYTES   (INT64_C(16) << 20)
 #define ANSWER_NOW_BYTES    (INT64_C(64) << 10) /* announced bodies above this are not waited for */
 #define FIRST_RESERVE_BYTES (64u << 10)
 
@@ -172,6 +174,20 @@ static enum MHD_Result queue_answer(struct http_request *request)
     request->response = NULL;
     request->state = REQUEST_ANSWERED;
     return result;
+}
+
+static int fd_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+/* The library reads no more of the request, and closes the connection behind the answer. */
+static enum MHD_Result answer_early(struct http_request *request)
+{
+    hearth_acceptor_linger(request->http->front->acceptor, fd_of(request->connection));
+    return queue_answer(request);
 }
 
 /* ---- the head ---- */
@@ -441,7 +457,7 @@ begin(struct http_request *request, const char *url, const char *method, const c
     }
     if (request->state == REQUEST_SWALLOWING &&
         (head.expects_continue || head.content_length > ANSWER_NOW_BYTES)) {
-        return queue_answer(request);
+        return answer_early(request);
     }
     return MHD_YES;
 }
@@ -485,9 +501,7 @@ static enum MHD_Result work(struct http_request *request)
         hearth_rpc_start(rpc);
         return queue_answer(request);
     }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    rpc->fd = info != NULL ? info->connect_fd : -1;
+    rpc->fd = fd_of(request->connection);
     request->is_suspended = true;
     (void)atomic_fetch_add(&request->http->n_suspended, 1);
     MHD_suspend_connection(request->connection);

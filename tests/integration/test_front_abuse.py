@@ -298,6 +298,25 @@ class FrontAbuse(unittest.TestCase):
         self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
         self.assertIn(b"resource_exhausted", answer)
 
+    def test_who_sends_all_of_an_oversize_body_still_gets_the_answer(self):
+        body = bytes(MAX_REQUEST + MB)
+        for _ in range(30):
+            with self.dial() as sock:
+                sock.sendall(request_bytes(server.PUSH, body))  # as a client would that reads only when it has sent
+                answer = read_all(sock)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
+            self.assertTrue(answer.endswith(b"}"), answer)
+
+    def test_an_oversize_body_is_not_read_for_ever(self):
+        sent = 0
+        with self.dial() as sock:
+            sock.sendall(request_bytes(server.PUSH)[:-4].replace(b"Length: 0", b"Length: 9000000000") + b"\r\n\r\n")
+            with self.assertRaises(ConnectionError):
+                while sent < 2048 * MB:
+                    sock.sendall(bytes(MB))
+                    sent += MB
+        self.assertLess(sent, 1024 * MB)
+
     def test_a_chunked_oversize_body_is_not_read_for_ever(self):
         chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
         sent = 0
