@@ -9,6 +9,7 @@
 
 #include "agent_methods.h"
 #include "connect.h"
+#include "http_framing.h"
 
 #include <microhttpd.h>
 
@@ -17,10 +18,20 @@ struct hearth_http_head {
     struct hearth_front_caller caller;
     struct hearth_str accept, accept_encoding, user_agent;
     struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
-    bool has_length, has_transfer_encoding, expects_continue;
+    bool expects_continue;
     int64_t content_length; /* -1: none */
 };
 
-void hearth_http_head_read(struct MHD_Connection *connection, struct hearth_http_head *ret_head);
+/*
+ * The fields of a head that has come whole.
+ *
+ * method, version  as the library's callback gives them
+ * framing          in: of the target; out: whether the head is in order, see http_framing.h
+ */
+void hearth_http_head_read(struct MHD_Connection *connection,
+                           const char *method,
+                           const char *version,
+                           struct hearth_http_framing *framing,
+                           struct hearth_http_head *ret_head);
 
 #endif

@@ -43,6 +43,7 @@ struct http_request {
     bool has_rpc, is_suspended, takes_gzip, is_http_1_0;
     const struct hearth_rpc_media *media;  /* of RPCs; else NULL */
     enum hearth_compression grpc_encoding; /* of messages in gRPC that say they are compressed */
+    struct hearth_http_framing framing;
     char *query; /* what is behind the '?', as sent; NULL: nothing */
     struct hearth_http_call call;
     struct hearth_buf body;
@@ -438,16 +439,16 @@ static enum MHD_Result
 begin(struct http_request *request, const char *url, const char *method, const char *version)
 {
     struct hearth_http_head head;
-    hearth_http_head_read(request->connection, &head);
+    hearth_http_head_read(request->connection, method, version, &request->framing, &head);
     request->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
+    if (request->framing.code != 0) {
+        /* Where it ends is in doubt: what is behind it is not read as another request. */
+        set_text(request, request->framing.code, request->framing.text);
+        return answer_early(request);
+    }
     struct hearth_str path = hearth_str_c(url);
     const struct hearth_method *rpc_method = hearth_method_find(path);
     const struct hearth_http_route *route = hearth_http_route_find(path);
-    if (head.has_length && head.has_transfer_encoding) {
-        /* Two ideas of where the request ends: the beginning of request smuggling. */
-        set_text(request, 400, "both Content-Length and Transfer-Encoding\n");
-        return queue_answer(request);
-    }
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);
     } else if (route != NULL) {
@@ -522,6 +523,7 @@ void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *conn
     }
     request->http = cls;
     request->connection = connection;
+    hearth_http_framing_uri(&request->framing, hearth_str_c(uri));
     char *mark = strchr(uri, '?');
     if (mark == NULL) {
         return request;

@@ -35,7 +35,8 @@ hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http, str
         hearth_http_on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, hearth_http_on_uri, http,
         MHD_OPTION_CONNECTION_LIMIT, UNREACHED_CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)options->max_header_bytes, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)idle_s,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        /* What the library is strict about it answers with two heads; http_framing.c is strict about more. */
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_END);
     if (http->daemon == NULL) {
         hearth_mem_free(http);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the HTTP server");
