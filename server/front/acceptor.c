@@ -58,10 +58,10 @@ struct hearth_acceptor {
     pthread_t thread;
     struct pending *oldest, *newest;
     int64_t paused_until_ns; /* listeners are out of the epoll set; 0: they are in */
-    int64_t swept_ns, guarded_ns;
+    int64_t swept_ns, guarded_ns, paced_ns, no_room_until_ns;
     int64_t trim_ns; /* when to give memory back; 0: no need */
     bool has_grpc;   /* there was a gRPC connection */
-    struct hearth_log_rate refused_rate, cut_rate;
+    struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate;
 };
 
 /* Marks of epoll_data that are not connections. */
@@ -299,6 +299,18 @@ static void guard(struct hearth_acceptor *acceptor, int64_t now)
     }
 }
 
+static void cut_slow(struct hearth_acceptor *acceptor, int64_t now)
+{
+    size_t n_cut = hearth_peers_cut_slow(acceptor->peers, &acceptor->options.pace);
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("slow"), (int64_t)n_cut);
+    int missed;
+    if (n_cut > 0 && hearth_log_rate_take(&acceptor->slow_rate, 1, now, &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "cut connections slower than head-timeout and min-body-rate allow", "cut",
+                   hearth_log_i64((int64_t)n_cut), "missed", hearth_log_i64(missed), NULL);
+    }
+}
+
 static void expire(struct hearth_acceptor *acceptor, int64_t now)
 {
     while (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns <= now) {
@@ -313,6 +325,10 @@ static void expire(struct hearth_acceptor *acceptor, int64_t now)
     }
     hearth_lingers_work(acceptor->lingers, now);
     guard(acceptor, now);
+    if (now - acceptor->paced_ns >= SWEEP_NS) {
+        acceptor->paced_ns = now;
+        cut_slow(acceptor, now);
+    }
     if (now - acceptor->swept_ns >= SWEEP_NS) {
         acceptor->swept_ns = now;
         hearth_peers_sweep(acceptor->peers);

@@ -30,6 +30,7 @@ struct hearth_acceptor_options {
     const char *const *listen; /* NULL-terminated; borrowed during the start */
     size_t max_connections;
     int64_t first_bytes_timeout_ns;
+    struct hearth_pace pace;
     uint64_t max_message_bytes; /* of gRPC */
     uint64_t max_unread_bytes;  /* of all gRPC connections together; see hearth_peers_guard */
     uint64_t quiet_bytes_per_s; /* of each; see hearth_peers_set_quiet_rate */

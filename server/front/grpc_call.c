@@ -555,6 +555,9 @@ static void on_read(struct hearth_op *op, bool ok)
     take_turn(call);
     hearth_peers_reading(peers_of(call), &call->peer, -1);
     hearth_peers_progress(peers_of(call), &call->peer);
+    if (call->incoming != NULL) {
+        hearth_peers_prove(peers_of(call), &call->peer);
+    }
     if (is_collecting(call)) {
         put_ahead(call);
         return;

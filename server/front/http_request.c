@@ -539,6 +539,14 @@ void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *conn
     return request;
 }
 
+/* For the guard against slow clients. */
+static void tell_stage(struct hearth_http *http,
+                       struct MHD_Connection *connection,
+                       enum hearth_peer_stage stage)
+{
+    hearth_peers_stage(hearth_acceptor_peers(http->front->acceptor), fd_of(connection), stage);
+}
+
 enum MHD_Result hearth_http_on_request(void *cls,
                                        struct MHD_Connection *connection,
                                        const char *url,
@@ -550,12 +558,12 @@ enum MHD_Result hearth_http_on_request(void *cls,
 {
     struct hearth_http *http = cls;
     struct http_request *request = *slot;
-    (void)connection;
     if (request == NULL) { /* there was no memory for it */
         return MHD_NO;
     }
     if (request->state == REQUEST_NEW) {
         request->state = REQUEST_READING;
+        tell_stage(http, connection, HEARTH_PEER_BODY);
         (void)atomic_fetch_add(&http->n_open, 1);
         return begin(request, url, method, version);
     }
@@ -564,6 +572,7 @@ enum MHD_Result hearth_http_on_request(void *cls,
         *upload_bytes = 0;
         return take_upload(request, upload, n);
     }
+    tell_stage(http, connection, HEARTH_PEER_WORK);
     return request->state == REQUEST_READING ? work(request) : queue_answer(request);
 }
 
@@ -574,8 +583,8 @@ void hearth_http_on_completed(void *cls,
 {
     struct hearth_http *http = cls;
     struct http_request *request = *slot;
-    (void)connection;
     (void)how;
+    tell_stage(http, connection, HEARTH_PEER_IDLE);
     if (request == NULL) {
         return;
     }

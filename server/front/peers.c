@@ -1,30 +1,11 @@
 /* peers.c -- a table over descriptors; the used entries are also a dense list, for the sweep. */
-#include "peers.h"
-
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
-#include <arpa/inet.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include "peers_internal.h"
 
-struct peer {
-    uint64_t cookie;
-    uint32_t
-        listed; /* 1 + index into fds; 0: no connection (so that untouched pages stay untouched) */
-    bool is_grpc;
-    /* Of these two, a reader sees either both as they were for one connection, or that the generation has changed: it
-     * is odd while they are written. */
-    _Atomic uint64_t reading;    /* generation << 32 | calls that wait for their message */
-    _Atomic uint64_t address[3]; /* the bytes of struct address */
-    _Atomic uint32_t n_progress; /* relaxed: a tick late does no harm */
-    uint32_t seen_progress;
-    uint64_t base_bytes; /* received when progress was last seen */
-    int64_t base_mono_ns;
-    uint64_t since_bytes;
-};
+#include <arpa/inet.h>
+#include <stdio.h>
 
 struct address {
     unsigned char ip[16];
@@ -35,26 +16,22 @@ struct address {
 
 _Static_assert(sizeof(struct address) == sizeof(((struct peer *)NULL)->address), "whole words");
 
-struct hearth_peers {
-    size_t max_fds, n;
-    uint64_t quiet_bytes_per_s;
-    uint32_t *fds; /* n used */
-    struct peer by_fd[];
-};
-
 enum hearth_status
 hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers, struct hearth_err *err)
 {
     struct hearth_peers *peers =
         hearth_mem_zalloc(sizeof *peers + max_fds * sizeof peers->by_fd[0]);
     uint32_t *fds = hearth_mem_calloc(max_fds, sizeof *fds);
-    if (peers == NULL || fds == NULL) {
+    int64_t *times = hearth_mem_calloc(max_fds, sizeof *times);
+    if (peers == NULL || fds == NULL || times == NULL) {
+        hearth_mem_free(times);
         hearth_mem_free(peers);
         hearth_mem_free(fds);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a table of %zu peers", max_fds);
     }
     peers->max_fds = max_fds;
     peers->fds = fds;
+    peers->times = times;
     *ret_peers = peers;
     return HEARTH_OK;
 }
@@ -63,12 +40,12 @@ void hearth_peers_free(struct hearth_peers *peers)
 {
     if (peers != NULL) {
         hearth_mem_free(peers->fds);
+        hearth_mem_free(peers->times);
         hearth_mem_free(peers);
     }
 }
 
-/* 0 when the descriptor is no socket (any more). */
-static uint64_t cookie_of(int fd)
+uint64_t hearth_peers_cookie(int fd)
 {
     uint64_t cookie = 0;
     socklen_t n = sizeof cookie;
@@ -80,6 +57,8 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd)
     if (fd < 0 || (size_t)fd >= peers->max_fds || peers->by_fd[fd].listed == 0) {
         return;
     }
+    peers->n_cut -= peers->by_fd[fd].is_cut ? 1 : 0;
+    peers->by_fd[fd].is_cut = false;
     uint32_t at = peers->by_fd[fd].listed;
     uint32_t last = peers->fds[--peers->n];
     peers->fds[at - 1] = last;
@@ -146,13 +125,14 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     hearth_peers_remove(peers,
                         fd); /* the number was given out again: its old connection has gone */
     struct peer *peer = &peers->by_fd[fd];
-    peer->cookie = cookie_of(fd);
+    peer->cookie = hearth_peers_cookie(fd);
     peer->is_grpc = false;
     set_address(peer, address);
     atomic_store_explicit(&peer->n_progress, 0, memory_order_relaxed);
     peer->seen_progress = 0;
     peer->base_bytes = peer->since_bytes = 0;
     peer->base_mono_ns = hearth_clock_mono_ns();
+    hearth_peers_pace_begin(peer);
     peers->fds[peers->n++] = (uint32_t)fd;
     peer->listed = (uint32_t)peers->n;
 }
@@ -161,7 +141,7 @@ void hearth_peers_sweep(struct hearth_peers *peers)
 {
     for (size_t i = 0; i < peers->n;) {
         int fd = (int)peers->fds[i];
-        if (cookie_of(fd) == peers->by_fd[fd].cookie) {
+        if (hearth_peers_cookie(fd) == peers->by_fd[fd].cookie) {
             i++;
         } else {
             hearth_peers_remove(peers, fd); /* puts the last one at i */
@@ -205,6 +185,13 @@ void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_
     peers->quiet_bytes_per_s = bytes_per_s;
 }
 
+bool hearth_peers_measure(int fd, struct tcp_info *ret_info)
+{
+    *ret_info = (struct tcp_info){0};
+    socklen_t n = sizeof *ret_info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret_info, &n) == 0;
+}
+
 /* What pings may have brought since there was progress. */
 static uint64_t quiet_bytes(const struct peer *peer, uint64_t bytes_per_s, int64_t now_mono_ns)
 {
@@ -214,9 +201,8 @@ static uint64_t quiet_bytes(const struct peer *peer, uint64_t bytes_per_s, int64
 
 static void measure(struct peer *peer, int fd, uint64_t quiet_bytes_per_s, int64_t now_mono_ns)
 {
-    struct tcp_info info = {0};
-    socklen_t n = sizeof info;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0) {
+    struct tcp_info info;
+    if (!hearth_peers_measure(fd, &info)) {
         peer->since_bytes = 0;
         return;
     }
@@ -231,17 +217,20 @@ static void measure(struct peer *peer, int fd, uint64_t quiet_bytes_per_s, int64
     peer->since_bytes = since > quiet ? since - quiet : 0;
 }
 
-/* The library owns the descriptor: it is not closed here, only the connection behind it is ended.
- */
-static bool cut(struct peer *peer, int fd)
+bool hearth_peers_cut(struct hearth_peers *peers, int fd)
 {
-    bool is_same = cookie_of(fd) == peer->cookie;
+    struct peer *peer = &peers->by_fd[fd];
+    bool is_same = hearth_peers_cookie(fd) == peer->cookie;
     if (is_same) {
         static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
         (void)connect(fd, &nothing, sizeof nothing);
     }
     peer->is_grpc = false;
     peer->since_bytes = 0;
+    if (!peer->is_cut) {
+        peer->is_cut = true;
+        peers->n_cut++;
+    }
     return is_same;
 }
 
@@ -265,7 +254,7 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
             (int32_t)(uint32_t)atomic_load_explicit(&peer->reading, memory_order_relaxed);
         uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
         if (peer->since_bytes > allowed) {
-            n_cut += cut(peer, fd) ? 1 : 0;
+            n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
             continue;
         }
         sum += peer->since_bytes;
@@ -274,14 +263,14 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
         }
     }
     if (sum > total_bytes && worst >= 0) {
-        n_cut += cut(&peers->by_fd[worst], worst) ? 1 : 0;
+        n_cut += hearth_peers_cut(peers, worst) ? 1 : 0;
     }
     return n_cut;
 }
 
 size_t hearth_peers_count(const struct hearth_peers *peers)
 {
-    return peers->n;
+    return peers->n - peers->n_cut;
 }
 
 static void

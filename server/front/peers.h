@@ -56,10 +56,35 @@ size_t hearth_peers_guard(struct hearth_peers *peers,
                           uint64_t slack_bytes,
                           uint64_t message_bytes,
                           uint64_t total_bytes);
+
+/* Where an HTTP connection is, as its library tells. One that was accepted waits for a head. */
+enum hearth_peer_stage {
+    HEARTH_PEER_HEAD,
+    HEARTH_PEER_BODY, /* the head was read */
+    HEARTH_PEER_WORK, /* the whole request was; until its answer is sent */
+    HEARTH_PEER_IDLE, /* the answer was sent: a new head may come, or not */
+};
+/* By whoever owns the descriptor, while it is open. */
+void hearth_peers_stage(struct hearth_peers *peers, int fd, enum hearth_peer_stage stage);
+/* A message came whole out of a gRPC connection. */
+void hearth_peers_prove(struct hearth_peers *peers, const struct hearth_peer *peer);
+
+struct hearth_pace {
+    int64_t head_timeout_ns; /* 0: no limit of anything here */
+    int64_t min_body_rate;   /* bytes per second; 0: no limit of bodies */
+};
+/*
+ * Cut the connections that are too slow: a head, or the first frames of HTTP/2, that is not whole after head_timeout_ns; a
+ * body that brought less than min_body_rate for as long; HTTP/2 frames that come a few bytes a time for as long. Those
+ * without a request are left alone, and so is everything that waits for this server: what has come and was not read
+ * yet, and requests in work. Returns how many. About 1 us each.
+ */
+size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pace *pace);
 /* The connection was closed by the acceptor itself. */
 void hearth_peers_remove(struct hearth_peers *peers, int fd);
 /* Drop the entries whose connection has gone. About 0.3 us each. */
 void hearth_peers_sweep(struct hearth_peers *peers);
+/* Those that were cut do not count, though their descriptors may be open for another moment. */
 size_t hearth_peers_count(const struct hearth_peers *peers);
 /* "127.0.0.1:50123", "[::1]:50123", or "unknown". */
 #define HEARTH_PEER_TEXT_BYTES 64

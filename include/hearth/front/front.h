@@ -64,9 +64,13 @@ struct hearth_front_options {
     int64_t max_streams;            /* concurrent calls of one gRPC connection; 256 */
     int64_t max_request_bytes;      /* inflated; as in limits */
     int64_t first_bytes_timeout_ns; /* a connection that says nothing is closed; 10 s */
-    int64_t http_idle_timeout_ns;   /* 120 s; never cuts a connection with a request in work */
-    int64_t grpc_keepalive_ns;      /* ping of quiet connections; 60 s */
-    int64_t default_deadline_ns;    /* of requests without one; 60 s; 0: none */
+    int64_t
+        head_timeout_ns; /* a head, or HTTP/2's first frames, that takes longer is cut; 20 s; 0: none is */
+    int64_t
+        min_body_rate; /* bytes per second, over head_timeout_ns: a slower body is cut; 256; 0: none is */
+    int64_t http_idle_timeout_ns; /* 120 s; never cuts a connection with a request in work */
+    int64_t grpc_keepalive_ns;    /* ping of quiet connections; 60 s */
+    int64_t default_deadline_ns;  /* of requests without one; 60 s; 0: none */
     unsigned ingest_threads, query_threads; /* 0: as the options say */
     int64_t max_query_memory_bytes;         /* arena of one query; as in limits */
     int64_t max_queued_requests;            /* per pool; 4096; above: UNAVAILABLE */

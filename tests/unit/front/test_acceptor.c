@@ -4,6 +4,7 @@
 
 #include "acceptor.h"
 #include "listen.h"
+#include "tcp_pair.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -228,24 +229,12 @@ static void knows_peers_by_descriptor(void **state)
     hearth_peers_free(peers);
 }
 
-/* A connected pair over TCP; [0] is the server's end, entered as a gRPC connection. */
+/* [0] is the server's end, entered as a gRPC connection. */
 static void connect_pair(struct hearth_peers *peers, int pair[2])
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t n = sizeof address;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, n), 0);
-    assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &n), 0);
-    pair[1] = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(connect(pair[1], (struct sockaddr *)&address, n), 0);
-    pair[0] = accept(listener, NULL, NULL);
-    assert_true(pair[0] >= 0);
-    (void)close(listener);
-    struct sockaddr_storage storage = {0};
-    memcpy(&storage, &address, sizeof address);
-    hearth_peers_add(peers, pair[0], &storage);
+    struct sockaddr_storage address;
+    assert_true(tcp_pair(pair, &address));
+    hearth_peers_add(peers, pair[0], &address);
     hearth_peers_set_grpc(peers, pair[0]);
 }
 
