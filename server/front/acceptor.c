@@ -38,12 +38,17 @@
 #define TRIM_NS       HEARTH_NS_PER_SEC
 #define PAUSE_NS      (50 * HEARTH_NS_PER_MS)
 #define MAX_TABLE_FDS (1u << 20)
+#define HEALTH_RESERVE \
+    32 /* connections beyond the limit, of health checks; fit_to_descriptors leaves room */
+#define HEALTH_MAX_PENDING    16 /* of those that have not said yet what they are */
+#define HEALTH_FIRST_BYTES_NS (2 * HEARTH_NS_PER_SEC)
 
 /* A connection that has not said what it is. */
 struct pending {
     struct pending *prev, *next;
     int64_t deadline_mono_ns;
     int fd;
+    bool is_extra; /* beyond the limit: let in for health checks only */
     socklen_t address_bytes;
     struct sockaddr_storage address;
 };
@@ -57,6 +62,7 @@ struct hearth_acceptor {
     bool runs;
     pthread_t thread;
     struct pending *oldest, *newest;
+    size_t n_extra;          /* of them */
     int64_t paused_until_ns; /* listeners are out of the epoll set; 0: they are in */
     int64_t swept_ns, guarded_ns, paced_ns, no_room_until_ns;
     int64_t trim_ns; /* when to give memory back; 0: no need */
@@ -69,6 +75,7 @@ static char g_mark_listener, g_mark_wake, g_mark_lingers;
 
 static void unlink_pending(struct hearth_acceptor *acceptor, struct pending *pending)
 {
+    acceptor->n_extra -= pending->is_extra ? 1 : 0;
     *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending->next;
     *(pending->next != NULL ? &pending->next->prev : &acceptor->newest) = pending->prev;
 }
@@ -106,6 +113,25 @@ static enum verdict look(int fd)
     return n == (ssize_t)sizeof preface ? IS_GRPC : IS_UNDECIDED;
 }
 
+/* Whether this asks how the server is; what is not decided yet is waited for. */
+static enum verdict look_for_health(int fd)
+{
+    static const char *const wanted[] = {"GET /healthz ", "GET /ready ", "HEAD /healthz ",
+                                         "HEAD /ready "};
+    char first[16];
+    ssize_t n = recv(fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR ? IS_UNDECIDED : IS_GONE;
+    }
+    for (size_t i = 0; n > 0 && i < HEARTH_ARRAY_LEN(wanted); i++) {
+        size_t n_wanted = strlen(wanted[i]);
+        if (memcmp(first, wanted[i], (size_t)n < n_wanted ? (size_t)n : n_wanted) == 0) {
+            return (size_t)n < n_wanted ? IS_UNDECIDED : IS_HTTP;
+        }
+    }
+    return IS_GONE;
+}
+
 static void hand_over(struct hearth_acceptor *acceptor,
                       bool is_grpc,
                       int fd,
@@ -128,13 +154,27 @@ static void hand_over(struct hearth_acceptor *acceptor,
     }
 }
 
+static void say_refused(struct hearth_acceptor *acceptor, const char *why)
+{
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("refused"), 1);
+    int missed;
+    if (hearth_log_rate_take(&acceptor->refused_rate, 1, hearth_clock_mono_ns(), &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front", "refusing connections", "reason", why, "open",
+                   hearth_log_i64((int64_t)hearth_peers_count(acceptor->peers)), "missed",
+                   hearth_log_i64(missed), NULL);
+    }
+}
+
 static void look_at_pending(struct hearth_acceptor *acceptor, struct pending *pending, bool hung_up)
 {
-    enum verdict verdict = look(pending->fd);
+    enum verdict verdict = pending->is_extra ? look_for_health(pending->fd) : look(pending->fd);
     if (verdict == IS_UNDECIDED && !hung_up) {
         return;
     }
     if (verdict == IS_UNDECIDED || verdict == IS_GONE) {
+        if (pending->is_extra) {
+            say_refused(acceptor, "max-connections");
+        }
         drop_pending(acceptor, pending);
         return;
     }
@@ -147,8 +187,13 @@ static void look_at_pending(struct hearth_acceptor *acceptor, struct pending *pe
 static void wait_for_bytes(struct hearth_acceptor *acceptor,
                            int fd,
                            const struct sockaddr_storage *address,
-                           socklen_t address_bytes)
+                           socklen_t address_bytes,
+                           bool is_extra)
 {
+    int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
+    if (is_extra && wait_ns > HEALTH_FIRST_BYTES_NS) {
+        wait_ns = HEALTH_FIRST_BYTES_NS;
+    }
     struct pending *pending = hearth_mem_alloc(sizeof *pending);
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = pending};
     if (pending == NULL || epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -159,24 +204,71 @@ static void wait_for_bytes(struct hearth_acceptor *acceptor,
     }
     *pending = (struct pending){
         .prev = acceptor->newest,
-        .deadline_mono_ns = hearth_clock_mono_ns() + acceptor->options.first_bytes_timeout_ns,
+        .deadline_mono_ns = hearth_clock_mono_ns() + wait_ns,
         .fd = fd,
+        .is_extra = is_extra,
         .address_bytes = address_bytes,
         .address = *address,
     };
     *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending;
     acceptor->newest = pending;
+    acceptor->n_extra += is_extra ? 1 : 0;
 }
 
-static void say_refused(struct hearth_acceptor *acceptor, const char *why)
+static bool is_full(const struct hearth_acceptor *acceptor)
 {
-    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("refused"), 1);
+    return hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections;
+}
+
+/* At the limit: forget connections that have gone, then cut some that others may take the place of. Not again at once
+ * when there were none. */
+static void find_room(struct hearth_acceptor *acceptor)
+{
+    int64_t now = hearth_clock_mono_ns();
+    if (now < acceptor->no_room_until_ns) {
+        return;
+    }
+    acceptor->swept_ns = now;
+    hearth_peers_sweep(acceptor->peers);
+    if (!is_full(acceptor)) {
+        return;
+    }
+    size_t n_cut = hearth_peers_make_room(acceptor->peers, &acceptor->options.pace);
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("displaced"), (int64_t)n_cut);
+    if (n_cut == 0) {
+        acceptor->no_room_until_ns = now + FULL_SWEEP_NS;
+    }
     int missed;
-    if (hearth_log_rate_take(&acceptor->refused_rate, 1, hearth_clock_mono_ns(), &missed)) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "front", "refusing connections", "reason", why, "open",
+    if (n_cut > 0 && hearth_log_rate_take(&acceptor->room_rate, 1, now, &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "max-connections reached: cut connections that bring no request", "cut",
+                   hearth_log_i64((int64_t)n_cut), "open",
                    hearth_log_i64((int64_t)hearth_peers_count(acceptor->peers)), "missed",
                    hearth_log_i64(missed), NULL);
     }
+}
+
+/* Beyond the limit: it may be a health check. Of the connections that have sent nothing yet, the newest are kept. */
+static void take_extra(struct hearth_acceptor *acceptor,
+                       int fd,
+                       const struct sockaddr_storage *address,
+                       socklen_t address_bytes)
+{
+    if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
+        (void)close(fd);
+        say_refused(acceptor, "max-connections");
+        return;
+    }
+    for (struct pending *pending = acceptor->oldest; acceptor->n_extra >= HEALTH_MAX_PENDING;) {
+        struct pending *next = pending->next;
+        if (pending->is_extra) {
+            say_refused(acceptor, "max-connections");
+            drop_pending(acceptor, pending);
+        }
+        pending = next;
+    }
+    hearth_peers_add(acceptor->peers, fd, address);
+    wait_for_bytes(acceptor, fd, address, address_bytes, true);
 }
 
 static void take_new(struct hearth_acceptor *acceptor,
@@ -184,16 +276,11 @@ static void take_new(struct hearth_acceptor *acceptor,
                      const struct sockaddr_storage *address,
                      socklen_t address_bytes)
 {
-    if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections) {
-        int64_t now = hearth_clock_mono_ns();
-        if (now - acceptor->swept_ns >= FULL_SWEEP_NS) {
-            acceptor->swept_ns = now;
-            hearth_peers_sweep(acceptor->peers);
-        }
+    if (is_full(acceptor)) {
+        find_room(acceptor);
     }
-    if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections) {
-        (void)close(fd);
-        say_refused(acceptor, "max-connections");
+    if (is_full(acceptor)) {
+        take_extra(acceptor, fd, address, address_bytes);
         return;
     }
     hearth_peers_add(acceptor->peers, fd, address);
@@ -202,7 +289,7 @@ static void take_new(struct hearth_acceptor *acceptor,
         hearth_peers_remove(acceptor->peers, fd);
         (void)close(fd);
     } else if (verdict == IS_UNDECIDED) {
-        wait_for_bytes(acceptor, fd, address, address_bytes);
+        wait_for_bytes(acceptor, fd, address, address_bytes, false);
     } else {
         hand_over(acceptor, verdict == IS_GRPC, fd, address, address_bytes);
     }

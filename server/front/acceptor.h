@@ -5,7 +5,8 @@
  * HTTP. A connection that sends a shorter beginning of "PRI " is waited for, one that sends nothing
  * is closed after first_bytes_timeout.
  *
- * Over the limit, connections are accepted and closed at once. Out of descriptors, a spare one is
+ * At the limit, room is made for a new connection by cutting slow ones that never brought a request, else idle ones. If
+ * there are none, it is closed at once, unless it asks for /healthz or /ready, for which some more are let in. Out of descriptors, a spare one is
  * given up for the same. Nothing ends the listener but hearth_acceptor_stop.
  *
  * Threads: start, stop from one thread. Takers are called on the acceptor's thread and own the

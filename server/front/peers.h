@@ -80,6 +80,13 @@ struct hearth_pace {
  * yet, and requests in work. Returns how many. About 1 us each.
  */
 size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pace *pace);
+/*
+ * Make room for others: cut the oldest eighth of the connections that never brought a whole request and are slower than
+ * min_body_rate since they were accepted; when there are none, of the HTTP connections that have been without
+ * a request for ten seconds. Returns how many. About 1 us for each connection.
+ */
+size_t hearth_peers_make_room(struct hearth_peers *peers, const struct hearth_pace *pace);
+
 /* The connection was closed by the acceptor itself. */
 void hearth_peers_remove(struct hearth_peers *peers, int fd);
 /* Drop the entries whose connection has gone. About 0.3 us each. */

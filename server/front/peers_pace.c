@@ -10,6 +10,7 @@
 
 #include "peers_internal.h"
 
+#include <stdlib.h>
 #include <sys/ioctl.h>
 
 #define PREFACE_BYTES    24u
@@ -19,6 +20,8 @@
 #define FEW_SEGMENTS 4u
 #define SEGMENT_MIN_BYTES \
     4u /* half a head of a frame: whoever writes head and rest apart is no attacker */
+#define IDLE_MIN_NS (10 * HEARTH_NS_PER_SEC)
+#define ROOM_PART   8
 
 void hearth_peers_pace_begin(struct peer *peer)
 {
@@ -145,3 +148,77 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
     return n_cut;
 }
 
+/* ---- room ---- */
+
+/* Since when the connection has given a reason to be cut before others; INT64_MAX: it has given none. */
+typedef int64_t
+since_fn(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns);
+
+static int64_t
+unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
+{
+    struct tcp_info info;
+    if (atomic_load_explicit(&peer->is_proven, memory_order_relaxed) ||
+        !hearth_peers_measure(fd, &info)) {
+        return INT64_MAX;
+    }
+    /* A rate over less than a second says nothing: the first bytes of a decent client are still on their way. */
+    uint64_t ms = (uint64_t)(now_mono_ns - peer->added_mono_ns) / HEARTH_NS_PER_MS;
+    ms = ms < 1000 ? 1000 : ms;
+    bool is_fast = info.tcpi_bytes_received > ms * (uint64_t)pace->min_body_rate / 1000;
+    return is_fast && pace->min_body_rate > 0 ? INT64_MAX : peer->added_mono_ns;
+}
+
+static int64_t
+idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
+{
+    (void)fd;
+    (void)pace;
+    bool is_idle = !peer->is_grpc &&
+                   atomic_load_explicit(&peer->stage, memory_order_relaxed) == HEARTH_PEER_IDLE;
+    uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_relaxed);
+    bool is_settled = progress == peer->pace.seen_progress &&
+                      now_mono_ns - peer->pace.progress_mono_ns >= IDLE_MIN_NS;
+    return is_idle && is_settled ? peer->pace.progress_mono_ns : INT64_MAX;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* A part of them and not one, so that what this costs is shared by those who get the room. */
+static size_t
+cut_oldest(struct hearth_peers *peers, since_fn *since, const struct hearth_pace *pace)
+{
+    int64_t now = hearth_clock_mono_ns();
+    size_t n = 0, n_cut = 0;
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        struct peer *peer = &peers->by_fd[fd];
+        peer->room_since = peer->is_cut ? INT64_MAX : since(peer, fd, pace, now);
+        if (peer->room_since != INT64_MAX) {
+            peers->times[n++] = peer->room_since;
+        }
+    }
+    if (n == 0) {
+        return 0;
+    }
+
+    qsort(peers->times, n, sizeof peers->times[0], compare_times);
+    int64_t until = peers->times[(n - 1) / ROOM_PART];
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        if (peers->by_fd[fd].room_since <= until) {
+            n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
+        }
+    }
+    return n_cut;
+}
+
+size_t hearth_peers_make_room(struct hearth_peers *peers, const struct hearth_pace *pace)
+{
+    size_t n_cut = cut_oldest(peers, unproven_since, pace);
+    return n_cut > 0 ? n_cut : cut_oldest(peers, idle_since, pace);
+}

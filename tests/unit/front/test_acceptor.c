@@ -162,6 +162,9 @@ static void over_the_limit_connections_are_closed_and_room_is_found_again(void *
     say(first, "G");
     say(second, "G");
     int server1 = wait_taken(&g_http, 1), server2 = wait_taken(&g_http, 2);
+    struct hearth_peers *peers = hearth_acceptor_peers(acceptor);
+    hearth_peers_stage(peers, server1, HEARTH_PEER_WORK);
+    hearth_peers_stage(peers, server2, HEARTH_PEER_WORK);
     int third = dial(acceptor);
     assert_true(is_closed(third));
     (void)close(server1); /* as a library would: without a word */
@@ -178,6 +181,62 @@ static void over_the_limit_connections_are_closed_and_room_is_found_again(void *
     (void)close(server2);
     (void)close(first);
     (void)close(second);
+    hearth_acceptor_free(acceptor);
+}
+
+static void over_the_limit_only_health_checks_are_let_in(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(1, 5 * HEARTH_NS_PER_SEC);
+    int busy = dial(acceptor);
+    say(busy, "G");
+    int server = wait_taken(&g_http, 1);
+    hearth_peers_stage(hearth_acceptor_peers(acceptor), server, HEARTH_PEER_WORK);
+    int other = dial(acceptor), grpc = dial(acceptor), health = dial(acceptor);
+    say(other, "GET /metrics HTTP/1.1\r\n");
+    say(grpc, "PRI * HTTP/2.0\r\n");
+    say(health, "GET /hea");
+    assert_true(is_closed(other));
+    assert_true(is_closed(grpc));
+    assert_int_equal(g_http.n, 1);
+    say(health, "lthz HTTP/1.1\r\n");
+    (void)close(wait_taken(&g_http, 2));
+    assert_int_equal(g_grpc.n, 0);
+    (void)close(server);
+    (void)close(busy);
+    (void)close(other);
+    (void)close(grpc);
+    (void)close(health);
+    hearth_acceptor_free(acceptor);
+}
+
+static void at_the_limit_who_never_asked_makes_room(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(2, 5 * HEARTH_NS_PER_SEC);
+    int good = dial(acceptor), silent = dial(acceptor);
+    say(good, "G");
+    int server1 = wait_taken(&g_http, 1);
+    hearth_peers_stage(hearth_acceptor_peers(acceptor), server1, HEARTH_PEER_WORK);
+    say(silent, "G");
+    int server2 = wait_taken(&g_http, 2);
+    int third = -1;
+    int64_t until = hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC;
+    while (g_http.n < 3 && hearth_clock_mono_ns() < until) { /* making room is limited in rate */
+        third = third >= 0 ? (void)close(third), dial(acceptor) : dial(acceptor);
+        say(third, "G");
+        (void)usleep(20000);
+    }
+    (void)close(wait_taken(&g_http, 3));
+    assert_true(is_closed(silent));
+    say(good, "E"); /* this one lives */
+    char bytes[2];
+    assert_int_equal(recv(server1, bytes, 2, MSG_WAITALL), 2);
+    (void)close(server1);
+    (void)close(server2);
+    (void)close(good);
+    (void)close(silent);
+    (void)close(third);
     hearth_acceptor_free(acceptor);
 }
 
@@ -401,6 +460,8 @@ int main(void)
         cmocka_unit_test(a_shorter_matching_beginning_waits_for_more),
         cmocka_unit_test(silent_and_half_said_connections_time_out),
         cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
+        cmocka_unit_test(over_the_limit_only_health_checks_are_let_in),
+        cmocka_unit_test(at_the_limit_who_never_asked_makes_room),
         cmocka_unit_test(knows_peers_by_descriptor),
         cmocka_unit_test(a_connection_that_receives_without_progress_is_cut),
         cmocka_unit_test(what_outlives_a_connection_does_not_count_for_the_next_one),

@@ -204,6 +204,45 @@ static void nothing_is_cut_without_a_limit(void **state)
     hearth_peers_free(peers);
 }
 
+static void room_is_made_by_the_oldest_that_never_asked(void **state)
+{
+    (void)state;
+    struct hearth_peers *peers = make_peers();
+    int good[2], old[2], young[2];
+    join(peers, good);
+    hearth_peers_stage(peers, good[0], HEARTH_PEER_WORK);
+    join(peers, old);
+    (void)usleep(TIMEOUT_NS / 1000);
+    join(peers, young);
+    assert_int_equal(hearth_peers_make_room(peers, &g_pace), 1);
+    char byte;
+    assert_int_equal(recv(old[1], &byte, 1, 0), -1);
+    pass(young, 1);
+    pass(good, 1);
+    (void)usleep(TIMEOUT_NS / 1000);
+    assert_int_equal(hearth_peers_make_room(peers, &g_pace), 1); /* then the other one */
+    assert_int_equal(recv(young[1], &byte, 1, 0), -1);
+    assert_int_equal(hearth_peers_make_room(peers, &g_pace), 0);
+    pass(good, 1);
+    part(good);
+    part(old);
+    part(young);
+    hearth_peers_free(peers);
+}
+
+static void who_brings_a_large_first_body_fast_keeps_its_place(void **state)
+{
+    (void)state;
+    struct hearth_peers *peers = make_peers();
+    int pair[2];
+    join(peers, pair);
+    pass(pair, 4096);
+    (void)usleep(TIMEOUT_NS / 1000);
+    assert_int_equal(hearth_peers_make_room(peers, &g_pace), 0);
+    part(pair);
+    hearth_peers_free(peers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +253,8 @@ int main(void)
         cmocka_unit_test(http2_without_its_first_frames_is_cut),
         cmocka_unit_test(frames_that_come_by_the_byte_are_cut_and_pings_are_not),
         cmocka_unit_test(nothing_is_cut_without_a_limit),
+        cmocka_unit_test(room_is_made_by_the_oldest_that_never_asked),
+        cmocka_unit_test(who_brings_a_large_first_body_fast_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
