@@ -315,7 +315,7 @@ static bool is_idle(struct hearth_front *front)
 {
     return hearth_rpc_in_flight(front) == 0 &&
            (front->http == NULL || hearth_http_open_requests(front->http) == 0) &&
-           (front->grpc == NULL || hearth_grpc_has_stopped(front->grpc, 0));
+           (front->grpc == NULL || hearth_grpc_working(front->grpc) == 0);
 }
 
 /* Requests finish; the deadline past, they are cancelled. */
@@ -338,10 +338,14 @@ static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_
         }
         (void)usleep(2000);
     }
+    /* Their answers are on their way. */
+    for (int i = 0; i < 500 && !is_idle(front); i++) {
+        (void)usleep(2000);
+    }
 }
 
 /*
- * The order: nobody new is let in; gRPC clients are told to go; requests finish or are cancelled;
+ * The order: nobody new is let in, new calls are refused; requests finish or are cancelled; gRPC's connections end;
  * then the libraries, which hold what the requests live in; last the threads that end requests.
  */
 void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
@@ -363,6 +367,8 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     wait_for_requests(front, deadline_mono_ns);
     stop_ticker(front);
     if (front->grpc != NULL) {
+        hearth_grpc_shut(front->grpc,
+                         front->acceptor != NULL ? hearth_acceptor_peers(front->acceptor) : NULL);
         hearth_grpc_cancel_calls(front->grpc); /* calls whose client never sent its message */
     }
     hearth_workers_stop(front->ingest_pool);

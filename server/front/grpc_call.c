@@ -61,6 +61,8 @@ struct call {
     int n_ends;                /* reads that found no message */
     bool is_reading, is_running, is_over;
     bool has_rpc, has_status_text, sent_leading;
+    bool is_counted;         /* in grpc->n_working */
+    bool is_late;            /* it came when the server was stopping */
     struct hearth_peer peer; /* its connection may be gone before it */
 };
 
@@ -72,6 +74,15 @@ static struct hearth_peers *peers_of(const struct call *call)
 static struct hearth_str slice_view(const grpc_slice *slice)
 {
     return hearth_str_n((const char *)GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice));
+}
+
+/* From the start of its work to its answer being sent: stopping waits for it. */
+static void set_counted(struct call *call, bool is_counted)
+{
+    if (call->is_counted != is_counted) {
+        call->is_counted = is_counted;
+        (void)atomic_fetch_add(&call->grpc->n_working, is_counted ? 1 : -1);
+    }
 }
 
 /* ---- open: calls that go on as long as their clients like ---- */
@@ -202,6 +213,7 @@ static void on_sent(struct hearth_op *op, bool ok)
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_send);
     (void)ok; /* a client that has left has no use for the answer */
     take_turn(call);
+    set_counted(call, false);
     unref_call(call);
 }
 
@@ -286,6 +298,7 @@ static void finish_call(struct hearth_rpc *rpc)
     struct call *call = HEARTH_CONTAINER_OF(rpc, struct call, rpc);
     HEARTH_ASSERT(call->state == CALL_READING || call->state == CALL_WORKING);
     call->state = CALL_SENDING;
+    set_counted(call, !call->is_late);
     if (is_collecting(call)) {
         end_collecting(call);
     }
@@ -492,6 +505,7 @@ static void collect(struct call *call)
         return;
     }
     call->state = CALL_WORKING;
+    set_counted(call, true);
     hearth_rpc_start(rpc);
 }
 
@@ -511,6 +525,7 @@ static void go_on(struct call *call)
 {
     struct hearth_grpc *grpc = call->grpc;
     call->state = CALL_READING;
+    set_counted(call, false);
     (void)pthread_mutex_lock(&grpc->lock);
     call->is_running = false;
     hearth_ahead_done(&call->ahead);
@@ -574,6 +589,7 @@ static void on_read(struct hearth_op *op, bool ok)
         return;
     }
     call->state = CALL_WORKING;
+    set_counted(call, true);
     hearth_rpc_start(rpc);
 }
 
@@ -682,6 +698,12 @@ static void begin_call(struct call *call)
                                            HEARTH_STR_ARG(path)));
         return;
     }
+    call->is_late = atomic_load(&call->grpc->is_stopping);
+    if (call->is_late) {
+        hearth_rpc_refuse(rpc,
+                          HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping"));
+        return;
+    }
     enum hearth_status status = read_metadata(call, &rpc->err);
     if (status == HEARTH_OK && (is_chat(call) || is_collecting(call))) {
         status = link_open(call, &rpc->err);
@@ -714,7 +736,7 @@ static void on_new(struct hearth_op *op, bool ok)
 
 void hearth_call_request(struct hearth_grpc *grpc)
 {
-    if (atomic_load(&grpc->is_stopping)) {
+    if (atomic_load(&grpc->is_shut)) {
         return;
     }
     struct call *call = hearth_mem_zalloc(sizeof *call);

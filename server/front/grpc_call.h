@@ -37,7 +37,9 @@ struct hearth_grpc {
     struct hearth_workers *intake;
     unsigned n_threads;
     pthread_t threads[8];
-    _Atomic bool is_stopping;
+    _Atomic bool is_stopping; /* new calls are refused */
+    _Atomic bool is_shut;     /* no new call comes */
+    _Atomic int64_t n_working;
     _Atomic int n_wanted; /* calls not asked for because memory was refused */
     struct hearth_op shutdown_op;
     pthread_mutex_t lock; /* guards has_stopped, open */

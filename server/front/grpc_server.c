@@ -229,9 +229,27 @@ void hearth_grpc_tick(struct hearth_grpc *grpc)
 void hearth_grpc_begin_stop(struct hearth_grpc *grpc)
 {
     if (!atomic_exchange(&grpc->is_stopping, true)) {
-        grpc_server_shutdown_and_notify(grpc->server, grpc->queue, &grpc->shutdown_op);
         hearth_call_end_open(grpc);
     }
+}
+
+/*
+ * A call that crosses the shutdown of the core is CANCELLED, which tells its client not to try again. A connection that
+ * ends is UNAVAILABLE to all its calls: so the connections go first, behind what was written to them.
+ */
+void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers)
+{
+    if (!atomic_exchange(&grpc->is_shut, true)) {
+        if (peers != NULL) {
+            hearth_peers_end_grpc(peers);
+        }
+        grpc_server_shutdown_and_notify(grpc->server, grpc->queue, &grpc->shutdown_op);
+    }
+}
+
+size_t hearth_grpc_working(const struct hearth_grpc *grpc)
+{
+    return (size_t)atomic_load(&grpc->n_working);
 }
 
 bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
@@ -258,6 +276,7 @@ void hearth_grpc_free(struct hearth_grpc *grpc)
         return;
     }
     hearth_grpc_begin_stop(grpc);
+    hearth_grpc_shut(grpc, NULL);
     if (grpc->n_threads > 0) {
         while (!hearth_grpc_has_stopped(grpc, HEARTH_NS_PER_SEC)) {
         }

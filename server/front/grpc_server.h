@@ -26,9 +26,13 @@ void hearth_grpc_take(void *context,
                       socklen_t address_bytes);
 /* Now and then: make good what a want of memory left undone, end streams that are overdue. */
 void hearth_grpc_tick(struct hearth_grpc *grpc);
-/* No new calls: every client is told to go elsewhere (GOAWAY); calls go on. */
+/* New calls are UNAVAILABLE, streams that wait for their clients end; calls in work go on. */
 void hearth_grpc_begin_stop(struct hearth_grpc *grpc);
-/* True when every call has ended, or after `wait_ns`. After hearth_grpc_begin_stop. */
+/* Calls in work, with those whose answer is not sent yet. */
+size_t hearth_grpc_working(const struct hearth_grpc *grpc);
+/* After hearth_grpc_begin_stop: the connections of `peers` end (NULL: they stay), then the core stops. */
+void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers);
+/* True when every call has ended, or after `wait_ns`. After hearth_grpc_shut. */
 bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns);
 void hearth_grpc_cancel_calls(struct hearth_grpc *grpc);
 /* Waits for the calls; NULL-safe. */

@@ -234,6 +234,17 @@ bool hearth_peers_cut(struct hearth_peers *peers, int fd)
     return is_same;
 }
 
+void hearth_peers_end_grpc(struct hearth_peers *peers)
+{
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        const struct peer *peer = &peers->by_fd[fd];
+        if (peer->is_grpc && hearth_peers_cookie(fd) == peer->cookie) {
+            (void)shutdown(fd, SHUT_WR);
+        }
+    }
+}
+
 size_t hearth_peers_guard(struct hearth_peers *peers,
                           uint64_t slack_bytes,
                           uint64_t message_bytes,

@@ -87,6 +87,8 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
  */
 size_t hearth_peers_make_room(struct hearth_peers *peers, const struct hearth_pace *pace);
 
+/* The server stops: end our side of the gRPC connections behind what was written to them. */
+void hearth_peers_end_grpc(struct hearth_peers *peers);
 /* The connection was closed by the acceptor itself. */
 void hearth_peers_remove(struct hearth_peers *peers, int fd);
 /* Drop the entries whose connection has gone. About 0.3 us each. */

@@ -592,6 +592,16 @@ bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
            rpc->body.n <= INLINE_MAX_BODY_BYTES && rpc->compression == HEARTH_COMPRESSION_NONE;
 }
 
+/* A pool has not taken it. */
+static enum hearth_status refuse_queued(struct hearth_rpc *rpc)
+{
+    return atomic_load(&rpc->front->is_stopping)
+               ? HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping")
+               : HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                             "too many requests are waiting (max-queued-requests is %lld)",
+                             (long long)rpc->front->options.max_queued_requests);
+}
+
 void hearth_rpc_start(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
@@ -613,10 +623,7 @@ void hearth_rpc_start(struct hearth_rpc *rpc)
     }
     bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
     if (!hearth_workers_submit(is_ingest ? front->ingest_pool : front->query_pool, &rpc->job)) {
-        hearth_rpc_end(rpc,
-                       HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                                   "too many requests are waiting (max-queued-requests is %lld)",
-                                   (long long)front->options.max_queued_requests));
+        hearth_rpc_end(rpc, refuse_queued(rpc));
     }
 }
 
