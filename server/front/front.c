@@ -11,6 +11,7 @@
 #include "client_family.h"
 #include "front_internal.h"
 #include "grpc_server.h"
+#include "heap.h"
 #include "http_server.h"
 
 #include <malloc.h>
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 #define TICK_NS (100 * HEARTH_NS_PER_MS)
-#define TRIM_NS HEARTH_NS_PER_SEC
 
 /*
  * A request's memory goes back to the C library when it ends. With the library's defaults it then
@@ -38,16 +38,6 @@ static void keep_freed_memory(void)
 static void limit_heaps(long n_cpus)
 {
     (void)mallopt(M_ARENA_MAX, n_cpus < 2 ? 4 : n_cpus > 32 ? 64 : 2 * (int)n_cpus);
-}
-
-/* What a large query leaves behind lies in holes of heaps that otherwise keep it. */
-static void give_back_memory(struct hearth_front *front, int64_t *next_mono_ns)
-{
-    int64_t now = hearth_clock_mono_ns();
-    if (now >= *next_mono_ns && atomic_exchange(&front->has_garbage, false)) {
-        (void)malloc_trim(1 << 20);
-        *next_mono_ns = now + TRIM_NS;
-    }
 }
 
 void hearth_front_options_init(struct hearth_front_options *options)
@@ -106,7 +96,7 @@ void hearth_front_drain(struct hearth_front *front, const char *reason)
 static void *run_ticker(void *arg)
 {
     struct hearth_front *front = arg;
-    int64_t next_trim_mono_ns = 0;
+    struct hearth_heap heap = {0};
     (void)pthread_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
         int64_t until = hearth_clock_mono_ns() + TICK_NS;
@@ -117,7 +107,7 @@ static void *run_ticker(void *arg)
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
         hearth_grpc_tick(front->grpc);
-        give_back_memory(front, &next_trim_mono_ns);
+        hearth_heap_tick(&heap, &front->has_garbage, hearth_clock_mono_ns());
         (void)pthread_mutex_lock(&front->tick_lock);
     }
     (void)pthread_mutex_unlock(&front->tick_lock);

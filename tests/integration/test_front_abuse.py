@@ -492,6 +492,37 @@ class FrontAbuse(unittest.TestCase):
                 pass
         self.assert_rss_below(600 * MB)
 
+    def test_a_rapid_reset_from_many_connections_gives_its_memory_back(self):
+        if self.memory_factor > 1:
+            self.skipTest("a sanitizer's allocator keeps what was freed; there is nothing to give back")
+        pair = frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 0, call_headers("/" + NAMES))[9:]
+        before, stop = self.rss(), time.monotonic() + 40
+
+        def flood():
+            with Connection(self.server.port, timeout=40) as connection:
+                connection.greet()
+                try:
+                    for first in range(0, 10000, 40):
+                        connection.send(b"".join(
+                            frame(raw_h2.HEADERS, raw_h2.END_HEADERS, 2 * i + 1, pair)
+                            + frame(raw_h2.RST_STREAM, 0, 2 * i + 1, struct.pack(">I", 8))
+                            for i in range(first, first + 40)
+                        ))
+                        if time.monotonic() > stop:
+                            return
+                    connection.send(frame(raw_h2.PING, 0, 0, bytes(8)))
+                    while (got := connection.read_frame()) and got[:2] != (raw_h2.PING, raw_h2.ACK):
+                        pass
+                except OSError:
+                    pass
+
+        threads = [threading.Thread(target=flood) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        server.eventually(lambda: self.rss() < before + 90 * MB * self.memory_factor, 20, what="memory given back")
+
     def test_a_call_without_a_whole_message_is_an_error(self):
         for body in (b"", b"\x00\x00", raw_h2.message(b"xyz")[:-1]):
             with Connection(self.server.port) as connection:

@@ -1,0 +1,68 @@
+/* heap.c -- what is resident, what is in use, and the difference. */
+#include "heap.h"
+
+#include "hearth/base/clock.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define AFTER_GARBAGE_NS HEARTH_NS_PER_SEC
+#define LOOK_NS          (5 * HEARTH_NS_PER_SEC)
+#define WORTH_BYTES      ((size_t)64 << 20)
+#define KEEP_TOP_BYTES   (1u << 20)
+
+/* Without what files back. 0 when the kernel does not say. */
+static size_t resident_bytes(void)
+{
+    unsigned long n_pages = 0, n_resident = 0, n_shared = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    if (statm == NULL) {
+        return 0;
+    }
+    bool is_read = fscanf(statm, "%lu %lu %lu", &n_pages, &n_resident, &n_shared) == 3;
+    (void)fclose(statm);
+    return is_read && n_resident > n_shared
+               ? (n_resident - n_shared) * (size_t)sysconf(_SC_PAGESIZE)
+               : 0;
+}
+
+/* Counting what is in use locks each heap in turn, hence only now and then and not in a small process. */
+static size_t free_bytes(void)
+{
+    size_t resident = resident_bytes();
+    if (resident < WORTH_BYTES) {
+        return 0;
+    }
+    struct mallinfo2 info = mallinfo2();
+    size_t used = info.uordblks + info.hblkhd;
+    return resident > used ? resident - used : 0;
+}
+
+static bool is_worth_it(struct hearth_heap *heap)
+{
+    size_t n = free_bytes();
+    if (n < heap->kept_bytes) {
+        heap->kept_bytes = n;
+    }
+    return n >= heap->kept_bytes + WORTH_BYTES;
+}
+
+static void give_back(struct hearth_heap *heap, int64_t now_mono_ns)
+{
+    (void)malloc_trim(KEEP_TOP_BYTES);
+    heap->kept_bytes = free_bytes();
+    heap->trim_mono_ns = now_mono_ns + AFTER_GARBAGE_NS;
+}
+
+void hearth_heap_tick(struct hearth_heap *heap, _Atomic bool *garbage, int64_t now_mono_ns)
+{
+    if (now_mono_ns >= heap->trim_mono_ns && atomic_exchange(garbage, false)) {
+        give_back(heap, now_mono_ns);
+    } else if (now_mono_ns >= heap->look_mono_ns) {
+        heap->look_mono_ns = now_mono_ns + LOOK_NS;
+        if (is_worth_it(heap)) {
+            give_back(heap, now_mono_ns);
+        }
+    }
+}
