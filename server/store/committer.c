@@ -1,6 +1,5 @@
 /*
- * committer.c -- group commit: queues, the threads that empty them, and what is done about every
- * fault.
+ * committer.c -- group commit: the threads that empty the queues, and what they do about every fault.
  *
  * A service belongs to committer service_id % n, so that one connection at a time writes its
  * dictionary chunks, in their order. A committer waits until the oldest item is linger_ns old or
@@ -24,6 +23,7 @@
 #include "hearth/base/signals.h"
 
 #include "batch.h"
+#include "commit_queue.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,36 +33,11 @@
 #define BACKOFF_LAST_NS     (640 * HEARTH_NS_PER_MS)
 #define MAX_ANSWERED_TRIES  12 /* of errors that PostgreSQL itself says to retry: about 5 s */
 #define MAX_PARTITION_TRIES 3
-#define MAX_BATCH_BYTES     ((size_t)32 << 20)
 /* Connections lost while one batch was being stored, before it is taken for the cause. */
 #define MAX_LOST_CONNECTIONS 4
 /* housekeeping.c deletes batch rows of servers not seen for a day: asking later could store a batch
  * twice. */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
-
-struct committer {
-    struct hearth_committers *all;
-    pthread_t thread;
-    pthread_cond_t wake;
-    struct hearth_push_item *head, *tail; /* under lock, like the next two */
-    size_t n_rows;
-    int64_t seq;          /* in flight; INT64_MAX: none */
-    struct hearth_pg pg;  /* its thread's own */
-    int64_t watermark_ns; /* the highest that its batches have read; its thread's own */
-};
-
-struct hearth_committers {
-    struct hearth_store *store;
-    pthread_mutex_t lock;   /* "committer.lock": guards queues, sums, seqs, stopping */
-    pthread_cond_t idle;    /* a committer ended */
-    size_t n_rows, n_bytes; /* queued or in flight, of all committers */
-    int64_t next_seq;
-    bool stopping;
-    unsigned n_running;
-    struct hearth_cancel abandon; /* set when the closing deadline has passed */
-    unsigned n;
-    struct committer committers[];
-};
 
 /* Under the lock. False when the time has come. */
 static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int64_t until_mono_ns)
@@ -70,123 +45,6 @@ static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int6
     struct timespec ts = {.tv_sec = until_mono_ns / HEARTH_NS_PER_SEC,
                           .tv_nsec = (long)(until_mono_ns % HEARTH_NS_PER_SEC)};
     return pthread_cond_timedwait(cond, &all->lock, &ts) != ETIMEDOUT;
-}
-
-/* ---- queue ---- */
-
-static size_t item_bytes(const struct hearth_push_item *item)
-{
-    size_t n = sizeof *item;
-    for (size_t i = 0; i < item->n_rows; i++) {
-        const struct hearth_push_row *row = &item->rows[i];
-        n += sizeof *row + row->columns.ids.n + row->attrs.n +
-             row->n_associations * sizeof row->associations[0];
-        for (uint32_t k = 0; k < row->columns.n_types; k++) {
-            n += row->columns.vals[k].n + sizeof row->columns.vals[k] + sizeof(int64_t);
-        }
-    }
-    return n;
-}
-
-static void publish_queue(const struct hearth_committers *all)
-{
-    hearth_metric_set(HEARTH_M_QUEUED_ROWS, (int64_t)all->n_rows);
-    hearth_metric_set(HEARTH_M_QUEUED_BYTES, (int64_t)all->n_bytes);
-}
-
-/* Under the lock. What finds the queue empty is always taken: else it could never be stored. */
-static enum hearth_status check_room(const struct hearth_committers *all,
-                                     const struct hearth_push_item *item,
-                                     struct hearth_err *err)
-{
-    const struct hearth_store_options *options = &all->store->options;
-    if (all->stopping) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
-    }
-    if (all->n_rows == 0) {
-        return HEARTH_OK;
-    }
-    if (all->n_rows + item->n_rows > options->max_queue_rows) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "ingest queue is full (max-queue-rows %zu); retry",
-                           options->max_queue_rows);
-    }
-    if (item->n_bytes > options->max_queue_bytes ||
-        all->n_bytes > options->max_queue_bytes - item->n_bytes) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "ingest queue is full (max-queue-bytes %zu); retry",
-                           options->max_queue_bytes);
-    }
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_store_submit(struct hearth_store *store,
-                                       struct hearth_push_item *item,
-                                       struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_disk_check(store, err));
-    if (item->n_rows == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");
-    }
-    struct hearth_committers *all = store->committers;
-    struct committer *committer = &all->committers[(uint32_t)item->service_id % all->n];
-    item->n_bytes = item_bytes(item);
-    item->queued_mono_ns = hearth_clock_mono_ns();
-    item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
-    item->writer_id = item->dict->writer_id;
-    item->repeated = false;
-    item->next = NULL;
-    (void)pthread_mutex_lock(&all->lock);
-    enum hearth_status status = check_room(all, item, err);
-    if (status == HEARTH_OK) {
-        *(committer->head == NULL ? &committer->head : &committer->tail->next) = item;
-        committer->tail = item;
-        size_t before = committer->n_rows;
-        committer->n_rows += item->n_rows;
-        all->n_rows += item->n_rows;
-        all->n_bytes += item->n_bytes;
-        publish_queue(all);
-        /* The first starts the linger, the one that fills the batch ends it. */
-        if (before == 0 || (before < store->options.max_batch_rows &&
-                            committer->n_rows >= store->options.max_batch_rows)) {
-            (void)pthread_cond_signal(&committer->wake);
-        }
-    }
-    (void)pthread_mutex_unlock(&all->lock);
-    return status;
-}
-
-/* ---- one item's end ---- */
-
-static void finish_item(struct hearth_committers *all,
-                        struct hearth_push_item *item,
-                        enum hearth_status status,
-                        const struct hearth_err *err)
-{
-    struct hearth_ingest_dict *dict = item->dict;
-    (void)pthread_mutex_lock(&all->lock);
-    all->n_rows -= item->n_rows;
-    all->n_bytes -= item->n_bytes;
-    publish_queue(all);
-    (void)pthread_mutex_unlock(&all->lock);
-    if (status == HEARTH_OK) {
-        hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, (struct hearth_str){NULL, 0},
-                                 hearth_clock_mono_ns() - item->queued_mono_ns);
-    }
-    item->done(item, status, err); /* may free the item */
-    hearth_store_dict_release(all->store, dict);
-}
-
-static void finish_all(struct hearth_committers *all,
-                       struct hearth_push_item *const *items,
-                       size_t n,
-                       enum hearth_status status,
-                       const struct hearth_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        finish_item(all, items[i], status, err);
-    }
 }
 
 /* ---- settling a batch ---- */
@@ -209,7 +67,7 @@ static bool abandoned(struct hearth_committers *all)
     return atomic_load(&all->abandon.cancelled);
 }
 
-static enum hearth_status ensure_days(struct committer *committer,
+static enum hearth_status ensure_days(struct hearth_committer *committer,
                                       const struct hearth_batch *batch,
                                       enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
@@ -234,7 +92,7 @@ static bool is_suspect(const struct attempts *attempts)
     return attempts->n_lost >= MAX_LOST_CONNECTIONS;
 }
 
-static enum hearth_status attempt(struct committer *committer,
+static enum hearth_status attempt(struct hearth_committer *committer,
                                   struct hearth_batch *batch,
                                   struct attempts *attempts,
                                   enum hearth_pg_fault *ret_fault,
@@ -260,7 +118,7 @@ static enum hearth_status attempt(struct committer *committer,
     return status;
 }
 
-static void forget_days(struct committer *committer, const struct hearth_batch *batch)
+static void forget_days(struct hearth_committer *committer, const struct hearth_batch *batch)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
         hearth_partitions_forget(committer->all->store, batch->days[i].day);
@@ -268,7 +126,7 @@ static void forget_days(struct committer *committer, const struct hearth_batch *
 }
 
 /* An answered error of an attempt that is known not to be stored. */
-static enum verdict judge_answered(struct committer *committer,
+static enum verdict judge_answered(struct hearth_committer *committer,
                                    const struct hearth_batch *batch,
                                    enum hearth_pg_fault fault,
                                    struct attempts *attempts)
@@ -296,7 +154,7 @@ static enum verdict judge_answered(struct committer *committer,
     return VERDICT_SPLIT;
 }
 
-static enum verdict judge(struct committer *committer,
+static enum verdict judge(struct hearth_committer *committer,
                           const struct hearth_batch *batch,
                           bool was_in_doubt,
                           enum hearth_pg_fault fault,
@@ -333,7 +191,7 @@ static const char *fault_name(enum hearth_pg_fault fault)
     return "other";
 }
 
-static void back_off(struct committer *committer, struct attempts *attempts)
+static void back_off(struct hearth_committer *committer, struct attempts *attempts)
 {
     struct hearth_committers *all = committer->all;
     int64_t until_ns = hearth_clock_mono_ns() + attempts->backoff_ns;
@@ -347,7 +205,7 @@ static void back_off(struct committer *committer, struct attempts *attempts)
 
 /* Attempt until there is a verdict other than "again". *ret_status and err are the last attempt's.
  */
-static enum verdict settle(struct committer *committer,
+static enum verdict settle(struct hearth_committer *committer,
                            struct hearth_batch *batch,
                            enum hearth_status *ret_status,
                            struct hearth_err *err)
@@ -388,7 +246,7 @@ static enum verdict settle(struct committer *committer,
     }
 }
 
-static int64_t take_seq(struct committer *committer)
+static int64_t take_seq(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
     (void)pthread_mutex_lock(&all->lock);
@@ -398,7 +256,7 @@ static int64_t take_seq(struct committer *committer)
     return seq;
 }
 
-static void drop_seq(struct committer *committer)
+static void drop_seq(struct hearth_committer *committer)
 {
     (void)pthread_mutex_lock(&committer->all->lock);
     committer->seq = INT64_MAX;
@@ -419,7 +277,7 @@ static void take_over(struct hearth_batch *batch)
 }
 
 /* Say what a client can do about it. */
-static enum hearth_status explain(struct committer *committer,
+static enum hearth_status explain(struct hearth_committer *committer,
                                   const struct hearth_batch *batch,
                                   enum hearth_status status,
                                   struct hearth_err *err)
@@ -436,7 +294,9 @@ static enum hearth_status explain(struct committer *committer,
 }
 
 /* Encode, settle and finish items; halves of a batch that was refused come back here. */
-static void process(struct committer *committer, struct hearth_push_item *const *items, size_t n)
+static void process(struct hearth_committer *committer,
+                    struct hearth_push_item *const *items,
+                    size_t n)
 {
     struct hearth_committers *all = committer->all;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -468,14 +328,14 @@ static void process(struct committer *committer, struct hearth_push_item *const 
         process(committer, items, n / 2);
         process(committer, items + n / 2, n - n / 2);
     } else {
-        finish_all(all, items, n, status, &err);
+        hearth_commit_queue_finish(all, items, n, status, &err);
     }
 }
 
 /* ---- threads ---- */
 
 /* Wait for a batch to be due. False: stopping, and nothing is left. Under the lock. */
-static bool wait_for_work(struct committer *committer)
+static bool wait_for_work(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
     const struct hearth_store_options *options = &all->store->options;
@@ -496,31 +356,9 @@ static bool wait_for_work(struct committer *committer)
     }
 }
 
-/* Unlink the next batch: at least one item, then as many as the limits allow. Under the lock. */
-static size_t
-take_items(struct committer *committer, struct hearth_push_item **ret_items, size_t max)
-{
-    size_t n = 0, n_rows = 0, n_bytes = 0;
-    while (committer->head != NULL && n < max) {
-        struct hearth_push_item *item = committer->head;
-        bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
-                    n_bytes + item->n_bytes <= MAX_BATCH_BYTES;
-        if (n > 0 && !fits) {
-            break;
-        }
-        n_rows += item->n_rows;
-        n_bytes += item->n_bytes;
-        committer->head = item->next;
-        ret_items[n++] = item;
-    }
-    committer->tail = committer->head == NULL ? NULL : committer->tail;
-    committer->n_rows -= n_rows;
-    return n;
-}
-
 static void *run_committer(void *arg)
 {
-    struct committer *committer = arg;
+    struct hearth_committer *committer = arg;
     struct hearth_committers *all = committer->all;
     size_t max = all->store->options.max_batch_rows;
     struct hearth_push_item **items = hearth_mem_calloc(max, sizeof(void *));
@@ -528,7 +366,8 @@ static void *run_committer(void *arg)
     int64_t cpu_ns = hearth_clock_thread_cpu_ns();
     (void)pthread_mutex_lock(&all->lock);
     while (wait_for_work(committer)) {
-        size_t n = take_items(committer, items == NULL ? one : items, items == NULL ? 1 : max);
+        size_t n = hearth_commit_queue_take(committer, items == NULL ? one : items,
+                                            items == NULL ? 1 : max);
         (void)pthread_mutex_unlock(&all->lock);
         process(committer, items == NULL ? one : items, n);
         int64_t now_ns = hearth_clock_thread_cpu_ns();
@@ -562,12 +401,13 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
     hearth_signals_to_block(&everything);
     (void)pthread_sigmask(SIG_BLOCK, &everything, &old);
     for (; all->n < n; all->n++) {
-        struct committer *committer = &all->committers[all->n];
-        *committer = (struct committer){.all = all,
-                                        .seq = INT64_MAX,
-                                        .pg = {.url = store->url,
-                                               .cancel = &all->abandon,
-                                               .timeout_ms = store->options.statement_timeout_ms}};
+        struct hearth_committer *committer = &all->committers[all->n];
+        *committer =
+            (struct hearth_committer){.all = all,
+                                      .seq = INT64_MAX,
+                                      .pg = {.url = store->url,
+                                             .cancel = &all->abandon,
+                                             .timeout_ms = store->options.statement_timeout_ms}};
         hearth_cond_init(&committer->wake);
         (void)pthread_mutex_lock(&all->lock);
         bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
