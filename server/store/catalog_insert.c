@@ -315,7 +315,8 @@ static enum hearth_status ensure_days(struct hearth_group *group)
     for (size_t i = 0; i < group->n; i++) {
         int32_t day = hearth_day_of(group->items[i]->hour * HEARTH_NS_PER_HOUR);
         if (day != known) {
-            HEARTH_TRY(hearth_partitions_ensure(group->catalog->store, group->pg, day, group->err));
+            HEARTH_TRY(hearth_partitions_ensure(group->catalog->store, group->pg,
+                                                HEARTH_LEAF_SERIES_HOUR, day, group->err));
             known = day;
         }
     }

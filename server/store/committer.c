@@ -73,8 +73,9 @@ static enum hearth_status ensure_days(struct hearth_committer *committer,
                                       struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
-        enum hearth_status status = hearth_partitions_ensure(committer->all->store, &committer->pg,
-                                                             batch->days[i].day, err);
+        enum hearth_status status = hearth_partitions_ensure(
+            committer->all->store, &committer->pg, HEARTH_LEAF_PROFILE | HEARTH_LEAF_DICT_CHUNK,
+            batch->days[i].day, err);
         if (status != HEARTH_OK) {
             *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
                          : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY

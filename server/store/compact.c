@@ -356,8 +356,8 @@ static enum hearth_status compact_hour(struct hearth_builder *builder,
     struct hour hour = {.builder = builder, .service_id = due->service_id, .from_ns = due->hour_ns};
     *ret_done = false;
     hearth_arena_init(&hour.arena, 0);
-    HEARTH_TRY(
-        hearth_partitions_ensure(builder->store, &builder->pg, hearth_day_of(due->hour_ns), err));
+    HEARTH_TRY(hearth_partitions_ensure(builder->store, &builder->pg, HEARTH_LEAF_SEGMENT,
+                                        hearth_day_of(due->hour_ns), err));
     enum hearth_status status = compact_in_transaction(&hour, due, ret_done, err);
     hearth_builder_rollback(builder);
     let_go(&hour);

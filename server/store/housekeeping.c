@@ -108,8 +108,8 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
     if (now_ns >= times->next_partitions_ns) {
         times->next_partitions_ns = now_ns + PARTITIONS_EACH_NS;
         int32_t today = hearth_day_of(hearth_clock_wall_ns());
-        HEARTH_TRY(hearth_partitions_ensure(store, pg, today, err));
-        HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
+        HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
+        HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
         /* So that the limit of series is known where nobody asks, and the first question is quick. */
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, NULL, err));
         HEARTH_TRY(trim_indexes(store, pg, err));

@@ -331,7 +331,8 @@ ensure_days(const struct batch *batch, struct hearth_pg *pg, struct hearth_err *
         for (size_t i = 0; i < waiter->n; i++) {
             int32_t day = waiter->rows[i].minute / MINUTES_PER_DAY;
             if (day != last) {
-                HEARTH_TRY(hearth_partitions_ensure(batch->store, pg, day, err));
+                HEARTH_TRY(hearth_partitions_ensure(batch->store, pg, HEARTH_LEAF_MONITOR_MINUTE,
+                                                    day, err));
                 last = day;
             }
         }

@@ -97,7 +97,7 @@ add(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct
     struct question *question = context;
     int32_t day = (int32_t)(question->at_ms / MS_PER_DAY);
     struct hearth_pg_params params;
-    HEARTH_TRY(hearth_partitions_ensure(question->store, pg, day, err));
+    HEARTH_TRY(hearth_partitions_ensure(question->store, pg, HEARTH_LEAF_NETWORK_SAMPLE, day, err));
     HEARTH_TRY(add_params(question, &params, err));
     PGresult *rows = NULL;
     enum hearth_status status =

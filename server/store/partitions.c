@@ -4,8 +4,9 @@
  *
  * A leaf is made by CREATE TABLE .. (LIKE parent ..) and ATTACH, each a statement of its own, in
  * one transaction under an advisory lock: so servers do it once, and the same text runs on Citus.
- * What exists already is left alone; a leaf that was made but not attached is attached. Days known
- * to be there are kept in memory; committers and the catalogue ask for each batch.
+ * What exists already is left alone; a leaf that was made but not attached is attached. Leaves known
+ * to be there are kept in memory; committers and the catalogue ask for each batch. Everyone asks for the
+ * tables that it writes to: today and tomorrow have all leaves, an older day those that somebody needed.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
@@ -15,9 +16,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+struct known_day {
+    int32_t day;
+    unsigned leaves;
+};
+
 struct hearth_partitions {
-    pthread_mutex_t lock; /* guards the rest */
-    int32_t *days;        /* in no order: a handful, and at most what retention keeps */
+    pthread_mutex_t lock;   /* guards the rest */
+    struct known_day *days; /* in no order: a handful, and at most what retention keeps */
     size_t n_days, cap;
 };
 
@@ -34,6 +40,7 @@ static const struct {
     const char *name, *options;
     int64_t units_per_day; /* of the partition key */
 } PARENTS[] = {
+    /* in the order of the bits of HEARTH_LEAF_... */
     {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
     {"dict_chunk", "toast_tuple_target = 8160", 1},
     {"series_hour", "fillfactor = 100", 24},
@@ -49,6 +56,8 @@ static const struct {
     {"monitor_minute", "fillfactor = 60", 1440},
     {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
 };
+
+_Static_assert(HEARTH_LEAVES_ALL + 1 == 1 << HEARTH_ARRAY_LEN(PARENTS), "a bit for each parent");
 
 /* ---- days ---- */
 
@@ -102,27 +111,31 @@ void hearth_partitions_free(struct hearth_partitions *partitions)
 static size_t find_day(const struct hearth_partitions *partitions, int32_t day)
 {
     size_t i = 0;
-    while (i < partitions->n_days && partitions->days[i] != day) {
+    while (i < partitions->n_days && partitions->days[i].day != day) {
         i++;
     }
     return i;
 }
 
-static bool is_known(struct hearth_partitions *partitions, int32_t day)
+static unsigned known_leaves(struct hearth_partitions *partitions, int32_t day)
 {
     (void)pthread_mutex_lock(&partitions->lock);
-    bool known = find_day(partitions, day) < partitions->n_days;
+    size_t i = find_day(partitions, day);
+    unsigned leaves = i < partitions->n_days ? partitions->days[i].leaves : 0;
     (void)pthread_mutex_unlock(&partitions->lock);
-    return known;
+    return leaves;
 }
 
 /* Not remembering for want of memory costs a statement next time, nothing else. */
-static void remember(struct hearth_partitions *partitions, int32_t day)
+static void remember(struct hearth_partitions *partitions, unsigned leaves, int32_t day)
 {
     (void)pthread_mutex_lock(&partitions->lock);
-    if (find_day(partitions, day) == partitions->n_days &&
-        hearth_mem_grow(&partitions->days, &partitions->cap, partitions->n_days + 1, sizeof day)) {
-        partitions->days[partitions->n_days++] = day;
+    size_t i = find_day(partitions, day);
+    if (i < partitions->n_days) {
+        partitions->days[i].leaves |= leaves;
+    } else if (hearth_mem_grow(&partitions->days, &partitions->cap, partitions->n_days + 1,
+                               sizeof partitions->days[0])) {
+        partitions->days[partitions->n_days++] = (struct known_day){day, leaves};
     }
     (void)pthread_mutex_unlock(&partitions->lock);
 }
@@ -199,30 +212,35 @@ ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day, struct hearth_err 
     return HEARTH_OK;
 }
 
-static enum hearth_status make_leaves(struct hearth_pg *pg, int32_t day, struct hearth_err *err)
+static enum hearth_status
+make_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(
         pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(PARENTS); i++) {
-        HEARTH_TRY(ensure_leaf(pg, i, day, err));
+        if ((leaves >> i & 1) != 0) {
+            HEARTH_TRY(ensure_leaf(pg, i, day, err));
+        }
     }
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
 enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                             struct hearth_pg *pg,
+                                            unsigned leaves,
                                             int32_t day,
                                             struct hearth_err *err)
 {
-    if (is_known(store->partitions, day)) {
+    unsigned missing = leaves & ~known_leaves(store->partitions, day);
+    if (missing == 0) {
         return HEARTH_OK;
     }
-    enum hearth_status status = make_leaves(pg, day, err);
+    enum hearth_status status = make_leaves(pg, missing, day, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);
         return status;
     }
-    remember(store->partitions, day);
+    remember(store->partitions, missing, day);
     return HEARTH_OK;
 }

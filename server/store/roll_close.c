@@ -459,7 +459,8 @@ build(struct hearth_builder *builder, const struct due *due, struct hearth_err *
 {
     int32_t day = hearth_day_of(due->hour_ns);
     if (due->has_hour) {
-        HEARTH_TRY(hearth_partitions_ensure(builder->store, &builder->pg, day, err));
+        HEARTH_TRY(
+            hearth_partitions_ensure(builder->store, &builder->pg, HEARTH_LEAVES_ROLL, day, err));
     }
     HEARTH_TRY(hearth_builder_begin(builder, err));
     struct hearth_roll roll = {0};

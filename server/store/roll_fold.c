@@ -251,24 +251,32 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
     return hearth_builder_commit(fold->builder, err);
 }
 
-/* The leaves of the days that late profiles of the service lie in; forget: they may be gone. */
+/*
+ * The leaves that late profiles of the service go into, those of compacted hours into segments; forget: they may be
+ * gone.
+ */
 static enum hearth_status
 for_days(struct hearth_builder *builder, int32_t service_id, bool forget, struct hearth_err *err)
 {
-    char sql[192];
+    char sql[384];
     (void)snprintf(sql, sizeof sql,
-                   "SELECT DISTINCT (ts / %" PRId64 ")::int4 FROM hearth_data.profile_late WHERE"
-                   " service_id = %" PRId32,
+                   "SELECT (l.ts / %" PRId64 ")::int4, bool_or(l.ts >= r.compacted_to),"
+                   " bool_or(l.ts < r.compacted_to) FROM hearth_data.profile_late l JOIN"
+                   " hearth_data.roll_state r USING (service_id) WHERE l.service_id = %" PRId32
+                   " AND l.ts < r.built_to GROUP BY 1",
                    HEARTH_NS_PER_DAY, service_id);
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     enum hearth_status status = HEARTH_OK;
     for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
         int32_t day = hearth_pg_i32(result, i, 0);
+        unsigned leaves = HEARTH_LEAVES_ROLL;
+        leaves |= PQgetvalue(result, i, 1)[0] != 0 ? HEARTH_LEAF_PROFILE : 0;
+        leaves |= PQgetvalue(result, i, 2)[0] != 0 ? HEARTH_LEAF_SEGMENT : 0;
         if (forget) {
             hearth_partitions_forget(builder->store, day);
         } else {
-            status = hearth_partitions_ensure(builder->store, &builder->pg, day, err);
+            status = hearth_partitions_ensure(builder->store, &builder->pg, leaves, day, err);
         }
     }
     PQclear(result);

@@ -305,8 +305,8 @@ static enum hearth_status for_days(const struct fold *fold, bool forget, struct 
         if (forget) {
             hearth_partitions_forget(builder->store, fold->groups[g].at.day);
         } else {
-            HEARTH_TRY(hearth_partitions_ensure(builder->store, &builder->pg,
-                                                fold->groups[g].at.day, err));
+            HEARTH_TRY(hearth_partitions_ensure(
+                builder->store, &builder->pg, HEARTH_LEAF_SPAN_INDEX, fold->groups[g].at.day, err));
         }
     }
     return HEARTH_OK;

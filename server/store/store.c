@@ -186,8 +186,8 @@ boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *e
         atomic_store(&store->writer_id, writer_id);
     }
     int32_t today = hearth_day_of(hearth_clock_wall_ns());
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, today, err));
-    HEARTH_TRY(hearth_partitions_ensure(store, pg, today + 1, err));
+    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
+    HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
     if (store->committers == NULL) {
         HEARTH_TRY(hearth_committers_start(store, &store->committers, err));

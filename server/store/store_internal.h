@@ -164,16 +164,37 @@ hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_
 HEARTH_MUST_CHECK enum hearth_status
 hearth_partitions_new(struct hearth_partitions **ret_partitions, struct hearth_err *err);
 void hearth_partitions_free(struct hearth_partitions *partitions);
-/* Forget that the day is known to be there (a statement just missed its table). */
+/* Leaves of a day, a bit for each partitioned table. */
+enum {
+    HEARTH_LEAF_PROFILE = 1 << 0,
+    HEARTH_LEAF_DICT_CHUNK = 1 << 1,
+    HEARTH_LEAF_SERIES_HOUR = 1 << 2,
+    HEARTH_LEAF_ROLL_10M = 1 << 3,
+    HEARTH_LEAF_ROLL_1H = 1 << 4,
+    HEARTH_LEAF_ROLL_1D = 1 << 5,
+    HEARTH_LEAF_HOUR_TOTALS = 1 << 6,
+    HEARTH_LEAF_SEGMENT = 1 << 7,
+    HEARTH_LEAF_SPAN_GROUP = 1 << 8,
+    HEARTH_LEAF_SPAN_INDEX = 1 << 9,
+    HEARTH_LEAF_MONITOR_MINUTE = 1 << 10,
+    HEARTH_LEAF_NETWORK_SAMPLE = 1 << 11,
+    HEARTH_LEAVES_ALL = (1 << 12) - 1,
+    HEARTH_LEAVES_ROLL =
+        HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
+};
+
+/* Forget which leaves of the day are known to be there (a statement just missed its table). */
 void hearth_partitions_forget(struct hearth_store *store, int32_t day);
 /* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
 /*
- * Make sure the leaves of the day (days since the epoch) exist: profile, dict_chunk, series_hour.
- * Memory first. `pg` must not be in a transaction.
+ * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Ask for what is about to be
+ * written, no more: a leaf takes a few milliseconds to make, and one that retention drops cannot be made until it has
+ * gone (UNAVAILABLE). Memory first. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg,
+                                                              unsigned leaves,
                                                               int32_t day,
                                                               struct hearth_err *err);
 

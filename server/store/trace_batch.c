@@ -172,8 +172,8 @@ static enum hearth_status
 ensure_leaves(struct batch *batch, struct hearth_pg *pg, struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n; i++) {
-        HEARTH_TRY(
-            hearth_partitions_ensure(batch->store, pg, hearth_day_of(batch->starts[i]), err));
+        HEARTH_TRY(hearth_partitions_ensure(batch->store, pg, HEARTH_LEAF_SPAN_GROUP,
+                                            hearth_day_of(batch->starts[i]), err));
     }
     return HEARTH_OK;
 }

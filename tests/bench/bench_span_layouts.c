@@ -281,7 +281,8 @@ static void run_finds(struct hearth_store *store, struct hearth_pg *pg)
     }
     time_finds(store, "lookup, as many fresh", true);
     for (int32_t i = 1; i <= 30; i++) {
-        if (hearth_partitions_ensure(store, pg, hearth_day_of(g_day_ns) - i, &err) != HEARTH_OK) {
+        if (hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, hearth_day_of(g_day_ns) - i,
+                                     &err) != HEARTH_OK) {
             die_of(err.msg);
         }
     }

@@ -222,7 +222,8 @@ static void bench_load(int n_hours)
     struct hearth_pg pg = {.url = g_url};
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     for (int d = 0; d <= n_hours / 24; d++) {
-        must(hearth_partitions_ensure(g_store, &pg, hearth_day_of(T0) + d, &err), &err);
+        must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0) + d, &err),
+             &err);
     }
     hearth_pg_close(&pg);
     (void)snprintf(
@@ -253,7 +254,7 @@ static void fill_profiles(void)
     struct hearth_pg pg = {.url = g_url};
     struct hearth_err err = HEARTH_ERR_INIT;
     must(hearth_pg_connect(&pg, 5000, &err), &err);
-    must(hearth_partitions_ensure(g_store, &pg, hearth_day_of(T0), &err), &err);
+    must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0), &err), &err);
     hearth_pg_close(&pg);
     (void)snprintf(
         sql, sizeof sql,

@@ -87,7 +87,7 @@ ensure_days(struct hearth_store *store, const char *url, int64_t from_ns, int64_
     struct hearth_pg pg = {.url = url};
     assert_ok(hearth_pg_connect(&pg, 5000, &err));
     for (int32_t day = hearth_day_of(from_ns); day <= hearth_day_of(to_ns); day++) {
-        assert_ok(hearth_partitions_ensure(store, &pg, day, &err));
+        assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, day, &err));
     }
     hearth_pg_close(&pg);
 }

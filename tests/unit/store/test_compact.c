@@ -73,7 +73,7 @@ static void open_fixture(struct fixture *fix)
         .packer = hearth_packer_new(1),
     };
     check(hearth_pg_connect(&fix->builder.pg, 5000, &g_err));
-    check(hearth_partitions_ensure(fix->store, &fix->builder.pg, DAY, &g_err));
+    check(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAVES_ALL, DAY, &g_err));
     pg_cluster_run(fix->url, "INSERT INTO hearth_data.tenant (tenant_id, name, version) OVERRIDING"
                              " SYSTEM VALUE VALUES (100, 'anonymous', 0)");
 }
@@ -547,7 +547,7 @@ static void a_day_goes_when_all_of_it_lies_in_segments(void **state)
         hearth_buf_release(&want[service]);
     }
     /* Made again for a late profile, it stays while it is empty. */
-    check(hearth_partitions_ensure(fix.store, &fix.builder.pg, DAY, &g_err));
+    check(hearth_partitions_ensure(fix.store, &fix.builder.pg, HEARTH_LEAVES_ALL, DAY, &g_err));
     assert_int_equal(n_leaves(&fix), 1);
     look_at_days(&fix);
     assert_int_equal(n_leaves(&fix), 1);

@@ -263,6 +263,9 @@ static void compact_by_hand(struct fixture *fix)
     for (size_t i = 0; i < n; i++) {
         assert_ok(hearth_stored_row_take(rows, (int)i, &fix->arena, &service_id, &stored[i], &err));
     }
+    assert_ok(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAF_SEGMENT,
+                                       hearth_day_of(T0), &err));
+
     /* Two segments of one hour. */
     for (int64_t part = 1; part <= 2; part++) {
         size_t from = part == 1 ? 0 : n / 2, to = part == 1 ? n / 2 : n;

@@ -49,7 +49,8 @@ static void open_fixture(struct fixture *fix)
     assert_true(store_wait_ready(fix->store));
     fix->pg.url = fix->url;
     assert_int_equal(hearth_pg_connect(&fix->pg, 5000, &err), HEARTH_OK);
-    assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, DAY, &err), HEARTH_OK);
+    assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, DAY, &err),
+                     HEARTH_OK);
 }
 
 static void close_fixture(struct fixture *fix)
@@ -128,7 +129,8 @@ static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void
     struct fixture fix;
     open_fixture(&fix);
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY + 1, &err), HEARTH_OK);
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, HEARTH_LEAVES_ALL, DAY + 1, &err),
+                     HEARTH_OK);
     PGconn *reader = pg_cluster_connect(fix.url);
     PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM hearth_data.profile"));
     PGconn *victim = pg_cluster_connect(fix.url);
@@ -224,7 +226,8 @@ static void drop_behind_reader(const char *from)
     struct fixture fix;
     open_fixture(&fix);
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY + 1, &err), HEARTH_OK);
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, HEARTH_LEAVES_ALL, DAY + 1, &err),
+                     HEARTH_OK);
     struct long_reader slow = {.from = from};
     (void)snprintf(slow.url, sizeof slow.url, "%s", fix.url);
     struct prober reader, writer, other;
@@ -320,13 +323,60 @@ static void a_push_into_a_day_that_is_going_waits_for_it(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     pg_cluster_run(fix.url, "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF);
     hearth_partitions_forget(fix.store, DAY);
-    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, DAY, &err), HEARTH_UNAVAILABLE);
+    assert_int_equal(hearth_partitions_ensure(fix.store, &fix.pg, HEARTH_LEAVES_ALL, DAY, &err),
+                     HEARTH_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "being dropped"));
     drop_ok(&fix);
     push_into_the_day(&fix);
     close_fixture(&fix);
 }
 
+static struct store_push *make_at(struct fixture *fix, const char *service, int64_t ts_ns)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct store_push *push = store_push_make(fix->store, &g_world, service, ts_ns, 10, 0, &err);
+    if (push == NULL) {
+        fail_msg("%s", err.msg);
+    }
+    return push;
+}
+
+static void end_ok(struct store_push *push)
+{
+    assert_true(store_push_wait(push));
+    if (push->status != HEARTH_OK) {
+        fail_msg("%s", push->err.msg);
+    }
+    store_push_free(push);
+}
+
+static void a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    pg_cluster_run(fix.url, "ALTER TABLE hearth_data.span_group_20241004 RENAME TO"
+                            " drop_span_group_20241004");
+    hearth_partitions_forget(fix.store, DAY);
+    push_into_the_day(&fix);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM pg_class WHERE relname ="
+                                             " 'span_group_20241004'"),
+                     0);
+
+    /* A day that nobody has written to. */
+    struct store_push *push = make_at(&fix, "api", (DAY - 9) * HEARTH_NS_PER_DAY);
+    store_push_submit(push);
+    end_ok(push);
+    char leaves[256];
+    pg_cluster_text(fix.url,
+                    "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind ="
+                    " 'r' AND relname LIKE '%_20240925'",
+                    leaves, sizeof leaves);
+    assert_string_equal(leaves, "dict_chunk_20240925 profile_20240925 series_hour_20240925");
+    close_fixture(&fix);
+}
+
+/* Everything before it is late. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +388,7 @@ int main(void)
         cmocka_unit_test(nobody_waits_while_a_long_reader_holds_the_leaf_itself),
         cmocka_unit_test(a_push_into_a_dropped_day_makes_its_leaf_again),
         cmocka_unit_test(a_push_into_a_day_that_is_going_waits_for_it),
+        cmocka_unit_test(a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -116,7 +116,7 @@ static void ensure_day(struct hearth_store *store, const char *url)
 {
     struct hearth_pg pg = {.url = url};
     assert_ok(hearth_pg_connect(&pg, 5000, &err));
-    assert_ok(hearth_partitions_ensure(store, &pg, DAY_OF_TEST, &err));
+    assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, DAY_OF_TEST, &err));
     hearth_pg_close(&pg);
 }
 

@@ -41,6 +41,13 @@ static void set_built(const struct fixture *fix, int64_t built_to_ns)
     pg_cluster_run(fix->url, sql);
 }
 
+/* Leaves of a day that neither a push nor a roll-up has made here. */
+static void make_leaves(struct fixture *fix, int64_t ts_ns)
+{
+    assert_ok(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAVES_ALL,
+                                       hearth_day_of(ts_ns), &err));
+}
+
 static bool has_leaf(const struct fixture *fix, const char *table, int64_t ts_ns)
 {
     char leaf[64], sql[160];
@@ -66,6 +73,7 @@ static void days_go_table_by_table_when_their_time_has_passed(void **state)
     fix.store->options.retain_spans_ns = for_days(1);
     for (int n = 0; n <= 7; n++) {
         push(fix.store, 1, 1, days_ago(n));
+        make_leaves(&fix, days_ago(n));
     }
     set_built(&fix, hearth_clock_wall_ns());
     step(&fix);
@@ -104,6 +112,7 @@ static void profiles_stay_until_their_roll_ups_are_built(void **state)
     open_fixture(&fix);
     set_defaults(&fix, 1, 10, 10, 10);
     push(fix.store, 1, 1, days_ago(3));
+    make_leaves(&fix, days_ago(3));
     step(&fix); /* no row of roll_state: nothing is built */
     assert_true(has_leaf(&fix, "profile", days_ago(3)));
     set_built(&fix, days_ago(3) - HOUR);
@@ -122,6 +131,7 @@ static void a_drop_that_was_begun_is_finished(void **state)
     struct fixture fix;
     open_fixture(&fix);
     push(fix.store, 1, 1, days_ago(3));
+    make_leaves(&fix, days_ago(3));
     char leaf[64], sql[256];
     hearth_partition_name("roll_1d", hearth_day_of(days_ago(3)), leaf);
     (void)snprintf(sql, sizeof sql, "ALTER TABLE %s RENAME TO drop_%s", leaf,
@@ -155,6 +165,7 @@ static void tenants_keep_what_they_say(void **state)
     for (int n = 0; n <= 4; n++) {
         push(fix.store, 1, 1, days_ago(n));
         push_of_tenant(fix.store, brief, days_ago(n));
+        make_leaves(&fix, days_ago(n));
     }
     assert_int_equal(
         hearth_store_retention_set(fix.store, brief, HEARTH_STR("retain-all"), DAY, &err),

@@ -94,7 +94,7 @@ static void open_fixture(struct fixture *fix, size_t n_series, size_t n_each)
     fix->pg.url = fix->url;
     fix->inflater = hearth_inflater_new();
     check(hearth_pg_connect(&fix->pg, 5000, &g_err));
-    check(hearth_partitions_ensure(fix->store, &fix->pg, 20000, &g_err));
+    check(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, 20000, &g_err));
     make_rows(fix, n_series, n_each);
     char sql[256];
     (void)snprintf(
