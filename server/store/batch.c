@@ -200,6 +200,12 @@ write_leaf_copy(struct hearth_batch *batch, const char *parent, int32_t day, con
     write_copy(batch, leaf, columns);
 }
 
+/* Rows of the day are copied into its leaf. */
+static bool fills_leaf(const struct hearth_batch_day *day)
+{
+    return day->rows.n > 0 && !day->avoids_leaf;
+}
+
 static bool starts_service(const struct hearth_batch *batch, size_t i)
 {
     return i == 0 || batch->dicts[i].service_id != batch->dicts[i - 1].service_id;
@@ -264,7 +270,7 @@ static void write_script(struct hearth_batch *batch)
         write_copy(batch, SPAN_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
     }
     for (size_t i = 0; i < batch->n_days; i++) {
-        if (batch->days[i].rows.n > 0) {
+        if (fills_leaf(&batch->days[i])) {
             write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
         }
     }
@@ -449,7 +455,7 @@ static enum hearth_status put_copy(const struct hearth_batch *batch,
         return hearth_batch_put_spans(batch, pg, ret_fault, err);
     }
     for (size_t day = 0; day < batch->n_days; day++) {
-        if (batch->days[day].rows.n > 0 && n-- == 0) {
+        if (fills_leaf(&batch->days[day]) && n-- == 0) {
             return put_rows(batch, day, false, pg, ret_fault, err);
         }
     }
@@ -470,6 +476,26 @@ static bool lacks_late_copy(const struct hearth_batch *batch)
     return any;
 }
 
+size_t hearth_batch_blocked(const struct hearth_batch *batch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < batch->n_items; i++) {
+        n += batch->items[i].blocked;
+    }
+    return n;
+}
+
+/* Marks what needs a leaf that is not there. */
+static bool find_blocked(struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_items; i++) {
+        struct hearth_batch_item *entry = &batch->items[i];
+        entry->blocked = batch->days[entry->day].avoids_leaf && !entry->late && !entry->repeated &&
+                         entry->rows_from != entry->rows_to;
+    }
+    return hearth_batch_blocked(batch) > 0;
+}
+
 static enum hearth_status feed(struct hearth_batch *batch,
                                size_t n,
                                struct hearth_pg *pg,
@@ -478,6 +504,9 @@ static enum hearth_status feed(struct hearth_batch *batch,
 {
     if (lacks_late_copy(batch)) {
         return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
+    }
+    if (n == 0 && batch->n_avoided > 0 && find_blocked(batch)) {
+        return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
     }
     HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
     HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
@@ -542,27 +571,60 @@ static enum hearth_status send_once(struct hearth_batch *batch,
     return status;
 }
 
+static enum hearth_status rewrite_with_late(struct hearth_batch *batch, struct hearth_err *err)
+{
+    batch->with_late = true;
+    write_script(batch);
+    return hearth_buf_failed(&batch->script)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch")
+               : HEARTH_OK;
+}
+
+unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
+{
+    return (fills_leaf(&batch->days[day]) ? HEARTH_LEAF_PROFILE : 0u) |
+           (batch->days[day].chunks.n > 0 ? HEARTH_LEAF_DICT_CHUNK : 0u);
+}
+
+enum hearth_status
+hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid, struct hearth_err *err)
+{
+    if (batch->days[day].avoids_leaf == avoid) {
+        return HEARTH_OK;
+    }
+    batch->days[day].avoids_leaf = avoid;
+    batch->n_avoided += avoid ? 1 : -(size_t)1;
+    return rewrite_with_late(batch, err);
+}
+
 enum hearth_status hearth_batch_send(struct hearth_batch *batch,
                                      struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_items; i++) {
-        batch->items[i].late = false;
+        batch->items[i].late = batch->items[i].blocked = false;
     }
     batch->n_marks = 0;
     enum hearth_status status = send_once(batch, pg, ret_fault, err);
+    if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the partition of the profile's day is being dropped; retry");
+    }
     if (status == HEARTH_OK || pg->conn == NULL || !lacks_late_copy(batch)) {
         return status;
     }
     hearth_pg_rollback(pg);
-    batch->with_late = true;
-    write_script(batch);
-    if (hearth_buf_failed(&batch->script)) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");
+    if (pg->conn == NULL) {
+        return status;
     }
-    return pg->conn == NULL ? status : send_once(batch, pg, ret_fault, err);
+    status = rewrite_with_late(batch, err);
+    if (status != HEARTH_OK) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return status;
+    }
+    return send_once(batch, pg, ret_fault, err);
 }
 
 int64_t hearth_batch_late_rows(const struct hearth_batch *batch)

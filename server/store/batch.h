@@ -17,6 +17,7 @@
  * (docs/decisions/0011-roll-ups.md). Whether anything is late is known only then, and the COPY of
  * late rows costs a round trip, so the script has one when a profile is older than the watermarks
  * that this committer has seen; guessed wrong, the transaction is given up and sent anew with it.
+ * Late profiles need no leaf, so that they are stored while the leaf of their day is dropped.
  *
  * Outcome. PostgreSQL can commit from the moment the last COPY's end is sent; from then until an
  * answer the batch is in doubt. A later attempt under the same seq settles it: its INSERT either
@@ -37,11 +38,13 @@ struct hearth_batch_item {
     bool twin;                 /* repeats the id of an earlier item of this batch: no rows */
     bool repeated;             /* PostgreSQL says: stored within the hour; as of the last attempt */
     bool late;                 /* before its service's watermark; as of the last attempt */
+    bool blocked;              /* its day has no leaf, and it is not late; as of the last attempt */
 };
 
 struct hearth_batch_day {
     int32_t day;
     struct hearth_buf chunks, rows; /* COPY rows of dict_chunk, of profile */
+    bool avoids_leaf;               /* there is none: only late rows of the day can be stored */
 };
 
 struct hearth_batch_dict {
@@ -78,6 +81,7 @@ struct hearth_batch {
     struct hearth_batch_day *days;
     struct hearth_batch_spans *spans; /* sorted by service */
     size_t n_items, n_dicts, n_ids, n_days, n_spans;
+    size_t n_avoided; /* days without a leaf */
     struct hearth_buf script;
     size_t n_claim_bytes; /* of the script, up to and with the batch rows */
     size_t n_copies;
@@ -102,6 +106,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *ba
                                                          int64_t at_ns,
                                                          int64_t late_below_ns,
                                                          struct hearth_err *err);
+/* Which leaves the day of the index needs: bits of HEARTH_LEAF_... */
+unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day);
+/*
+ * Between attempts: the leaf of that day cannot be had, or can again. Without it a send fails with RETRY when a profile
+ * of the day is not late. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid, struct hearth_err *err);
+/* After a send that failed: how many items were blocked. */
+size_t hearth_batch_blocked(const struct hearth_batch *batch);
 /* After a successful send: rows that went to profile_late; the highest watermark read (INT64_MIN: none). */
 int64_t hearth_batch_late_rows(const struct hearth_batch *batch);
 int64_t hearth_batch_watermark(const struct hearth_batch *batch);

@@ -16,7 +16,8 @@ struct hearth_committer {
     size_t n_rows;
     int64_t seq;          /* in flight; INT64_MAX: none */
     struct hearth_pg pg;  /* its thread's own */
-    int64_t watermark_ns; /* the highest that its batches have read; its thread's own */
+    int64_t backoff_ns;   /* before the next attempt; its thread's own, like the next */
+    int64_t watermark_ns; /* the highest that its batches have read */
 };
 
 struct hearth_committers {

@@ -12,6 +12,7 @@
  *   lost 4 times on the way             settled by a probe; not stored: as "anything else"
  *   no such partition                   make it, again
  *   disk full                           done(RESOURCE_EXHAUSTED)
+ *   some need a leaf that is dropped    the others first, a batch of their own
  *   anything else                       halves, each a batch of its own; a single item: done(INTERNAL)
  *
  * Nothing but the first two lines and the retry may happen while an attempt is in doubt: what is
@@ -53,11 +54,12 @@ enum verdict {
     VERDICT_STORED,
     VERDICT_FAILED, /* none is stored, or (closing only) nobody knows */
     VERDICT_SPLIT,  /* none is stored; try smaller ones */
+    VERDICT_SORT,   /* none is stored; some are blocked, others are not */
     VERDICT_AGAIN,
 };
 
 struct attempts {
-    int64_t backoff_ns, doubt_since_ns;
+    int64_t doubt_since_ns;
     unsigned n_answered;
     unsigned n_lost; /* connections that ended while the batch was on its way */
 };
@@ -67,15 +69,40 @@ static bool abandoned(struct hearth_committers *all)
     return atomic_load(&all->abandon.cancelled);
 }
 
+/*
+ * The leaves that the batch writes to on a day. While retention or compaction drops the old leaf of profiles, a new one
+ * cannot be made. Late profiles of the day do not need it.
+ */
+static enum hearth_status ensure_day(struct hearth_committer *committer,
+                                     struct hearth_batch *batch,
+                                     size_t i,
+                                     struct hearth_err *err)
+{
+    struct hearth_store *store = committer->all->store;
+    int32_t day = batch->days[i].day;
+    bool leaving = false;
+    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err)); /* it may have gone meanwhile */
+    unsigned leaves = hearth_batch_leaves(batch, i);
+    enum hearth_status status = hearth_partitions_ensure(store, &committer->pg, leaves, day, err);
+    if (status != HEARTH_UNAVAILABLE || (leaves & HEARTH_LEAF_PROFILE) == 0 ||
+        !hearth_pg_alive(&committer->pg)) {
+        return status;
+    }
+    HEARTH_TRY(hearth_partitions_is_leaving(&committer->pg, "profile", day, &leaving, err));
+    if (!leaving) {
+        return status;
+    }
+    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, true, err));
+    return hearth_partitions_ensure(store, &committer->pg, hearth_batch_leaves(batch, i), day, err);
+}
+
 static enum hearth_status ensure_days(struct hearth_committer *committer,
-                                      const struct hearth_batch *batch,
+                                      struct hearth_batch *batch,
                                       enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
-        enum hearth_status status = hearth_partitions_ensure(
-            committer->all->store, &committer->pg, HEARTH_LEAF_PROFILE | HEARTH_LEAF_DICT_CHUNK,
-            batch->days[i].day, err);
+        enum hearth_status status = ensure_day(committer, batch, i, err);
         if (status != HEARTH_OK) {
             *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
                          : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY
@@ -168,7 +195,10 @@ static enum verdict judge(struct hearth_committer *committer,
     if (committer->pg.conn == NULL || batch->in_doubt) {
         return abandoned(committer->all) ? VERDICT_FAILED : VERDICT_AGAIN;
     }
-    return judge_answered(committer, batch, fault, attempts);
+    size_t n_blocked = hearth_batch_blocked(batch);
+    return n_blocked > 0 && n_blocked < batch->n_items
+               ? VERDICT_SORT
+               : judge_answered(committer, batch, fault, attempts);
 }
 
 static const char *fault_name(enum hearth_pg_fault fault)
@@ -192,12 +222,12 @@ static const char *fault_name(enum hearth_pg_fault fault)
     return "other";
 }
 
-static void back_off(struct hearth_committer *committer, struct attempts *attempts)
+static void back_off(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
-    int64_t until_ns = hearth_clock_mono_ns() + attempts->backoff_ns;
-    attempts->backoff_ns =
-        attempts->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : attempts->backoff_ns * 2;
+    int64_t until_ns = hearth_clock_mono_ns() + committer->backoff_ns;
+    committer->backoff_ns =
+        committer->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : committer->backoff_ns * 2;
     (void)pthread_mutex_lock(&all->lock);
     while (!abandoned(all) && wait_until(all, &committer->wake, until_ns)) {
     }
@@ -212,7 +242,7 @@ static enum verdict settle(struct hearth_committer *committer,
                            struct hearth_err *err)
 {
     struct hearth_store *store = committer->all->store;
-    struct attempts attempts = {.backoff_ns = BACKOFF_FIRST_NS};
+    struct attempts attempts = {0};
     for (;;) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         bool was_in_doubt = batch->in_doubt;
@@ -243,7 +273,7 @@ static enum verdict settle(struct hearth_committer *committer,
         if (committer->pg.conn == NULL && !abandoned(committer->all)) {
             hearth_store_note_away(store, err->msg);
         }
-        back_off(committer, &attempts);
+        back_off(committer);
     }
 }
 
@@ -294,10 +324,22 @@ static enum hearth_status explain(struct hearth_committer *committer,
     return status;
 }
 
+/* The items of the batch in their order, those that are blocked behind the others. Returns the number of others. */
+static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_item **items)
+{
+    size_t n = 0;
+    for (int blocked = 0; blocked < 2; blocked++) {
+        for (size_t i = 0; i < batch->n_items; i++) {
+            if (batch->items[i].blocked == (blocked == 1)) {
+                items[n++] = batch->items[i].item;
+            }
+        }
+    }
+    return batch->n_items - hearth_batch_blocked(batch);
+}
+
 /* Encode, settle and finish items; halves of a batch that was refused come back here. */
-static void process(struct hearth_committer *committer,
-                    struct hearth_push_item *const *items,
-                    size_t n)
+static void process(struct hearth_committer *committer, struct hearth_push_item **items, size_t n)
 {
     struct hearth_committers *all = committer->all;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -323,11 +365,13 @@ static void process(struct hearth_committer *committer,
     } else {
         status = explain(committer, &batch, status, &err);
     }
+    size_t n_first = verdict == VERDICT_SORT ? move_blocked(&batch, items) : n / 2;
     hearth_batch_release(&batch);
     drop_seq(committer);
-    if (verdict == VERDICT_SPLIT && n > 1) {
-        process(committer, items, n / 2);
-        process(committer, items + n / 2, n - n / 2);
+    if ((verdict == VERDICT_SPLIT && n > 1) || verdict == VERDICT_SORT) {
+        committer->backoff_ns = BACKOFF_FIRST_NS;
+        process(committer, items, n_first);
+        process(committer, items + n_first, n - n_first);
     } else {
         hearth_commit_queue_finish(all, items, n, status, &err);
     }
@@ -370,6 +414,7 @@ static void *run_committer(void *arg)
         size_t n = hearth_commit_queue_take(committer, items == NULL ? one : items,
                                             items == NULL ? 1 : max);
         (void)pthread_mutex_unlock(&all->lock);
+        committer->backoff_ns = BACKOFF_FIRST_NS;
         process(committer, items == NULL ? one : items, n);
         int64_t now_ns = hearth_clock_thread_cpu_ns();
         hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), now_ns - cpu_ns);

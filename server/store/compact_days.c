@@ -89,7 +89,7 @@ has_rows(struct hearth_builder *builder, int32_t day, bool *ret, struct hearth_e
 static enum hearth_status drop(struct hearth_builder *builder, int32_t day, struct hearth_err *err)
 {
     enum hearth_status status =
-        hearth_partitions_drop(builder->store, &builder->pg, "profile", day, err);
+        hearth_partitions_finish_drop(builder->store, &builder->pg, "profile", day, err);
     return status == HEARTH_UNAVAILABLE ? HEARTH_OK : status; /* its readers end some time */
 }
 

@@ -153,15 +153,13 @@ void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 
 /* ---- making leaves ---- */
 
-/*
- * Until an earlier leaf of the day has gone (partitions_drop.c), its bounds are taken: UNAVAILABLE,
- * for the moment that takes.
- */
+/* *ret_taken: an earlier leaf of the day has not gone yet (partitions_drop.c) and has its bounds. */
 static enum hearth_status look_up_leaf(struct hearth_pg *pg,
                                        const char *parent,
                                        const char *leaf,
                                        bool *ret_exists,
                                        bool *ret_attached,
+                                       bool *ret_taken,
                                        struct hearth_err *err)
 {
     char sql[640];
@@ -175,11 +173,8 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg,
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
     *ret_exists = PQgetvalue(result, 0, 0)[0] != 0;
     *ret_attached = PQgetvalue(result, 0, 1)[0] != 0;
-    bool is_taken = PQgetvalue(result, 0, 2)[0] != 0;
+    *ret_taken = PQgetvalue(result, 0, 2)[0] != 0;
     PQclear(result);
-    if (is_taken && !*ret_attached) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
-    }
     return HEARTH_OK;
 }
 
@@ -193,8 +188,11 @@ ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day, struct hearth_err 
     }
     char leaf[64], sql[512];
     hearth_partition_name(PARENTS[parent].name, day, leaf);
-    bool exists, attached;
-    HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &exists, &attached, err));
+    bool exists, attached, taken;
+    HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &exists, &attached, &taken, err));
+    if (taken && !attached) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
+    }
     if (!exists) {
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
@@ -242,5 +240,19 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
         return status;
     }
     remember(store->partitions, missing, day);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
+                                                const char *parent,
+                                                int32_t day,
+                                                bool *ret_leaving,
+                                                struct hearth_err *err)
+{
+    char leaf[64];
+    bool exists, attached, taken;
+    hearth_partition_name(parent, day, leaf);
+    HEARTH_TRY(look_up_leaf(pg, parent, leaf, &exists, &attached, &taken, err));
+    *ret_leaving = taken && !attached;
     return HEARTH_OK;
 }

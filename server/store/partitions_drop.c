@@ -122,11 +122,17 @@ finalize(struct hearth_pg *pg, const char *parent, const char *pending, struct h
     return run_briefly(pg, sql, err);
 }
 
-/* One stage; *ret_done when nothing is left of the leaf. */
+/*
+ * One stage; *ret_done when nothing is left of the leaf that was to go. Once that leaf has its leaving name, a leaf of
+ * the day is a new one, which somebody made to store acknowledged profiles in: it is left alone.
+ *
+ * has_left  in and out: the leaf has its leaving name, or had it
+ */
 static enum hearth_status advance(struct hearth_store *store,
                                   struct hearth_pg *pg,
                                   const char *parent,
                                   int32_t day,
+                                  bool *has_left,
                                   bool *ret_done,
                                   struct hearth_err *err)
 {
@@ -136,7 +142,8 @@ static enum hearth_status advance(struct hearth_store *store,
     (void)snprintf(old, sizeof old, HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%.40s", name);
     struct stages at;
     HEARTH_TRY(look(pg, parent, leaf, old, &at, err));
-    *ret_done = !at.leaf_exists && !at.old_exists;
+    *has_left = *has_left || at.old_exists;
+    *ret_done = !at.old_exists && (*has_left || !at.leaf_exists);
     if (at.pending[0] != '\0') {
         return finalize(pg, parent, at.pending, err);
     }
@@ -147,15 +154,38 @@ static enum hearth_status advance(struct hearth_store *store,
         (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT", old);
         return run_briefly(pg, sql, err);
     }
-    if (at.leaf_exists) {
+    if (at.leaf_exists && !*has_left) {
         (void)snprintf(sql, sizeof sql,
                        LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX
                                    "%.40s; COMMIT",
                        leaf, name);
         HEARTH_TRY(run_briefly(pg, sql, err));
         hearth_partitions_forget(store, day);
+        *has_left = true;
     }
     return HEARTH_OK;
+}
+
+static enum hearth_status drop_leaf(struct hearth_store *store,
+                                    struct hearth_pg *pg,
+                                    const char *parent,
+                                    int32_t day,
+                                    bool has_left,
+                                    struct hearth_err *err)
+{
+    bool done = false;
+    enum hearth_status status = HEARTH_OK;
+    for (int stage = 0; stage < MAX_STAGES && !done && status == HEARTH_OK; stage++) {
+        status = advance(store, pg, parent, day, &has_left, &done, err);
+    }
+    if (status == HEARTH_OK && !done) {
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "detaching of other partitions is interrupted again and again; retry");
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "dropping day %" PRId32 " of %s", day, parent);
+    }
+    return status;
 }
 
 enum hearth_status hearth_partitions_drop(struct hearth_store *store,
@@ -164,18 +194,16 @@ enum hearth_status hearth_partitions_drop(struct hearth_store *store,
                                           int32_t day,
                                           struct hearth_err *err)
 {
-    bool done = false;
-    enum hearth_status status = HEARTH_OK;
-    for (int stage = 0; stage < MAX_STAGES && !done && status == HEARTH_OK; stage++) {
-        status = advance(store, pg, parent, day, &done, err);
-    }
-    if (status == HEARTH_OK && !done) {
-        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the leaf is made again all the time");
-    }
-    if (status != HEARTH_OK) {
-        hearth_err_prefix(err, "dropping day %" PRId32 " of %s", day, parent);
-    }
-    return status;
+    return drop_leaf(store, pg, parent, day, false, err);
+}
+
+enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
+                                                 struct hearth_pg *pg,
+                                                 const char *parent,
+                                                 int32_t day,
+                                                 struct hearth_err *err)
+{
+    return drop_leaf(store, pg, parent, day, true, err);
 }
 
 /* The smallest day of leaves whose name begins with `prefix` and their parent's name. */

@@ -197,21 +197,34 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_stor
                                                               unsigned leaves,
                                                               int32_t day,
                                                               struct hearth_err *err);
+/* Is a leaf of that parent and day on its way out, so that no other can take its place yet? */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
+                                                                  const char *parent,
+                                                                  int32_t day,
+                                                                  bool *ret_leaving,
+                                                                  struct hearth_err *err);
 
 /* ---- partitions_drop.c ---- */
 #define HEARTH_SCHEMA_DOT     "hearth_data."
 #define HEARTH_LEAVING_PREFIX "drop_" /* a leaf on its way out: drop_profile_20261120 */
 /*
- * Remove the leaf of the day, without keeping readers or writers waiting. OK when it is gone, or
- * was; UNAVAILABLE while statements that began before read it: call again later. Safe to be killed
- * in, and to call from several servers. `pg` must not be in a transaction; it may be another
- * connection afterwards.
+ * Remove the leaf of the day, without keeping readers or writers waiting; if one is on its way out, only that: a leaf
+ * that was made since has profiles of its own. OK when it is gone, or was; UNAVAILABLE while statements that began
+ * before read it: call again later. Safe to be killed in, and to call from several servers. `pg` must not be in a
+ * transaction; it may be another connection afterwards.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
                                                             struct hearth_pg *pg,
                                                             const char *parent,
                                                             int32_t day,
                                                             struct hearth_err *err);
+
+/* The same for a leaf that has its leaving name already, or has gone: never another one. */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
+                                                                   struct hearth_pg *pg,
+                                                                   const char *parent,
+                                                                   int32_t day,
+                                                                   struct hearth_err *err);
 
 /* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg,
