@@ -1,6 +1,11 @@
 /*
  * commit_queue.c -- items on their way to a committer: into its queue, if there is room, and out of it in the order
- * of their coming.
+ * of their coming, or before, when nobody waits for them any more.
+ *
+ * Withdrawing. An item in the queue is unlinked and ends at once. One that a committer has taken is marked, and the
+ * committer leaves it out before it sends the batch (committer.c). From then until the batch is known not to be
+ * stored, the committer is *exposed*: whoever withdraws an item of it learns that it may be stored, and is not wrong
+ * if it is.
  */
 #include "commit_queue.h"
 
@@ -40,6 +45,9 @@ static enum hearth_status check_room(const struct hearth_committers *all,
     if (all->stopping) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
+    if (item->is_withdrawn) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "nobody waits for the profile any more");
+    }
     if (all->n_rows == 0) {
         return HEARTH_OK;
     }
@@ -65,10 +73,19 @@ static struct hearth_committer *committer_of(struct hearth_committers *all,
 
 static void append(struct hearth_committer *committer, struct hearth_push_item *item)
 {
+    item->stage = HEARTH_ITEM_QUEUED;
+    item->prev = committer->tail;
     item->next = NULL;
-    *(committer->head == NULL ? &committer->head : &committer->tail->next) = item;
+    *(item->prev == NULL ? &committer->head : &item->prev->next) = item;
     committer->tail = item;
     committer->n_rows += item->n_rows;
+}
+
+static void unlink_item(struct hearth_committer *committer, struct hearth_push_item *item)
+{
+    *(item->prev == NULL ? &committer->head : &item->prev->next) = item->next;
+    *(item->next == NULL ? &committer->tail : &item->next->prev) = item->prev;
+    committer->n_rows -= item->n_rows;
 }
 
 enum hearth_status hearth_store_submit(struct hearth_store *store,
@@ -112,6 +129,7 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
                                 size_t max)
 {
     size_t n = 0, n_rows = 0, n_bytes = 0;
+    committer->is_exposed = false; /* the batch before is settled */
     while (committer->head != NULL && n < max) {
         struct hearth_push_item *item = committer->head;
         bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
@@ -121,17 +139,18 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
         }
         n_rows += item->n_rows;
         n_bytes += item->n_bytes;
-        committer->head = item->next;
+        unlink_item(committer, item);
+        item->stage = HEARTH_ITEM_TAKEN;
         ret_items[n++] = item;
     }
-    committer->tail = committer->head == NULL ? NULL : committer->tail;
-    committer->n_rows -= n_rows;
     return n;
 }
 
 /* Under the lock, and the last thing that the store does with the item under it. */
-static void leave(struct hearth_committers *all, const struct hearth_push_item *item)
+static void
+leave(struct hearth_committers *all, struct hearth_push_item *item, enum hearth_status status)
 {
+    item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
     all->n_rows -= item->n_rows;
     all->n_bytes -= item->n_bytes;
     publish_queue(all);
@@ -159,8 +178,62 @@ void hearth_commit_queue_finish(struct hearth_committers *all,
 {
     for (size_t i = 0; i < n; i++) {
         (void)pthread_mutex_lock(&all->lock);
-        leave(all, items[i]);
+        committer_of(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
+        leave(all, items[i], status);
         (void)pthread_mutex_unlock(&all->lock);
         end_item(all, items[i], status, err);
     }
+}
+
+bool hearth_store_withdraw(struct hearth_store *store,
+                           struct hearth_push_item *item,
+                           enum hearth_status status,
+                           const struct hearth_err *err)
+{
+    if (!atomic_load(&store->ready)) {
+        return true; /* there is no queue yet whose lock would tell */
+    }
+    struct hearth_committers *all = store->committers;
+    (void)pthread_mutex_lock(&all->lock);
+    bool was_queued = item->stage == HEARTH_ITEM_QUEUED;
+    bool may_be_stored = item->stage == HEARTH_ITEM_STORED;
+
+    /* Its committer is known once it was submitted. */
+    if (was_queued) {
+        unlink_item(committer_of(all, item), item);
+        leave(all, item, status);
+    } else if (item->stage == HEARTH_ITEM_TAKEN) {
+        struct hearth_committer *committer = committer_of(all, item);
+        committer->n_withdrawn += !item->is_withdrawn;
+        may_be_stored = committer->is_exposed;
+    }
+    item->is_withdrawn = true;
+    (void)pthread_mutex_unlock(&all->lock);
+
+    /* Not under the lock: `done` is the caller's code. */
+    if (was_queued) {
+        end_item(all, item, status, err);
+    }
+    return may_be_stored;
+}
+
+size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
+                                          struct hearth_push_item **items,
+                                          size_t n)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_status status =
+        HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "withdrawn before it was stored");
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_mutex_lock(&all->lock);
+        bool is_withdrawn = items[i]->is_withdrawn;
+        (void)pthread_mutex_unlock(&all->lock);
+        if (is_withdrawn) {
+            hearth_commit_queue_finish(all, &items[i], 1, status, &err);
+        } else {
+            items[n_kept++] = items[i];
+        }
+    }
+    return n_kept;
 }

@@ -8,13 +8,24 @@
 
 #include "store_internal.h"
 
+/* Where an item is. Under the lock. */
+enum hearth_item_stage {
+    HEARTH_ITEM_NEW,
+    HEARTH_ITEM_QUEUED,
+    HEARTH_ITEM_TAKEN, /* by its committer */
+    HEARTH_ITEM_FAILED,
+    HEARTH_ITEM_STORED,
+};
+
 struct hearth_committer {
     struct hearth_committers *all;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_push_item *head, *tail; /* under lock, like the next two */
+    struct hearth_push_item *head, *tail; /* under lock, like the next four */
     size_t n_rows;
     int64_t seq;          /* in flight; INT64_MAX: none */
+    size_t n_withdrawn;   /* of the items that it has taken */
+    bool is_exposed;      /* its batch is being sent, or may have been committed */
     struct hearth_pg pg;  /* its thread's own */
     int64_t backoff_ns;   /* before the next attempt; its thread's own, like the next */
     int64_t watermark_ns; /* the highest that its batches have read */
@@ -37,6 +48,13 @@ struct hearth_committers {
 size_t hearth_commit_queue_take(struct hearth_committer *committer,
                                 struct hearth_push_item **ret_items,
                                 size_t max);
+/*
+ * Items that were taken and that nobody waits for any more end, unless they may be stored: the caller knows that they
+ * are not. The others move to the front of the array, in their order; returns their number.
+ */
+size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
+                                          struct hearth_push_item **items,
+                                          size_t n);
 /* The end of items that were taken: `done` of each. */
 void hearth_commit_queue_finish(struct hearth_committers *all,
                                 struct hearth_push_item *const *items,

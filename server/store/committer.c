@@ -12,6 +12,7 @@
  *   lost 4 times on the way             settled by a probe; not stored: as "anything else"
  *   no such partition                   make it, again
  *   disk full                           done(RESOURCE_EXHAUSTED)
+ *   nobody waits for some of it         without them, a batch of its own
  *   some need a leaf that is dropped    the others first, a batch of their own
  *   anything else                       halves, each a batch of its own; a single item: done(INTERNAL)
  *
@@ -54,6 +55,7 @@ enum verdict {
     VERDICT_STORED,
     VERDICT_FAILED, /* none is stored, or (closing only) nobody knows */
     VERDICT_SPLIT,  /* none is stored; try smaller ones */
+    VERDICT_SHRINK, /* none is stored; some were withdrawn */
     VERDICT_SORT,   /* none is stored; some are blocked, others are not */
     VERDICT_AGAIN,
 };
@@ -120,6 +122,39 @@ static bool is_suspect(const struct attempts *attempts)
     return attempts->n_lost >= MAX_LOST_CONNECTIONS;
 }
 
+/* Under the lock: a batch that may be stored is sent as it is. */
+static bool must_shrink(const struct hearth_committer *committer, const struct hearth_batch *batch)
+{
+    bool any = false;
+    for (size_t i = 0; i < batch->n_items && committer->n_withdrawn > 0 && !batch->in_doubt; i++) {
+        any = any || batch->items[i].item->is_withdrawn;
+    }
+    return any;
+}
+
+/*
+ * From here on, until _cover, an item of the batch that is withdrawn may be stored. False: some were withdrawn before,
+ * and are not to be sent.
+ */
+static bool expose(struct hearth_committer *committer, const struct hearth_batch *batch)
+{
+    (void)pthread_mutex_lock(&committer->all->lock);
+    committer->is_exposed = !must_shrink(committer, batch);
+    bool is_exposed = committer->is_exposed;
+    (void)pthread_mutex_unlock(&committer->all->lock);
+    return is_exposed;
+}
+
+/* After an attempt. False: the batch is not stored, and some of it were withdrawn. */
+static bool cover(struct hearth_committer *committer, const struct hearth_batch *batch, bool stored)
+{
+    (void)pthread_mutex_lock(&committer->all->lock);
+    committer->is_exposed = stored || batch->in_doubt;
+    bool is_whole = stored || !must_shrink(committer, batch);
+    (void)pthread_mutex_unlock(&committer->all->lock);
+    return is_whole;
+}
+
 static enum hearth_status attempt(struct hearth_committer *committer,
                                   struct hearth_batch *batch,
                                   struct attempts *attempts,
@@ -138,6 +173,9 @@ static enum hearth_status attempt(struct hearth_committer *committer,
         return hearth_batch_probe(batch, &committer->pg, ret_fault, err);
     }
     HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
+    if (!expose(committer, batch)) {
+        return HEARTH_FAIL(err, HEARTH_ABORTED, "some of the batch were withdrawn");
+    }
     enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
@@ -249,6 +287,7 @@ static enum verdict settle(struct hearth_committer *committer,
         bool is_probe = is_suspect(&attempts);
         enum hearth_status status = attempt(committer, batch, &attempts, &fault, err);
         *ret_status = status;
+        bool is_whole = cover(committer, batch, status == HEARTH_OK && !is_probe);
         if (status == HEARTH_OK && is_probe) {
             *ret_status = HEARTH_FAIL(err, HEARTH_INTERNAL,
                                       "the database ended %u connections that were storing it",
@@ -266,14 +305,18 @@ static enum verdict settle(struct hearth_committer *committer,
         } else if (hearth_clock_mono_ns() - attempts.doubt_since_ns > MAX_DOUBT_NS) {
             verdict = VERDICT_FAILED;
         }
+        bool may_shrink = !is_whole && (verdict == VERDICT_AGAIN || verdict == VERDICT_SPLIT);
         if (verdict != VERDICT_AGAIN) {
-            return verdict;
+            return may_shrink ? VERDICT_SHRINK : verdict;
         }
         hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(fault_name(fault)), 1);
         if (committer->pg.conn == NULL && !abandoned(committer->all)) {
             hearth_store_note_away(store, err->msg);
         }
         back_off(committer);
+        if (may_shrink) {
+            return VERDICT_SHRINK;
+        }
     }
 }
 
@@ -368,7 +411,12 @@ static void process(struct hearth_committer *committer, struct hearth_push_item 
     size_t n_first = verdict == VERDICT_SORT ? move_blocked(&batch, items) : n / 2;
     hearth_batch_release(&batch);
     drop_seq(committer);
-    if ((verdict == VERDICT_SPLIT && n > 1) || verdict == VERDICT_SORT) {
+    if (verdict == VERDICT_SHRINK) {
+        size_t n_kept = hearth_commit_queue_drop_withdrawn(all, items, n);
+        if (n_kept > 0) {
+            process(committer, items, n_kept);
+        }
+    } else if ((verdict == VERDICT_SPLIT && n > 1) || verdict == VERDICT_SORT) {
         committer->backoff_ns = BACKOFF_FIRST_NS;
         process(committer, items, n_first);
         process(committer, items + n_first, n - n_first);

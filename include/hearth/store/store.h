@@ -154,8 +154,8 @@ struct hearth_push_item {
     bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
     /*
-     * From a committer thread, exactly once. repeated: acknowledged without a second row. Must not
-     * block.
+     * From a committer thread, or from hearth_store_withdraw; exactly once. repeated: acknowledged
+     * without a second row. Must not block.
      */
     void (*done)(struct hearth_push_item *item,
                  enum hearth_status status,
@@ -163,10 +163,12 @@ struct hearth_push_item {
     bool repeated;
     int64_t profile_no; /* by the store when submitted: with writer_id the profile's identity */
     int32_t writer_id;
-    /* The store's own. */
-    struct hearth_push_item *next;
+    /* The store's own; zero before the submission. */
+    struct hearth_push_item *prev, *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
+    int stage; /* enum hearth_item_stage of the commit queue */
+    bool is_withdrawn;
 };
 
 /*
@@ -177,6 +179,18 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_submit(struct hearth_store *store,
                                        struct hearth_push_item *item,
                                        struct hearth_err *err);
+
+/*
+ * Nobody waits for the item any more: do not store it, unless a transaction with it may be under way.
+ * Returns whether it is or may be stored. An item that still waits in the queue ends here: its `done`
+ * is called with `status` and `err`. One that a committer holds ends there, soon. One that was not
+ * submitted yet is refused when it is. The caller keeps the item alive during the call; any thread,
+ * any number of times, also after `done`.
+ */
+bool hearth_store_withdraw(struct hearth_store *store,
+                           struct hearth_push_item *item,
+                           enum hearth_status status,
+                           const struct hearth_err *err);
 
 /* ---- reads ---- */
 
