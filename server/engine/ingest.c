@@ -59,7 +59,6 @@ struct push_job {
 struct hearth_push_state {
     struct hearth_push_request *request;
     struct hearth_ingest *ingest;
-    _Atomic uint32_t pending;
     pthread_mutex_t lock; /* guards the request's outcome while profiles end on several threads */
     int64_t now_ns;
     struct hearth_ingest_options options; /* with the limits of the tenant */
@@ -198,7 +197,7 @@ static void finish_request(struct hearth_push_state *state)
 
 static void release_pending(struct hearth_push_state *state)
 {
-    if (atomic_fetch_sub(&state->pending, 1) == 1) {
+    if (atomic_fetch_sub(&state->request->n_pending, 1) == 1) {
         finish_request(state);
     }
 }
@@ -481,8 +480,11 @@ static void push_profile(struct push_job *job,
     struct hearth_err err = HEARTH_ERR_INIT;
     bool submitted = false;
     enum hearth_status status;
-    struct scratch *scratch = scratch_take(state->ingest);
-    if (scratch == NULL) {
+    bool is_given_up = atomic_load(&state->request->is_given_up);
+    struct scratch *scratch = is_given_up ? NULL : scratch_take(state->ingest);
+    if (is_given_up) {
+        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "nobody waits for the push any more");
+    } else if (scratch == NULL) {
         status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
     } else {
         scratch->arena.limit_bytes = scratch_limit(&state->options.limits);
@@ -654,11 +656,11 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     state->options = ingest->options;
     state->options.limits = limits;
     state->now_ns = hearth_clock_wall_ns();
-    atomic_init(&state->pending, (uint32_t)n_jobs + 1);
     (void)pthread_mutex_init(&state->lock, NULL);
     hearth_arena_init(&state->arena, 64u << 20);
     request->n_profiles = (uint32_t)n_jobs;
     request->state = state;
+    atomic_store(&request->n_pending, (uint32_t)n_jobs + 1); /* hearth_ingest_give_up may use it */
     return HEARTH_OK;
 }
 
@@ -681,4 +683,32 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
     }
     release_pending(
         state); /* the one that kept the request open while its profiles were submitted */
+}
+
+/* False: the push has not begun, or all of it has ended. */
+static bool hold_pending(struct hearth_push_request *request)
+{
+    uint32_t n = atomic_load(&request->n_pending);
+    while (n > 0 && !atomic_compare_exchange_weak(&request->n_pending, &n, n + 1)) {
+    }
+    return n > 0;
+}
+
+bool hearth_push_withdraw(struct hearth_ingest *ingest,
+                          struct hearth_push_request *request,
+                          enum hearth_status status,
+                          const struct hearth_err *err)
+{
+    atomic_store(&request->is_given_up, true);
+    if (!hold_pending(request)) {
+        return true;
+    }
+    struct hearth_push_state *state = request->state;
+    bool may_be_stored = false;
+    for (uint32_t i = 0; i < request->n_profiles; i++) {
+        may_be_stored = hearth_store_withdraw(ingest->store, &state->jobs[i].item, status, err) ||
+                        may_be_stored;
+    }
+    release_pending(state);
+    return may_be_stored;
 }

@@ -2,6 +2,7 @@
  * ingest_internal.h -- the steps of one profile through ingest (private to the engine).
  *
  *   ingest.c     requests: inflate, decode, run the steps, submit, answer
+ *   push_give_up.c   requests that nobody waits for any more
  *   ingest_decode.c  bytes of any format to a profile
  *   identity.c   labels, service, profile types, time: who the profile belongs to
  *   split.c      samples: normalise, group by label set, gather attributes
@@ -140,5 +141,14 @@ enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
                                        uint64_t *discards,
                                        struct hearth_push_row *ret_row,
                                        struct hearth_err *err);
+
+/*
+ * Take the push's profiles out of the commit queue; `status` and `err` are their end. Returns whether any of them is or
+ * may be stored; true also when that cannot be known, because the push has just begun or ended.
+ */
+bool hearth_push_withdraw(struct hearth_ingest *ingest,
+                          struct hearth_push_request *request,
+                          enum hearth_status status,
+                          const struct hearth_err *err);
 
 #endif

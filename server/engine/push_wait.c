@@ -1,8 +1,8 @@
 /*
  * push_wait.c -- a push whose caller waits for its end.
  *
- * The engine may end a push long after its caller gave up (a database that does not answer while the server stops):
- * what the end touches belongs to both, and the last one frees it.
+ * The engine may end a push long after its caller gave up (its batch may have been committed, but the database does not
+ * answer): what the end touches belongs to both, and the last one frees it.
  */
 #include "push_wait.h"
 
@@ -114,6 +114,8 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
         if (ret_receipts != NULL && n > 0) {
             memcpy(ret_receipts, wait->receipts, n * sizeof ret_receipts[0]);
         }
+    } else {
+        status = hearth_ingest_give_up(ingest, &wait->request, status, err);
     }
     unref(wait);
     return status;

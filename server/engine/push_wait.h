@@ -10,7 +10,8 @@
 
 /*
  * The series' samples in their order: ret_receipts[i] is of the i-th (NULL: not wanted). Receipts of the samples are set
- * by this call. The status of the first failure; CANCELLED or UNAVAILABLE when the caller had to go first: some may be stored.
+ * by this call. The status of the first failure; CANCELLED or UNAVAILABLE when the caller had to go first: err says
+ * whether some may be stored.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,

@@ -27,6 +27,8 @@
 #include "hearth/model/profile_id.h"
 #include "hearth/store/store.h"
 
+#include <stdatomic.h>
+
 /* Reasons of loss or change that do not refuse a profile; the unit is in the name. */
 enum hearth_discard {
 #define X(id, name, meaning) HEARTH_DISCARD_##id,
@@ -117,9 +119,27 @@ struct hearth_push_request {
     bool is_unreadable; /* with hints: what failed first is that the bytes are no such profile */
     uint64_t discards[HEARTH_N_DISCARDS];
     uint32_t n_profiles, n_failed, n_repeated;
-    struct hearth_push_state *state; /* the engine's own */
+    /* The engine's own; zero before the push. */
+    struct hearth_push_state *state;
+    _Atomic uint32_t n_pending;
+    _Atomic bool is_given_up;
 };
 
 void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request);
+
+/*
+ * Nobody waits for the push any more. why: DEADLINE_EXCEEDED, CANCELLED (its client has left), or UNAVAILABLE (the
+ * server is stopping). Profiles that are in no transaction yet are not stored: those that wait for their commit end at
+ * once, so that `done` may be called during this call. Returns what to answer if it was not: UNAVAILABLE, or CANCELLED;
+ * err says whether the push may still be stored. The caller keeps the request alive during the call, also after its
+ * `done`. Any thread, once, also while hearth_ingest_push runs.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_ingest_give_up(struct hearth_ingest *ingest,
+                                         struct hearth_push_request *request,
+                                         enum hearth_status why,
+                                         struct hearth_err *err);
+/* "the client left": the beginning of a sentence about that. */
+const char *hearth_give_up_cause(enum hearth_status why);
 
 #endif
