@@ -3,6 +3,9 @@
  *
  * The push's memory goes as soon as the engine has read it: while the database is slow, what waits
  * for a commit is the encoded rows, not the pushed bytes.
+ *
+ * Giving up. `abandon` comes under the in-flight lock, which on_done takes before it lets go of the call: so the call
+ * is alive then, and gets a reference for the job that does the rest.
  */
 #include "push_call.h"
 
@@ -68,13 +71,29 @@ static void on_done(struct hearth_push_request *request)
     unref_call(call);
 }
 
-static void abandon(struct hearth_rpc *rpc, void *work)
+/* What waits in the queue ends here, by on_done; if that was all of the push, it has been answered then. */
+static void give_up(struct hearth_job *job)
+{
+    struct hearth_push_call *call = HEARTH_CONTAINER_OF(job, struct hearth_push_call, give_up_job);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_status status =
+        hearth_ingest_give_up(call->ingest, &call->request, call->why, &err);
+    if (!atomic_exchange(&call->settled, true)) {
+        call->rpc->err = err;
+        hearth_rpc_end(call->rpc, status);
+    }
+    unref_call(call);
+}
+
+/* Not here: withdrawing a push ends it, which takes the lock that is held. The call still has the engine's reference. */
+static void abandon(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 {
     struct hearth_push_call *call = work;
-    if (!atomic_exchange(&call->settled, true)) {
-        hearth_rpc_end_later(rpc, HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                                              "the server is stopping and does not know whether "
-                                              "this push was stored"));
+    atomic_fetch_add(&call->refs, 1);
+    call->why = why;
+    call->give_up_job.run = give_up;
+    if (!hearth_workers_submit(rpc->front->finishers, &call->give_up_job)) {
+        HEARTH_BUG("a push was given up after its front had stopped");
     }
 }
 
@@ -97,6 +116,7 @@ void hearth_push_call_run(struct hearth_push_call *call)
 {
     struct hearth_rpc *rpc = call->rpc;
     struct hearth_ingest *ingest = rpc->front->ingest;
+    call->ingest = ingest;
     call->request.tenant = hearth_arena_str(&call->arena, hearth_rpc_tenant(rpc));
     if (call->request.tenant.p == NULL) {
         hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));

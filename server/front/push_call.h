@@ -1,9 +1,10 @@
 /*
  * push_call.h -- a push in work, by whatever protocol: who ends its request, and what it owns.
  *
- * The engine may finish a push long after the server has given up waiting for it (a database that
- * does not answer while the server stops). So a push owns its memory, and whoever comes first, the
- * engine or the stop, ends the request. The other one only cleans up.
+ * The engine may finish a push long after the server has given up waiting for it (its deadline has
+ * passed, its client has left, or the server stops, while the database does not answer). So a push owns
+ * its memory, and whoever comes first, the engine or who gives up, ends the request. The other one only
+ * cleans up.
  *
  * Threads: made and run by one thread; `answer` comes from any.
  */
@@ -22,8 +23,12 @@ struct hearth_push_call {
     /* How the protocol says a failure, before the request ends; may be NULL. */
     void (*explain)(struct hearth_push_call *call, enum hearth_status status);
     const char *format; /* static; for `explain` */
+    struct hearth_ingest *ingest;
+    struct hearth_job give_up_job;
+    enum hearth_status why; /* it was given up */
     _Atomic bool settled;
-    _Atomic unsigned refs; /* the thread that reads the push, and the engine until it is done */
+    _Atomic unsigned
+        refs; /* the thread that reads the push, the engine until it is done, give_up_job */
 };
 
 /* A push of the request's tenant; arena and body are empty, with the request's limit and budget. NULL:

@@ -24,6 +24,7 @@
 #define BODY_FREE_BYTES       4096u /* questions, not pushes */
 #define LARGE_QUERY_BYTES     ((size_t)32 << 20)
 #define KEEP_ARENA_BYTES      ((size_t)64 << 10)
+#define ANSWER_EARLY_NS       (500 * HEARTH_NS_PER_MS)
 #define TURN_NS               (10 * HEARTH_NS_PER_MS) /* of one stream on a pool's thread */
 
 static pthread_key_t g_inflater_key;
@@ -230,14 +231,20 @@ size_t hearth_rpc_in_flight(struct hearth_front *front)
     return n;
 }
 
-void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
-                            void (*abandon)(struct hearth_rpc *rpc, void *work),
-                            void *work)
+void hearth_rpc_set_abandon(struct hearth_rpc *rpc, hearth_rpc_abandon_fn *abandon, void *work)
 {
     (void)pthread_mutex_lock(&rpc->front->in_flight_lock);
     rpc->abandon = abandon;
     rpc->work = work;
     (void)pthread_mutex_unlock(&rpc->front->in_flight_lock);
+}
+
+/* Under the in-flight lock. */
+static void abandon(struct hearth_rpc *rpc, enum hearth_status why)
+{
+    hearth_rpc_abandon_fn *fn = rpc->abandon;
+    rpc->abandon = NULL;
+    fn(rpc, rpc->work, why);
 }
 
 void hearth_rpc_cancel_all(struct hearth_front *front)
@@ -246,9 +253,7 @@ void hearth_rpc_cancel_all(struct hearth_front *front)
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         atomic_store(&rpc->cancel.cancelled, true);
         if (rpc->abandon != NULL) {
-            void (*abandon)(struct hearth_rpc *, void *) = rpc->abandon;
-            rpc->abandon = NULL;
-            abandon(rpc, rpc->work);
+            abandon(rpc, HEARTH_UNAVAILABLE);
         }
     }
     (void)pthread_mutex_unlock(&front->in_flight_lock);
@@ -262,6 +267,30 @@ static void poll_batch(struct pollfd *fds, struct hearth_rpc **rpcs, nfds_t n)
     for (nfds_t i = 0; i < n; i++) {
         if ((fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
             atomic_store(&rpcs[i]->cancel.cancelled, true);
+        }
+    }
+}
+
+/* OK, or why nobody waits for the request any more. */
+static enum hearth_status is_awaited(struct hearth_rpc *rpc)
+{
+    HEARTH_TRY(hearth_cancel_check(&rpc->cancel, NULL));
+    int64_t deadline = rpc->client_deadline_mono_ns;
+    if (deadline == INT64_MAX) {
+        return HEARTH_OK;
+    }
+    int64_t early = (deadline - rpc->started_mono_ns) / 5;
+    early = early > ANSWER_EARLY_NS ? ANSWER_EARLY_NS : early;
+    return hearth_clock_mono_ns() < deadline - early ? HEARTH_OK : HEARTH_DEADLINE_EXCEEDED;
+}
+
+/* Under the in-flight lock. The deadline of a request that can be abandoned does not change any more. */
+static void abandon_overdue(struct hearth_front *front)
+{
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        enum hearth_status why = rpc->abandon != NULL ? is_awaited(rpc) : HEARTH_OK;
+        if (why != HEARTH_OK) {
+            abandon(rpc, why);
         }
     }
 }
@@ -288,6 +317,7 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
         }
     }
     poll_batch(fds, rpcs, n);
+    abandon_overdue(front);
     (void)pthread_mutex_unlock(&front->in_flight_lock);
 }
 
@@ -516,6 +546,18 @@ static void apply_memory_limit(struct hearth_rpc *rpc)
     rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
 }
 
+/* A push that waited too long for a thread: its client may repeat it. */
+static enum hearth_status say_not_begun(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (status != HEARTH_DEADLINE_EXCEEDED || rpc->method->pool != HEARTH_POOL_INGEST) {
+        return status;
+    }
+    return HEARTH_FAIL(
+        &rpc->err, HEARTH_UNAVAILABLE,
+        "the deadline (the request's own, or request-timeout) passed before a thread "
+        "took the request; nothing of it was stored: retry");
+}
+
 static void run_request(struct hearth_rpc *rpc)
 {
     apply_memory_limit(rpc);
@@ -525,7 +567,7 @@ static void run_request(struct hearth_rpc *rpc)
                       : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
     if (status != HEARTH_OK) {
         status = hearth_rpc_judge_memory(rpc, 0, status);
-        hearth_rpc_end(rpc, status);
+        hearth_rpc_end(rpc, say_not_begun(rpc, status));
         return;
     }
     rpc->method->handle(rpc);

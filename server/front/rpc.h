@@ -46,6 +46,11 @@ struct hearth_http_call;
 
 #define HEARTH_RPC_MAX_HEADERS 4
 
+struct hearth_rpc;
+
+/* why: DEADLINE_EXCEEDED, CANCELLED (the client has left), or UNAVAILABLE (the server is stopping). */
+typedef void hearth_rpc_abandon_fn(struct hearth_rpc *rpc, void *work, enum hearth_status why);
+
 struct hearth_rpc_header {
     const char *name;  /* static */
     const char *value; /* static or in arena */
@@ -117,7 +122,7 @@ struct hearth_rpc {
     bool said_all;                   /* no more messages come */
 
     /* See hearth_rpc_set_abandon. Guarded by the in-flight lock. */
-    void (*abandon)(struct hearth_rpc *rpc, void *work);
+    hearth_rpc_abandon_fn *abandon;
     void *work;
 
     struct hearth_job job;
@@ -192,13 +197,13 @@ static inline bool hearth_rpc_is_collecting(const struct hearth_rpc *rpc)
 }
 
 /*
- * How to end the request before its work has ended, when the server stops and cannot wait.
- * `abandon` is called at most once, with the in-flight lock held; it ends by hearth_rpc_end_later.
- * NULL takes it back: no call is under way or comes after that.
+ * How to end the request before its work has ended: when its deadline passes, its client leaves, or the
+ * server stops and cannot wait. A client's own deadline counts as passed a little before (half a second,
+ * or a fifth of its time), so that the answer is there when the client stops waiting. `abandon` is called
+ * at most once, with the in-flight lock held; the request ends later, on another thread. NULL takes it
+ * back: no call is under way or comes after that.
  */
-void hearth_rpc_set_abandon(struct hearth_rpc *rpc,
-                            void (*abandon)(struct hearth_rpc *rpc, void *work),
-                            void *work);
+void hearth_rpc_set_abandon(struct hearth_rpc *rpc, hearth_rpc_abandon_fn *abandon, void *work);
 
 /* This thread's decompressor, kept warm; NULL without memory. */
 struct hearth_inflater *hearth_rpc_inflater(void);
@@ -212,7 +217,7 @@ enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct he
 
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value);
 
-/* Mark requests whose HTTP client has left. */
+/* Mark requests whose HTTP client has left; abandon what can be of those and of the overdue ones. */
 void hearth_rpc_cancel_gone(struct hearth_front *front);
 size_t hearth_rpc_in_flight(struct hearth_front *front);
 /* Cancel all; abandon what can be. */

@@ -99,7 +99,7 @@ void hearth_trace_call_done(void *context, enum hearth_status status, const stru
     unref(call);
 }
 
-static void abandon(struct hearth_rpc *rpc, void *work)
+static void abandon(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 {
     struct hearth_trace_call *call = work;
     (void)pthread_mutex_lock(&call->lock);
@@ -107,9 +107,12 @@ static void abandon(struct hearth_rpc *rpc, void *work)
     call->is_settled = true;
     (void)pthread_mutex_unlock(&call->lock);
     if (is_ours) {
-        hearth_rpc_end_later(rpc, HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                                              "the server is stopping and does not know whether "
-                                              "all of this stream was stored"));
+        hearth_rpc_end_later(
+            rpc,
+            HEARTH_FAIL(&rpc->err, why == HEARTH_CANCELLED ? HEARTH_CANCELLED : HEARTH_UNAVAILABLE,
+                        "%s before the database confirmed all of this stream; the rest may "
+                        "still be stored",
+                        hearth_give_up_cause(why)));
     }
 }
 

@@ -118,9 +118,11 @@ class UnderLoad(unittest.TestCase):
         with self.paused_database():
             with self.assertRaises(RpcError) as caught:
                 self.server.grpc_bytes(PUSH, push_request(one(1)), timeout=0.5)
-            self.assertEqual(caught.exception.code, "deadline_exceeded")
+        # The server answers shortly before the deadline; on a slow machine gRPC's own timer is first.
+        self.assertIn(caught.exception.code, ("unavailable", "deadline_exceeded"))
         eventually(lambda: self.queued() == 0, what="an empty queue")
-        self.assertIn(self.total() - before, (0, 1))
+        is_ruled_out = "nothing of it will be stored" in str(caught.exception)
+        self.assertIn(self.total() - before, (0,) if is_ruled_out else (0, 1))
 
     def test_a_burst_beyond_the_queue_loses_nothing_it_acknowledged(self):
         before = self.total()
