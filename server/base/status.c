@@ -83,6 +83,7 @@ void hearth_err_set(struct hearth_err *err,
     va_list args;
     va_start(args, fmt);
     err->status = status;
+    err->is_passing = false;
     err->file = file;
     err->line = line;
     (void)vsnprintf(err->msg, sizeof err->msg, fmt, args);

@@ -23,6 +23,7 @@
 #include <grpc/support/time.h>
 
 #define PUSHBACK_MS           "1000"
+#define LONG_PUSHBACK_MS      "30000" /* what passes, but not at once */
 #define COPY_BELOW_BYTES      256u
 #define GZIP_MIN_BYTES        1024u
 #define HEADER_OVERHEAD_BYTES 32u /* as RFC 9113 counts */
@@ -265,6 +266,8 @@ static grpc_op status_op(struct call *call)
     size_t n_trailing = 0;
     if (rpc->status == HEARTH_UNAVAILABLE) {
         call->trailing[n_trailing++] = metadata_of("grpc-retry-pushback-ms", PUSHBACK_MS);
+    } else if (rpc->status != HEARTH_OK && rpc->err.is_passing) {
+        call->trailing[n_trailing++] = metadata_of("grpc-retry-pushback-ms", LONG_PUSHBACK_MS);
     }
     for (size_t i = 0; i < rpc->n_notes; i++) {
         call->trailing[n_trailing++] = metadata_of("hearth-note", rpc->note_values[i]);

@@ -102,6 +102,8 @@ static void make_plain(struct hearth_rpc *rpc,
                                    hearth_rpc_message(rpc), &answer->body);
         if (rpc->status == HEARTH_UNAVAILABLE) {
             add_header(answer, "Retry-After", "1");
+        } else if (rpc->err.is_passing) {
+            add_header(answer, "Retry-After", "30");
         }
         return;
     }

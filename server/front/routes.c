@@ -20,7 +20,11 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
     bool ready = hearth_front_is_ready(front, reason);
     answer->code = ready ? 200 : 503;
     if (!json) {
-        hearth_buf_cstr(&answer->body, ready ? "ready" : reason);
+        hearth_buf_printf(&answer->body, "%s%s",
+                          !ready           ? ""
+                          : reason[0] == 0 ? "ready"
+                                           : "ready, degraded: ",
+                          reason);
         return;
     }
     answer->content_type = JSON;
@@ -29,9 +33,11 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
     hearth_json_object(&out);
     hearth_json_key_c(&out, "ready");
     hearth_json_bool(&out, ready);
+    hearth_json_key_c(&out, "degraded");
+    hearth_json_bool(&out, ready && reason[0] != 0);
     hearth_json_key_c(&out, "reasons");
     hearth_json_array(&out);
-    if (!ready) {
+    if (reason[0] != 0) {
         hearth_json_string_c(&out, reason);
     }
     hearth_json_array_end(&out);

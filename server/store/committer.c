@@ -364,6 +364,7 @@ static enum hearth_status explain(struct hearth_committer *committer,
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "the server stopped before the profile was stored; retry");
     }
+    err->is_passing = status == HEARTH_RESOURCE_EXHAUSTED; /* PostgreSQL's disk is full */
     return status;
 }
 

@@ -64,7 +64,7 @@ static int judge(const struct hearth_store *store, int before)
     return atomic_load(&store->disk.n_free) < least ? DISK_LOW : DISK_OK;
 }
 
-enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_err *err)
+static enum hearth_status check(struct hearth_store *store, struct hearth_err *err)
 {
     switch (atomic_load(&store->disk.state)) {
     case DISK_OVER_QUOTA:
@@ -82,6 +82,15 @@ enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_e
     default:
         return HEARTH_OK;
     }
+}
+
+enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_err *err)
+{
+    enum hearth_status status = check(store, err);
+    if (status != HEARTH_OK && err != NULL) {
+        err->is_passing = true;
+    }
+    return status;
 }
 
 enum hearth_status

@@ -76,6 +76,16 @@ static bool set_reason(struct hearth_store *store, const char *reason)
     return changed;
 }
 
+/* What is wrong although everything can be asked; empty: nothing. */
+static void say_degraded(struct hearth_store *store, char reason[256])
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    reason[0] = '\0';
+    if (hearth_disk_check(store, &err) != HEARTH_OK) {
+        (void)snprintf(reason, 256, "%.255s", err.msg);
+    }
+}
+
 bool hearth_store_ready(struct hearth_store *store, char reason[256])
 {
     bool ready =
@@ -84,6 +94,8 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
         (void)pthread_mutex_lock(&store->reason_lock);
         (void)snprintf(reason, 256, "%s", store->reason);
         (void)pthread_mutex_unlock(&store->reason_lock);
+    } else {
+        say_degraded(store, reason);
     }
     return ready;
 }

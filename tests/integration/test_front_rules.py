@@ -181,7 +181,7 @@ class FrontRules(unittest.TestCase):
     def test_plain_routes(self):
         self.assertEqual(self.server.http("GET", "/ready")[2], b"ready")
         status, headers, body = self.server.http("GET", "/ready", headers={"Accept": "application/json"})
-        self.assertEqual((status, json.loads(body)), (200, {"ready": True, "reasons": []}))
+        self.assertEqual((status, json.loads(body)), (200, {"ready": True, "degraded": False, "reasons": []}))
         self.assertEqual(self.server.http("GET", "/healthz")[0], 200)
         build = json.loads(self.server.http("GET", "/api/v1/status/buildinfo")[2])
         self.assertEqual(build["status"], "success")

@@ -191,7 +191,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.server.http("GET", "/ready")[::2], (200, b"ready"))
         self.assertEqual(self.server.http("GET", "/healthz")[::2], (200, b"ok\n"))
         status, headers, body = self.server.http("GET", "/ready", headers={"Accept": "application/json"})
-        self.assertEqual((status, headers["content-type"], json.loads(body)), (200, "application/json", {"ready": True, "reasons": []}))
+        self.assertEqual((status, headers["content-type"], json.loads(body)), (200, "application/json", {"ready": True, "degraded": False, "reasons": []}))
         status, headers, body = self.server.http("HEAD", "/ready")
         self.assertEqual((status, body), (200, b""))
         status, headers, _ = self.server.http("POST", "/ready")

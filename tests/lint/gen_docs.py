@@ -92,8 +92,8 @@ Every failure has one status and one sentence that says what is wrong and where.
         out += f"| {name} | {grpc} | {http} | `{code}` | {text} |\n"
     out += """
 Try again after UNAVAILABLE: the answer carries `Retry-After: 1`, by gRPC `grpc-retry-pushback-ms: 1000`. A
-RESOURCE_EXHAUSTED that names `ingest-rate-bytes` passes with time. The others come back until the request or the
-configuration changes.
+RESOURCE_EXHAUSTED because the disk is full carries 30 s instead; one that names `ingest-rate-bytes` passes with time.
+The others come back until the request or the configuration changes.
 
 ## What a push loses without failing
 

@@ -25,6 +25,8 @@ enum hearth_status {
 struct hearth_err {
     enum hearth_status status;
     uint32_t line; /* of the HEARTH_FAIL that made it */
+    bool
+        is_passing; /* not the request's fault: worth another try later, although the status does not say so */
     const char *file;
     char msg[480]; /* one sentence, lower case, no full stop; names what is wrong and where */
 };

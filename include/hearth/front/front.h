@@ -86,7 +86,10 @@ struct hearth_front_options {
     hearth_front_profile_fn *cpu_profile; /* NULL: not offered */
 };
 
-/* True when the server can do its work; else false and one line why. Called from any thread. */
+/*
+ * True when the server can do its work; else false and one line why. A line with true: what is wrong all the same; else
+ * it is empty. Called from any thread.
+ */
 typedef bool hearth_front_ready_fn(void *context, char reason[256]);
 
 void hearth_front_options_init(struct hearth_front_options *options);

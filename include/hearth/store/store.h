@@ -78,7 +78,10 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
  */
 void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
 
-/* False with one line why ("waiting for the database: connection refused"). */
+/*
+ * False with one line why ("waiting for the database: connection refused"). True with a line: it works, but not as it
+ * should (the disk is full, clocks differ). True and nothing is wrong: an empty line.
+ */
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
 
 /* ---- ingest ---- */
