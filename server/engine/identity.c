@@ -11,6 +11,7 @@
 #include "ingest_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define GODELTA "godeltaprof_"
 
@@ -382,6 +383,7 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
                                         const struct hearth_identity *identity,
                                         int64_t time_ns,
                                         int64_t now_ns,
+                                        int64_t clock_ahead_ns,
                                         int64_t *ret_ts_ns,
                                         struct hearth_err *err)
 {
@@ -389,10 +391,12 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
         *ret_ts_ns = now_ns;
         return HEARTH_OK;
     }
-    int64_t oldest = limits->reject_older_than_ns > 0 ? now_ns - limits->reject_older_than_ns : 0;
+    int64_t first_ns = clock_ahead_ns < 0 ? now_ns + clock_ahead_ns : now_ns;
+    int64_t last_ns = clock_ahead_ns > 0 ? now_ns + clock_ahead_ns : now_ns;
+    int64_t oldest = limits->reject_older_than_ns > 0 ? first_ns - limits->reject_older_than_ns : 0;
     int64_t newest;
     if (limits->reject_newer_than_ns <= 0 ||
-        __builtin_add_overflow(now_ns, limits->reject_newer_than_ns, &newest)) {
+        __builtin_add_overflow(last_ns, limits->reject_newer_than_ns, &newest)) {
         newest = INT64_MAX;
     }
     if (time_ns < oldest || time_ns > newest) {
@@ -400,13 +404,19 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
         hearth_clock_format(time_ns, at);
         hearth_clock_format(oldest, from);
         hearth_clock_format(newest, to);
-        char labels[256];
+        char labels[256], clocks[96] = "";
+        if (clock_ahead_ns != 0) {
+            (void)snprintf(clocks, sizeof clocks,
+                           "; the server's clock is %lld s %s the database's",
+                           (llabs(clock_ahead_ns) + HEARTH_NS_PER_SEC / 2) / HEARTH_NS_PER_SEC,
+                           clock_ahead_ns > 0 ? "behind" : "ahead of");
+        }
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' is outside of ingestion window (profile "
                            "timestamp: %s, the ingestion "
                            "window starts at %s and ends at %s; limits reject-older-than, "
-                           "reject-newer-than)",
-                           window_labels(identity, labels), at, from, to);
+                           "reject-newer-than%s)",
+                           window_labels(identity, labels), at, from, to, clocks);
     }
     *ret_ts_ns = time_ns;
     return HEARTH_OK;

@@ -404,7 +404,8 @@ static enum hearth_status run_profile(struct push_job *job,
     HEARTH_TRY(read_profile(job, sample, scratch, &profile, &identity, &named, err));
     int64_t mark = hearth_clock_thread_cpu_ns();
     HEARTH_TRY(hearth_identity_time(limits, identity, profile.time_ns, state->now_ns,
-                                    &job->item.ts_ns, err));
+                                    hearth_store_clock_ahead_ns(ingest->store), &job->item.ts_ns,
+                                    err));
     struct hearth_stack_keys keys;
     HEARTH_TRY(hearth_stack_keys_make(&profile, arena, &keys, err));
     struct hearth_split split;

@@ -76,12 +76,16 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
                                          struct hearth_str **ret_type_ids,
                                          struct hearth_err *err);
 
-/* The profile's time in the ingestion window, now for a profile without one. */
+/*
+ * The profile's time in the ingestion window, now for a profile without one. clock_ahead_ns: how far another clock is
+ * ahead of now; a profile is taken if either allows it.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
                                         const struct hearth_identity *identity,
                                         int64_t time_ns,
                                         int64_t now_ns,
+                                        int64_t clock_ahead_ns,
                                         int64_t *ret_ts_ns,
                                         struct hearth_err *err);
 

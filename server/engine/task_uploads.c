@@ -265,7 +265,8 @@ static enum hearth_status check_pprof(const struct hearth_query *query,
     int64_t ts_ns;
     HEARTH_TRY(hearth_upload_decode(query, upload->content, profile, &notes, err));
     HEARTH_TRY(hearth_identity_time(limits, &identity, profile->time_ns, hearth_clock_wall_ns(),
-                                    &ts_ns, err));
+                                    hearth_store_clock_ahead_ns(query->engine->store), &ts_ns,
+                                    err));
     discards[HEARTH_DISCARD_CUT_STACKS] = notes.stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] = notes.frames_cut;
     discards[HEARTH_DISCARD_CUT_STRINGS] = notes.strings_cut;

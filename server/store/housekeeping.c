@@ -2,8 +2,8 @@
  * housekeeping.c -- what a store does once in a while: partitions ahead of time, and trimming its
  * bookkeeping.
  *
- * Each 5 s: is there disk for profiles, settings of tenants. Each 30 s: leaves for today and tomorrow,
- * the label indexes, forgetting what retention has dropped. Each minute:
+ * Each 5 s: is there disk for profiles, settings of tenants. Each 30 s: the database's clock, leaves for today and
+ * tomorrow, the label indexes, forgetting what retention has dropped. Each minute:
  *   - writer.seen_at of this server
  *   - ingest_batch rows of this server that no committer will ask about again (below the oldest
  * unsettled)
@@ -107,6 +107,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
     int64_t now_ns = hearth_clock_mono_ns();
     if (now_ns >= times->next_partitions_ns) {
         times->next_partitions_ns = now_ns + PARTITIONS_EACH_NS;
+        HEARTH_TRY(hearth_clocks_compare(store, pg, err));
         int32_t today = hearth_day_of(hearth_clock_wall_ns());
         HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
         HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));

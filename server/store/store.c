@@ -83,6 +83,8 @@ static void say_degraded(struct hearth_store *store, char reason[256])
     reason[0] = '\0';
     if (hearth_disk_check(store, &err) != HEARTH_OK) {
         (void)snprintf(reason, 256, "%.255s", err.msg);
+    } else {
+        hearth_clocks_explain(hearth_store_clock_ahead_ns(store), reason);
     }
 }
 
@@ -190,6 +192,7 @@ boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *e
         HEARTH_TRY(hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err));
     }
     HEARTH_TRY(check_server(pg, err));
+    HEARTH_TRY(hearth_clocks_compare(store, pg, err));
     HEARTH_TRY(hearth_migrate(pg, err));
     if (store->batch_writer_id == 0) {
         int32_t writer_id = 0;

@@ -100,6 +100,7 @@ struct hearth_store {
     struct hearth_monitors *monitors;
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
+    _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;
     struct hearth_rule_evaluator rule_evaluator; /* set before the next is */
@@ -277,6 +278,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *stor
 /* Once in a while: look how full it is. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+
+/* ---- clocks.c ---- */
+/* Once in a while: compare the database's clock with ours. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_clocks_compare(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+/* A difference as a sentence; empty for 0. */
+void hearth_clocks_explain(int64_t ahead_ns, char out[256]);
 
 /* ---- ingest_dict.c ---- */
 struct hearth_ingest_dict {

@@ -39,6 +39,38 @@ class Degraded(unittest.TestCase):
         _, _, body = server.http("GET", "/ready", headers={"Accept": "application/json"})
         return status, text.decode(), json.loads(body)
 
+    def test_profiles_of_now_are_taken_by_a_server_whose_clock_is_two_hours_behind(self):
+        sql(self.cluster.url(), CLOCK % 120)
+        server = self.start()
+        self.assertIn("this server's clock is 2h behind the database's", server.log())
+        status, text, body = self.ready(server)
+        self.assertEqual(status, 200)
+        self.assertIn("ready, degraded: this server's clock is 2h behind", text)
+        self.assertEqual((body["ready"], body["degraded"]), (True, True))
+        self.assertIn("2h behind", body["reasons"][0])
+
+        # Either clock may allow it: here "now" of the other one is two hours from now.
+        self.push(server, now_ms() + 2 * HOUR)
+        self.push(server, now_ms())
+        with self.assertRaises(RpcError) as caught:
+            self.push(server, now_ms() + 3 * HOUR)
+        self.assertEqual(caught.exception.code, "invalid_argument")
+        self.assertIn("s behind the database's", caught.exception.message)
+
+    def test_a_server_whose_clock_is_ahead_takes_what_the_database_would(self):
+        sql(self.cluster.url(), CLOCK % -120)
+        server = self.start("--reject-older-than", "1h")
+        self.assertIn("this server's clock is 2h ahead of the database's", server.log())
+        self.push(server, now_ms() - 2 * HOUR)
+        with self.assertRaises(RpcError) as caught:
+            self.push(server, now_ms() - 4 * HOUR)
+        self.assertIn("s ahead of the database's", caught.exception.message)
+
+    def test_clocks_that_agree_are_not_worth_a_word(self):
+        server = self.start()
+        self.assertEqual(self.ready(server), (200, "ready", {"ready": True, "degraded": False, "reasons": []}))
+        self.assertNotIn("clock", server.log())
+
     def test_a_full_disk_is_told_with_a_time_to_come_again(self):
         server = self.start("--max-disk-bytes", "1m")
         status, text, body = eventually(lambda: (found := self.ready(server))[2]["degraded"] and found)

@@ -83,6 +83,11 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
  * should (the disk is full, clocks differ). True and nothing is wrong: an empty line.
  */
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
+/*
+ * How far the database's clock is ahead of this machine's, as of the last look (twice a minute); negative: behind.
+ * 0 while they differ by less than 10 s.
+ */
+int64_t hearth_store_clock_ahead_ns(struct hearth_store *store);
 
 /* ---- ingest ---- */
 

@@ -427,7 +427,7 @@ static enum hearth_status
 time_of(const struct hearth_limits *limits, int64_t time_ns, int64_t *ret, struct hearth_err *err)
 {
     struct hearth_identity identity = {.service_name = HEARTH_STR("shop")};
-    return hearth_identity_time(limits, &identity, time_ns, NOW, ret, err);
+    return hearth_identity_time(limits, &identity, time_ns, NOW, 0, ret, err);
 }
 
 static void the_window_includes_both_of_its_ends(void **state)
@@ -449,6 +449,37 @@ static void the_window_includes_both_of_its_ends(void **state)
         "2023-11-07T22:13:19.999Z, the ingestion window starts at 2023-11-07T22:13:20.000Z and "
         "ends at 2023-11-14T22:23:20.000Z; limits reject-older-than, reject-newer-than)");
     assert_int_equal(time_of(&limits, NEWEST + 1, &ts, &err), HEARTH_INVALID_ARGUMENT);
+}
+
+static void another_clock_widens_the_window_and_is_named_in_a_refusal(void **state)
+{
+    static const int64_t TWO_HOURS = 2 * HEARTH_NS_PER_HOUR;
+    struct hearth_identity identity = {.service_name = HEARTH_STR("shop")};
+    struct hearth_limits limits;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    (void)state;
+    hearth_limits_init(&limits);
+    const struct {
+        int64_t ahead_ns, first_ns, last_ns;
+        const char *named;
+    } cases[] = {
+        {TWO_HOURS, OLDEST, NEWEST + TWO_HOURS, "clock is 7200 s behind the database's"},
+        {-TWO_HOURS, OLDEST - TWO_HOURS, NEWEST, "clock is 7200 s ahead of the database's"},
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        const int64_t ahead = cases[i].ahead_ns, ends[] = {cases[i].first_ns, cases[i].last_ns};
+        int64_t ts;
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(
+                hearth_identity_time(&limits, &identity, ends[k], NOW, ahead, &ts, &err),
+                HEARTH_OK);
+            assert_int_equal(ts, ends[k]);
+            assert_int_equal(hearth_identity_time(&limits, &identity, ends[k] + (k == 0 ? -1 : 1),
+                                                  NOW, ahead, &ts, &err),
+                             HEARTH_INVALID_ARGUMENT);
+            assert_non_null(strstr(err.msg, cases[i].named));
+        }
+    }
 }
 
 static void a_profile_without_a_time_is_of_now(void **state)
@@ -550,6 +581,7 @@ int main(void)
         cmocka_unit_test(all_types_of_a_profile_begin_with_its_name),
         cmocka_unit_test(types_are_bounded_like_the_values_of_labels),
         cmocka_unit_test(the_window_includes_both_of_its_ends),
+        cmocka_unit_test(another_clock_widens_the_window_and_is_named_in_a_refusal),
         cmocka_unit_test(a_profile_without_a_time_is_of_now),
         cmocka_unit_test(zero_opens_the_window_and_a_huge_limit_does_not_overflow),
     };
