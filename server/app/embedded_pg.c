@@ -6,6 +6,8 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 
+#include "data_lock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,9 @@ struct hearth_embedded_pg {
     const char *bin_dir;
     uid_t uid; /* of the cluster; 0: hearthd's own user */
     gid_t gid;
-    pid_t pid; /* 0: not running */
+    int lock_fd;       /* holds the data directory for this process */
+    pid_t pid;         /* 0: not running */
+    pid_t waiting_for; /* another PostgreSQL on the cluster, as logged last; 0: none */
     int64_t started_mono_ns, restart_at_mono_ns, pause_ns;
 };
 
@@ -75,21 +79,24 @@ make_dirs(const struct hearth_embedded_pg *pg, const char *path, struct hearth_e
     return HEARTH_OK;
 }
 
+/* The first line of a file, or an empty text. */
+static struct hearth_str read_line(const char *path, char *room, size_t n_room)
+{
+    FILE *file = fopen(path, "re");
+    char *line = file == NULL ? NULL : fgets(room, (int)n_room, file);
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return hearth_str_trim(hearth_str_c(line == NULL ? "" : line));
+}
+
 /* "15" in PG_VERSION, or 0. */
 static long cluster_version(const char *pg_dir)
 {
-    char path[4096], text[16] = "";
-    (void)snprintf(path, sizeof path, "%s/PG_VERSION", pg_dir);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    char *line = fgets(text, sizeof text, file);
-    (void)fclose(file);
+    char path[4096], room[16];
     int64_t version;
-    return line != NULL && hearth_str_to_i64(hearth_str_trim(hearth_str_c(line)), &version)
-               ? (long)version
-               : 0;
+    (void)snprintf(path, sizeof path, "%s/PG_VERSION", pg_dir);
+    return hearth_str_to_i64(read_line(path, room, sizeof room), &version) ? (long)version : 0;
 }
 
 /* The newest /usr/lib/postgresql/N/bin, or that of the cluster's own version. */
@@ -174,6 +181,9 @@ static enum hearth_status set_up(struct hearth_embedded_pg *pg,
     if (pg->arena.refused) {
         return HEARTH_FAIL_ARENA(err, &pg->arena);
     }
+
+    /* Before anything in the directory is made or changed. */
+    HEARTH_TRY(hearth_data_lock_take(pg->data_dir, &pg->lock_fd, err));
     HEARTH_TRY(make_dir(pg, pg->run_dir, 0700, true, err));
     HEARTH_TRY(make_dir(pg, pg->pg_dir, 0700, true, err));
     if (bin_dir[0] != '\0') {
@@ -181,6 +191,15 @@ static enum hearth_status set_up(struct hearth_embedded_pg *pg,
         return HEARTH_OK;
     }
     return find_bin_dir(pg, err);
+}
+
+static void release(struct hearth_embedded_pg *pg)
+{
+    if (pg->lock_fd >= 0) {
+        (void)close(pg->lock_fd);
+    }
+    hearth_arena_release(&pg->arena);
+    hearth_mem_free(pg);
 }
 
 enum hearth_status hearth_embedded_pg_new(const char *data_dir,
@@ -194,10 +213,10 @@ enum hearth_status hearth_embedded_pg_new(const char *data_dir,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the embedded database's state");
     }
     hearth_arena_init(&pg->arena, 0);
+    pg->lock_fd = -1;
     enum hearth_status status = set_up(pg, data_dir, bin_dir, user, err);
     if (status != HEARTH_OK) {
-        hearth_arena_release(&pg->arena);
-        hearth_mem_free(pg);
+        release(pg);
         return status;
     }
     *ret_pg = pg;
@@ -401,8 +420,51 @@ write_settings(struct hearth_embedded_pg *pg, bool new_cluster, struct hearth_er
 
 /* ---- life ---- */
 
+/* Whether `-D DIR` is among the arguments of a process, which anyone may read. */
+static bool works_in(int64_t pid, const char *dir)
+{
+    char path[64], text[4096];
+    (void)snprintf(path, sizeof path, "/proc/%lld/cmdline", (long long)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[n] = '\0';
+    bool found = false;
+    for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1) {
+        found = strcmp(text + at, dir) == 0;
+    }
+    return found;
+}
+
+/* The PostgreSQL that runs on the cluster already, or 0: the one of a hearthd that was killed, until it has ended, or
+ * one that somebody started by hand. Its lock file may be stale and the number in it another process's. */
+static pid_t running_postgres(const struct hearth_embedded_pg *pg)
+{
+    char path[4096], room[32];
+    int64_t pid;
+    (void)snprintf(path, sizeof path, "%s/postmaster.pid", pg->pg_dir);
+    return hearth_str_to_i64(read_line(path, room, sizeof room), &pid) && works_in(pid, pg->pg_dir)
+               ? (pid_t)pid
+               : 0;
+}
+
 static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
+    /* Two on one cluster are impossible: wait until the other one has ended. */
+    pid_t other = running_postgres(pg);
+    if (other != 0 && other != pg->waiting_for) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "postgres",
+                   "another PostgreSQL still runs on the cluster; starting when it has ended",
+                   "pid", hearth_log_i64(other), "dir", pg->pg_dir, NULL);
+    }
+    pg->waiting_for = other;
+    if (other != 0) {
+        return HEARTH_OK;
+    }
+
     char *program = hearth_arena_printf(&pg->arena, "%s/postgres", pg->bin_dir);
     char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
     char at[] = "-D";
@@ -473,6 +535,5 @@ void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mon
             (void)usleep(10000);
         }
     }
-    hearth_arena_release(&pg->arena);
-    hearth_mem_free(pg);
+    release(pg);
 }

@@ -7,7 +7,8 @@
  * enter. When hearthd is root the cluster belongs to and runs as another user.
  *
  * The server process dies with hearthd (SIGINT by the kernel, even after kill -9) and is started
- * again when it dies alone.
+ * again when it dies alone. While another PostgreSQL runs on the cluster (that of a killed hearthd, until it
+ * has ended), none is started.
  *
  * Threads:   all calls from one thread, which must live as long as the cluster (the kernel watches
  *            the thread that forked).
@@ -21,8 +22,8 @@
 
 struct hearth_embedded_pg;
 
-/* Texts are kept; they must outlive it. bin_dir "" finds the newest installed. Creates directories,
- * starts nothing. */
+/* Texts are kept; they must outlive it. bin_dir "" finds the newest installed. Locks the data directory until stop,
+ * FAILED_PRECONDITION when another hearthd has it; creates directories, starts nothing. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_embedded_pg_new(const char *data_dir,
                                           const char *bin_dir,
