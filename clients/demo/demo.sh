@@ -19,13 +19,13 @@ chmod 755 "$work" # the database's user must get to its own directories below
 server=
 bench=
 finish() {
-    trap - EXIT INT TERM
+    trap - EXIT HUP INT TERM
     [ -z "$bench" ] || kill "$bench" 2>/dev/null || true
     [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server"; } || true
     rm -rf "$work"
 }
 trap finish EXIT
-trap 'finish; exit 0' INT TERM
+trap 'finish; exit 0' HUP INT TERM
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 ask() { printf '\033[2m$ hearth %s\033[0m\n' "$*"; "$bin/hearth" "$@" 2>/dev/null; }

@@ -102,6 +102,65 @@ static void print_value(const struct hearth_config *config,
     }
 }
 
+static bool same_list(const char *const *a, const char *const *b)
+{
+    size_t i = 0;
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0) {
+        i++;
+    }
+    return a[i] == NULL && b[i] == NULL;
+}
+
+static bool same_value(const struct hearth_config *a,
+                       const struct hearth_config *b,
+                       const struct hearth_option *option)
+{
+    const void *at = const_member(a, option), *bt = const_member(b, option);
+    const char *text_a, *text_b;
+    const char *const *list_a, *const *list_b;
+    bool same = false;
+    switch (option->kind) {
+    case TEXT:
+    case SECRET:
+    case TOKEN:
+        memcpy(&text_a, at, sizeof text_a);
+        memcpy(&text_b, bt, sizeof text_b);
+        same = strcmp(text_a, text_b) == 0;
+        break;
+    case LIST:
+        memcpy(&list_a, at, sizeof list_a);
+        memcpy(&list_b, bt, sizeof list_b);
+        same = same_list(list_a, list_b);
+        break;
+    case INT:
+    case BYTES:
+    case DURATION:
+        same = memcmp(at, bt, sizeof(int64_t)) == 0;
+        break;
+    case BOOL:
+        same = memcmp(at, bt, sizeof(bool)) == 0;
+        break;
+    }
+    return same;
+}
+
+void hearth_config_changes(const struct hearth_config *a,
+                           const struct hearth_config *b,
+                           const char *except,
+                           struct hearth_buf *out)
+{
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *option = &hearth_options[i];
+        if (option->group == NULL && strcmp(option->flag, except) != 0 &&
+            !same_value(a, b, option)) {
+            hearth_buf_printf(out, "%s%s", out->n == 0 ? "" : ", ", option->flag);
+        }
+    }
+}
+
 static void print_options(const struct hearth_config *config, bool set_only, struct hearth_buf *out)
 {
     struct hearth_arena scratch;

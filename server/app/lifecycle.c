@@ -4,6 +4,10 @@
  *
  * The front listens before the database is there: /ready says what it waits for. Signals are
  * blocked in every thread and taken here, so that nothing is ever interrupted half-way; but for SIGPROF, see self_profile.h.
+ *
+ * SIGHUP means two things. The terminal that hearthd was started in has closed: hearthd stops in order, as other
+ * programs would end. Or somebody sent it to a server: the configuration is read again. nohup's wish to ignore the
+ * signal is kept.
  */
 #include "lifecycle.h"
 
@@ -18,10 +22,13 @@
 #include "self_profile.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LOG_LEVELS "log-level is not one of debug, info, warn and error"
 
 enum exit_code {
     EXIT_CLEAN = 0,
@@ -31,6 +38,9 @@ enum exit_code {
 
 struct server {
     struct hearth_config config;
+    int argc; /* what the configuration was loaded from */
+    char *const *argv, *const *environment;
+    bool has_terminal; /* at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_store *store;
@@ -143,14 +153,56 @@ static void publish_memory(struct server *server)
     hearth_metric_set(HEARTH_M_PUSH_MEMORY, (int64_t)atomic_load(&server->push_memory.used_bytes));
 }
 
-/* Until SIGTERM or SIGINT; returns its number. */
+/* Whether the process has a terminal that could close. */
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fd >= 0;
+}
+
+/* Only log-level takes effect in a running server; the log names the other options that have changed. */
+static void reload(struct server *server)
+{
+    struct hearth_config fresh;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_log_level level = HEARTH_LOG_INFO;
+    struct hearth_buf changes;
+    hearth_buf_init(&changes, 0);
+    enum hearth_status status =
+        hearth_config_load(&fresh, server->argc, server->argv, server->environment, &err);
+    if (status == HEARTH_OK && !hearth_log_parse_level(fresh.log_level, &level)) {
+        status = HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, LOG_LEVELS);
+    }
+
+    if (status != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", "configuration not reloaded; nothing has changed",
+                   "error", err.msg, NULL);
+    } else {
+        hearth_log_set_level(level);
+        hearth_config_changes(&server->config, &fresh, "log-level", &changes);
+        hearth_buf_byte(&changes, '\0');
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "configuration reloaded", "log_level", fresh.log_level,
+                   "needs_restart", hearth_buf_failed(&changes) ? "" : changes.p, NULL);
+    }
+    hearth_buf_release(&changes);
+    hearth_config_release(&fresh);
+}
+
+/* Until SIGTERM, SIGINT or the end of the terminal (SIGHUP); returns the signal's number. */
 static int run(struct server *server, const sigset_t *signals)
 {
     for (;;) {
         struct timespec second = {.tv_nsec = 500000000};
         int number = sigtimedwait(signals, NULL, &second);
-        if (number == SIGTERM || number == SIGINT) {
+        if (number == SIGTERM || number == SIGINT ||
+            (number == SIGHUP && server->has_terminal && !has_terminal())) {
             return number;
+        }
+        if (number == SIGHUP) {
+            reload(server);
         }
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
@@ -169,7 +221,10 @@ static int serve(struct server *server, const sigset_t *signals)
     } else {
         int number = run(server, signals);
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
-                   number == SIGTERM ? "SIGTERM" : "SIGINT", NULL);
+                   number == SIGTERM  ? "SIGTERM"
+                   : number == SIGHUP ? "SIGHUP: the terminal was closed"
+                                      : "SIGINT",
+                   NULL);
         hearth_front_drain(server->front, "shutting down");
         /* A second signal means now: the database recovers what a clean stop would have tidied. */
         (void)signal(SIGTERM, SIG_DFL);
@@ -199,9 +254,16 @@ static int print(const struct hearth_config *config)
     return ok ? EXIT_CLEAN : EXIT_FAILED;
 }
 
+/* As nohup starts its command. */
+static bool ignores_hangup(void)
+{
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int hearth_main(int argc, char *const *argv, char *const *environment)
 {
-    struct server server = {0};
+    struct server server = {.argc = argc, .argv = argv, .environment = environment};
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_log_level level;
     int code;
@@ -212,7 +274,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
     } else if (server.config.want_help || server.config.want_version || server.config.want_print) {
         code = print(&server.config);
     } else if (!hearth_log_parse_level(server.config.log_level, &level)) {
-        (void)fprintf(stderr, "hearthd: log-level is none of debug, info, warn, error\n");
+        (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
     } else {
         hearth_log_set_level(level);
@@ -221,6 +283,10 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)sigemptyset(&signals);
         (void)sigaddset(&signals, SIGTERM);
         (void)sigaddset(&signals, SIGINT);
+        if (!ignores_hangup()) {
+            (void)sigaddset(&signals, SIGHUP);
+        }
+        server.has_terminal = has_terminal();
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
         hearth_metrics_start(HEARTH_VERSION);

@@ -78,3 +78,80 @@ class OneForEachDataDirectory(unittest.TestCase):
         server.stop()
 
 
+class Terminal:
+    """A hearthd that has a terminal of its own, as in a shell; its log is a file."""
+
+    def __init__(self, *before):
+        self.directory = temporary_directory()
+        self.log_path = os.path.join(self.directory, "log")
+        self.data = os.path.join(self.directory, "data")
+        self.master, terminal = pty.openpty()
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [*before, HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", self.data],
+                stdin=terminal, stdout=log, stderr=log, env=server_environment(), start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
+        os.close(terminal)
+        eventually(lambda: "database is ready" in self.log(), what="readiness")
+
+    def log(self):
+        with open(self.log_path) as file:
+            return file.read()
+
+    def close(self):
+        """As the window of a terminal closes, or a connection by ssh breaks."""
+        os.close(self.master)
+
+    def ended_in_order(self):
+        code = self.process.wait(60)
+        return code == 0 and "msg=stopped" in self.log() and not os.path.exists(self.data + "/postgres/postmaster.pid")
+
+
+class Hangup(unittest.TestCase):
+    def test_closing_the_terminal_stops_the_server_in_order(self):
+        there = Terminal()
+        self.addCleanup(there.process.kill)
+        there.close()
+        self.assertTrue(there.ended_in_order(), there.log())
+        self.assertIn("SIGHUP: the terminal was closed", there.log())
+
+    def test_a_hangup_signal_in_an_open_terminal_does_not_stop_it(self):
+        there = Terminal()
+        self.addCleanup(there.process.kill)
+        there.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "configuration reloaded" in there.log(), what="the reload")
+        there.close()
+        self.assertTrue(there.ended_in_order(), there.log())
+
+    def test_under_nohup_it_outlives_its_terminal(self):
+        there = Terminal("nohup")
+        self.addCleanup(there.process.kill)
+        there.close()
+        there.process.send_signal(signal.SIGHUP)
+        there.process.send_signal(signal.SIGTERM)
+        self.assertTrue(there.ended_in_order(), there.log())
+        self.assertIn("stopping signal=SIGTERM", there.log())
+        self.assertNotIn("reloaded", there.log())
+
+    def test_a_service_reads_its_configuration_again_and_says_what_needs_a_restart(self):
+        directory = temporary_directory()
+        path = pathlib.Path(directory, "hearth.conf")
+        path.write_text("log-level = info\nmax-samples = 1000\n")
+        server = Server("--config", str(path), directory=directory)
+
+        path.write_text("log-level = debug\nmax-samples = 2000\nservice-labels = app\n")
+        server.process.send_signal(signal.SIGHUP)
+        found = eventually(lambda: re.search("msg=\"configuration reloaded\".*", server.log()), what="the reload").group()
+        self.assertIn('log_level=debug needs_restart="service-labels, max-samples"', found)
+        server.http("GET", "/ready")
+        server.connect("querier.v1.QuerierService/LabelNames", {"start": 1, "end": 2})
+        eventually(lambda: "level=debug" in server.log(), what="a line at the new level")
+
+        # A file that cannot be read changes nothing, and the server goes on.
+        path.write_text("log-level = warn\nmax-sampels = 1\n")
+        server.process.send_signal(signal.SIGHUP)
+        found = eventually(lambda: re.search("configuration not reloaded.*", server.log()), what="the refusal").group()
+        self.assertIn('unknown key \\"max-sampels\\"', found)
+        self.assertEqual(server.http("GET", "/ready")[0], 200)
+        server.stop()

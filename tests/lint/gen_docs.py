@@ -52,6 +52,14 @@ Bytes take `k`, `m`, `g` (powers of 1024). Durations look like `500ms`, `90s`, `
 commas. A limit of 0 means none, unless its text says otherwise. What each limit does: [limits.md](limits.md).
 
 Without a value: `--help`, `--version`, `--print-config` (the effective configuration, as a file).
+
+## Signals
+
+| signal | hearthd |
+|---|---|
+| SIGTERM, SIGINT | stops in order: finishes requests and commits within `--shutdown-timeout`, then stops its PostgreSQL. A second one ends it at once |
+| SIGHUP, because its terminal was closed | the same. `nohup`, `setsid` and service managers keep it running |
+| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once; the log names the other options that have changed and need a restart. After an error, nothing changes |
 """
     pattern = rf'(?:G\({STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
     for group, kind, _, flag, default, text in rows(table, pattern):

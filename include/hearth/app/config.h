@@ -50,6 +50,12 @@ enum hearth_status hearth_config_load(struct hearth_config *config,
                                       struct hearth_err *err);
 void hearth_config_release(struct hearth_config *config);
 
+/* The flags of the options, but for `except`, whose values differ, with ", " between them. */
+void hearth_config_changes(const struct hearth_config *a,
+                           const struct hearth_config *b,
+                           const char *except,
+                           struct hearth_buf *out);
+
 void hearth_config_help(struct hearth_buf *out);
 /* The effective configuration as a file, origins as comments, secrets masked. */
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);

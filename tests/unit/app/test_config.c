@@ -747,6 +747,42 @@ static void the_profile_names_options_with_values_that_they_take(void **state)
     }
 }
 
+/* Every kind of value, and a secret that prints the same. */
+static void differing_options_are_named_in_the_order_of_the_table(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"--database-url=postgresql://h:one@db/h", "--database-url=postgresql://h:two@db/h"},
+        {"--max-samples=1", "--max-samples=2"},
+        {"--max-profile-bytes=1k", "--max-profile-bytes=2k"},
+        {"--reject-older-than=1h", "--reject-older-than=2h"},
+        {"--multitenancy", "--multitenancy=no"},
+        {"--service-labels=a,b", "--service-labels=a"},
+        {"--log-level=info", "--log-level=warn"},
+    };
+    struct load *l = *state, other = {.argv = {l->argv[0]}, .argc = 1};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(pairs); i++) {
+        flag(l, pairs[i][0]);
+        flag(&other, pairs[i][1]);
+    }
+    assert_loads(l);
+    assert_loads(&other);
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_config_changes(&l->config, &l->config, "", &out);
+    assert_int_equal(out.n, 0);
+    hearth_config_changes(&l->config, &other.config, "log-level", &out);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "multitenancy, database-url, service-labels, max-profile-bytes, "
+                               "max-samples, reject-older-than");
+    hearth_buf_release(&out);
+
+    forget(&other);
+    for (int i = 1; i < other.argc; i++) {
+        free(other.argv[i]);
+    }
+}
+
 #define load_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -761,6 +797,7 @@ int main(void)
         load_test(variables_of_the_client_may_stand_beside),
         load_test(flags_take_their_value_behind_an_equals_sign_or_next),
         load_test(the_switches_are_seen),
+        load_test(differing_options_are_named_in_the_order_of_the_table),
         load_test(help_is_given_although_the_environment_is_wrong),
         load_test(lists_split_at_commas_and_grow_by_repeated_flags),
         load_test(bytes_and_durations_have_units),
