@@ -59,7 +59,23 @@ static enum hearth_status read_lease(struct state_question *question,
     return status;
 }
 
-/* The oldest bucket with profiles that is due and not built, among all services. */
+/*
+ * The oldest bucket with profiles that is due and not built, among all services. Hours are known by series_hour. Within
+ * the first hour of a service that was not built yet, or was idle, profiles are looked up: an hour may be old, and its
+ * first profile a second.
+ */
+#define SQL_DUE                                                                                 \
+    "SELECT b.service_id, b.built_to, (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE" \
+    " h.service_id = b.service_id AND h.hour BETWEEN " HEARTH_SQL_HOUR(                         \
+        "b.built_to") " AND %" PRId32 ") AS hour FROM (SELECT service_id, coalesce(built_to,"   \
+                      " %" PRId64 ") AS built_to FROM hearth_data.service LEFT JOIN"            \
+                      " hearth_data.roll_state USING (service_id)) b WHERE built_to < %" PRId64
+#define SQL_FIRST_OF_HOUR                                                                   \
+    "SELECT min(f.ts) FROM hearth_data.series_hour h, LATERAL (SELECT p.ts FROM"            \
+    " hearth_data.profile p WHERE p.series_id = h.series_id AND p.ts >= from_ns AND p.ts <" \
+    " from_ns + %" PRId64 " ORDER BY p.ts LIMIT 1) f WHERE h.service_id = d.service_id AND" \
+    " h.hour = d.hour"
+
 static enum hearth_status read_lag(struct state_question *question,
                                    struct hearth_pg *pg,
                                    enum hearth_pg_fault *ret_fault,
@@ -68,23 +84,18 @@ static enum hearth_status read_lag(struct state_question *question,
     int64_t grace_ns = question->store->options.rollup_grace_ns;
     int64_t now_ns = hearth_clock_wall_ns();
     int64_t target_ns = hearth_floor_ns(now_ns - grace_ns, HEARTH_BUCKET_NS);
-    char sql[1024];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT min(greatest(built_to, hour * %" PRId64 ")) FROM (SELECT built_to, (SELECT"
-        " min(h.hour) FROM hearth_data.series_hour h WHERE h.service_id = b.service_id AND h.hour"
-        " BETWEEN " HEARTH_SQL_HOUR(
-            "b.built_to") " AND %" PRId32
-                          ") AS hour FROM (SELECT service_id, coalesce(built_to, %" PRId64
-                          ") AS built_to FROM"
-                          " hearth_data.service LEFT JOIN hearth_data.roll_state USING "
-                          "(service_id)) b WHERE"
-                          " built_to < %" PRId64 ") due WHERE hour IS NOT NULL",
-        HEARTH_NS_PER_HOUR, hearth_hour_of(target_ns - 1), HEARTH_NEVER_NS, target_ns);
+    char sql[1536];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT min(CASE WHEN built_to < from_ns THEN coalesce((" SQL_FIRST_OF_HOUR
+                   "), from_ns) ELSE built_to END) FROM (SELECT *, hour * %" PRId64
+                   " AS from_ns FROM (" SQL_DUE ") due WHERE hour IS NOT NULL) d",
+                   HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, hearth_hour_of(target_ns - 1),
+                   HEARTH_NEVER_NS, target_ns);
     PGresult *result = NULL;
     HEARTH_TRY(ask(pg, sql, &result, ret_fault, err));
     if (!hearth_pg_is_null(result, 0, 0)) {
-        int64_t lag_ns = now_ns - hearth_pg_i64(result, 0, 0) - HEARTH_BUCKET_NS - grace_ns;
+        int64_t from_ns = hearth_floor_ns(hearth_pg_i64(result, 0, 0), HEARTH_BUCKET_NS);
+        int64_t lag_ns = now_ns - from_ns - HEARTH_BUCKET_NS - grace_ns;
         question->ret->lag_ns = lag_ns > 0 ? lag_ns : 0;
     }
     PQclear(result);

@@ -24,6 +24,8 @@
 #define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
 #define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
 #define RECHECK_NS         (5 * HEARTH_NS_PER_SEC)
+#define PATIENCE_NS \
+    (60 * HEARTH_NS_PER_SEC) /* with an embedded database that is being made or recovers */
 #define TICK_NS            HEARTH_NS_PER_SEC
 #define AWAY_TICK_NS       (200 * HEARTH_NS_PER_MS)
 #define MIN_SERVER_VERSION 130000 /* autovacuum of insert-only tables */
@@ -230,9 +232,31 @@ static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
     (void)pthread_mutex_unlock(&store->reason_lock);
 }
 
+/* An embedded database is started beside us: that it does not answer yet is a warning only after a while. */
+static void log_not_ready(const struct hearth_store *store,
+                          const char *reason,
+                          bool is_starting,
+                          bool is_new,
+                          bool *was_starting)
+{
+    if (atomic_load(&store->closing)) {
+        return;
+    }
+    if (is_starting) {
+        if (!*was_starting) {
+            HEARTH_LOG(HEARTH_LOG_INFO, "store", "waiting for the database to start", NULL);
+        }
+    } else if (is_new || *was_starting) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "not ready", "reason", reason, NULL);
+    }
+    *was_starting = is_starting;
+}
+
 static void boot(struct hearth_store *store, struct hearth_pg *pg)
 {
-    int64_t backoff_ns = BACKOFF_FIRST_NS;
+    int64_t backoff_ns = BACKOFF_FIRST_NS, patient_until_ns = hearth_clock_mono_ns();
+    bool was_starting = false;
+    patient_until_ns += store->options.data_dir != NULL ? PATIENCE_NS : 0;
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = boot_once(store, pg, &err);
@@ -246,9 +270,9 @@ static void boot(struct hearth_store *store, struct hearth_pg *pg)
         char text[256];
         (void)snprintf(text, sizeof text, "%s%.220s", waiting ? "waiting for the database: " : "",
                        err.msg);
-        if (set_reason(store, text) && !atomic_load(&store->closing)) {
-            HEARTH_LOG(HEARTH_LOG_WARN, "store", "not ready", "reason", text, NULL);
-        }
+        bool is_new = set_reason(store, text);
+        bool is_starting = waiting && hearth_clock_mono_ns() < patient_until_ns;
+        log_not_ready(store, text, is_starting, is_new, &was_starting);
         sleep_ns(store, waiting ? backoff_ns : RECHECK_NS);
         backoff_ns = waiting ? backoff_ns * 2 : BACKOFF_FIRST_NS;
         backoff_ns = backoff_ns > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : backoff_ns;

@@ -78,6 +78,19 @@ class OneForEachDataDirectory(unittest.TestCase):
         server.stop()
 
 
+class FirstLines(unittest.TestCase):
+    def test_a_healthy_first_start_warns_of_nothing(self):
+        server = Server()
+        server.stop()
+        self.assertIn('level=info component=store msg="waiting for the database to start"', server.log())
+        self.assertNotRegex(server.log(), "level=(warn|error)")
+
+    def test_a_database_that_is_not_there_is_a_warning_at_once(self):
+        server = Server(database_url="host=%s user=hearth" % temporary_directory(), wait=False)
+        eventually(lambda: "level=warn component=store msg=\"not ready\" reason=\"waiting for" in server.log(), what="the warning")
+        server.stop()
+
+
 class Terminal:
     """A hearthd that has a terminal of its own, as in a shell; its log is a file."""
 

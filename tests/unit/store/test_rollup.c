@@ -272,6 +272,30 @@ static void says_what_it_is_at(void **state)
     close_rig(&rig);
 }
 
+/* The hour is old and its first profile is not: there is nothing to be behind with. */
+static void a_service_that_just_began_is_not_behind(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_rig(&rig);
+    PGconn *ingest = pg_cluster_connect(rig.url);
+    PQclear(PQexec(ingest, "BEGIN; SELECT pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ")"));
+    hearth_clock_fake(TEN_NS + 44 * MINUTE_NS);
+    push(&rig, "young", "pod-1", TEN_NS + 43 * MINUTE_NS);
+    struct hearth_background_state now;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_store_background_state(rig.store, &rig.arena, &now, &err), HEARTH_OK);
+    assert_int_equal(now.lag_ns, 0);
+
+    /* A bucket of the first hour that waits is behind from its own end on. Of another service: the builder may have
+     * raised the watermark of this one, and its profile would be late. */
+    push(&rig, "older", "pod-1", TEN_NS + 27 * MINUTE_NS);
+    assert_int_equal(hearth_store_background_state(rig.store, &rig.arena, &now, &err), HEARTH_OK);
+    assert_int_equal(now.lag_ns, 13 * MINUTE_NS); /* it was due at 10:31 */
+    PQfinish(ingest);
+    close_rig(&rig);
+}
+
 static void another_server_takes_over_at_once_when_one_closes(void **state)
 {
     (void)state;
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(folds_late_profiles_and_keeps_their_parts_few),
         cmocka_unit_test(a_rebuild_gives_the_same_blocks),
         cmocka_unit_test(says_what_it_is_at),
+        cmocka_unit_test(a_service_that_just_began_is_not_behind),
         cmocka_unit_test(another_server_takes_over_at_once_when_one_closes),
         cmocka_unit_test(sums_beyond_64_bits_go_into_parts),
     };
