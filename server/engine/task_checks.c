@@ -42,7 +42,8 @@ static int by_text(const void *a, const void *b)
     return hearth_str_cmp(*(const struct hearth_str *)a, *(const struct hearth_str *)b);
 }
 
-enum hearth_status hearth_task_texts(const struct hearth_str *texts,
+/* A bounded copy without empty texts, in the order given. */
+static enum hearth_status copy_texts(const struct hearth_str *texts,
                                      size_t n,
                                      struct hearth_arena *arena,
                                      struct hearth_str **ret,
@@ -68,10 +69,24 @@ enum hearth_status hearth_task_texts(const struct hearth_str *texts,
             all[n_all++] = texts[i];
         }
     }
+    *ret = all;
+    *ret_n = n_all;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_task_texts(const struct hearth_str *texts,
+                                     size_t n,
+                                     struct hearth_arena *arena,
+                                     struct hearth_str **ret,
+                                     size_t *ret_n,
+                                     struct hearth_err *err)
+{
+    struct hearth_str *all;
+    size_t n_all, n_kept = 0;
+    HEARTH_TRY(copy_texts(texts, n, arena, &all, &n_all, err));
     if (n_all > 0) {
         qsort(all, n_all, sizeof *all, by_text);
     }
-    size_t n_kept = 0;
     for (size_t i = 0; i < n_all; i++) {
         if (n_kept == 0 || !hearth_str_eq(all[n_kept - 1], all[i])) {
             all[n_kept++] = all[i];
@@ -102,8 +117,10 @@ static enum hearth_status check_texts(const struct check *check)
                                  &task->n_labels, check->err));
     HEARTH_TRY(hearth_task_texts(request->instances, request->n_instances, check->arena,
                                  &task->instances, &task->n_instances, check->err));
-    return hearth_task_texts(request->events, request->n_events, check->arena, &task->events,
-                             &task->n_events, check->err);
+    HEARTH_TRY(copy_texts(request->events, request->n_events, check->arena, &task->events,
+                          &task->n_events, check->err));
+    hearth_task_drop_repeated_events(task);
+    return HEARTH_OK;
 }
 
 /* ---- times ---- */
@@ -339,31 +356,8 @@ static enum hearth_status check_network(const struct check *check)
 
 /* ---- async-profiler, pprof ---- */
 
-static enum hearth_status
-check_events(const struct check *check, const char *const *names, size_t n, const char *all)
-{
-    for (size_t i = 0; i < check->task->n_events; i++) {
-        bool found = false;
-        for (size_t k = 0; k < n && !found; k++) {
-            found = hearth_str_eq_nocase(check->task->events[i], hearth_str_c(names[k]));
-            if (found) {
-                check->task->events[i] = hearth_str_c(names[k]);
-            }
-        }
-        if (!found) {
-            return HEARTH_FAIL(check->err, HEARTH_INVALID_ARGUMENT,
-                               "events: \"" HEARTH_STR_FMT "\" is none of %s",
-                               HEARTH_STR_ARG(check->task->events[i]), all);
-        }
-    }
-    /* CPU and cpu are one. */
-    return hearth_task_texts(check->task->events, check->task->n_events, check->arena,
-                             &check->task->events, &check->task->n_events, check->err);
-}
-
 static enum hearth_status check_async(const struct check *check)
 {
-    static const char *const events[] = {"cpu", "wall", "lock", "alloc", "ctimer", "itimer"};
     if (check->request->service.n == 0) {
         return refuse(check, "service cannot be null");
     }
@@ -377,8 +371,7 @@ static enum hearth_status check_async(const struct check *check)
     if (check->task->n_instances == 0) {
         return refuse(check, "serviceInstanceIds cannot be empty");
     }
-    return check_events(check, events, HEARTH_ARRAY_LEN(events),
-                        "cpu, wall, lock, alloc, ctimer, itimer");
+    return hearth_task_check_events(check->task, check->err);
 }
 
 static bool is_event(const struct check *check, const char *name)
@@ -389,8 +382,6 @@ static bool is_event(const struct check *check, const char *name)
 
 static enum hearth_status check_pprof(const struct check *check)
 {
-    static const char *const events[] = {"cpu",       "heap",         "block", "mutex",
-                                         "goroutine", "threadcreate", "allocs"};
     struct hearth_task *task = check->task;
     bool has_rate = is_event(check, "block") || is_event(check, "mutex");
     if (check->request->service.n == 0) {
@@ -420,8 +411,7 @@ static enum hearth_status check_pprof(const struct check *check)
         return HEARTH_FAIL(check->err, HEARTH_INVALID_ARGUMENT,
                            "events: a pprof task takes one, not %zu", task->n_events);
     }
-    return check_events(check, events, HEARTH_ARRAY_LEN(events),
-                        "cpu, heap, block, mutex, goroutine, threadcreate, allocs");
+    return hearth_task_check_events(task, check->err);
 }
 
 /* ---- all ---- */

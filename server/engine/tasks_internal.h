@@ -34,6 +34,17 @@ enum hearth_status hearth_task_texts(const struct hearth_str *texts,
                                      size_t *ret_n,
                                      struct hearth_err *err);
 
+/* ---- task_events.c ---- */
+
+/* Later events that equal an earlier one are dropped; the order stays. */
+void hearth_task_drop_repeated_events(struct hearth_task *task);
+/*
+ * Events by their known names, each once, in the order in which agents are given them: of async-profiler the one that
+ * samples execution first, the others as the request has them. INVALID_ARGUMENT.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_task_check_events(struct hearth_task *task, struct hearth_err *err);
+
 /* ---- task_commands.c ---- */
 
 /* In arena; serial: not empty, another one each time. */

@@ -62,7 +62,7 @@ class CliTasks(unittest.TestCase):
         for kind, *options in (
             ("trace", "--endpoint", "/pay", "--min-duration", "200ms", "--dump-period", "20ms", "--max-samples", "3"),
             ("network", "--instance", "i", "--sample", "uri=/a.*,min=100ms,4xx,request=1024", "--sample", "5xx,response=2048"),
-            ("async", "--instances", "a,b", "--events", "cpu,alloc", "--exec-args", "live"),
+            ("async", "--instances", "a,b", "--events", "lock,cpu,alloc", "--exec-args", "live"),
             ("pprof", "--instances", "a", "--events", "mutex", "--dump-period", "7", "--duration", "2m"),
             ("offcpu", "--start", "now+1h"),
         ):
@@ -74,7 +74,7 @@ class CliTasks(unittest.TestCase):
             [{"uriRegex": "/a.*", "minDurationMs": 100, "when4xx": True, "requireCompleteRequest": True, "maxRequestBytes": 1024},
              {"when5xx": True, "requireCompleteResponse": True, "maxResponseBytes": 2048}],
         )
-        self.assertEqual([made["async"][k] for k in ("instances", "events", "execArgs")], [["a", "b"], ["alloc", "cpu"], "live"])
+        self.assertEqual([made["async"][k] for k in ("instances", "events", "execArgs")], [["a", "b"], ["cpu", "lock", "alloc"], "live"])
         self.assertEqual([made["pprof"][k] for k in ("events", "dumpPeriodMs", "durationMs")], [["mutex"], 7, "120000"])
         self.assertEqual(made["offcpu"]["state"], "TASK_STATE_NOT_STARTED")
         self.assertEqual(len(self.run_hearth("list", "kinds", "--limit", "3").splitlines()), 3)

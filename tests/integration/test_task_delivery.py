@@ -133,7 +133,7 @@ class Delivery(unittest.TestCase):
     def test_instances_are_told_of_their_kind(self):
         one, two = Instance(self.a, "langs", "one"), Instance(self.b, "langs", "two")
         trace = create(self.a, kind="TRACE", service="langs", endpoint=" /pay ", minDurationMs=7, maxSamples=3)
-        create(self.b, kind="ASYNC_PROFILER", service="langs", instances=["one"], events=["CPU", "alloc"], execArgs="jstackdepth=9")
+        create(self.b, kind="ASYNC_PROFILER", service="langs", instances=["one"], events=["alloc", "CPU", "lock"], execArgs="jstackdepth=9")
         pprof = create(self.b, kind="PPROF", service="langs", instances=["two"], events=["block"], durationMs=2 * MINUTE, dumpPeriodMs=4)
         ((name, found),) = one.query_tasks(Instance.TRACE)
         self.assertEqual(name, "ProfileTaskQuery")
@@ -142,7 +142,7 @@ class Delivery(unittest.TestCase):
         self.assertEqual({k: found[k] for k in expected}, expected)
         self.assertEqual(sorted(set(found) - set(expected)), ["CreateTime", "SerialNumber", "StartTime"])
         ((name, found),) = one.query_tasks(Instance.ASYNC)
-        self.assertEqual((name, found["Duration"], found["ExecArgs"]), ("AsyncProfilerTaskQuery", "60", "event=alloc,cpu,jstackdepth=9"))
+        self.assertEqual((name, found["Duration"], found["ExecArgs"]), ("AsyncProfilerTaskQuery", "60", "event=cpu,alloc,lock,jstackdepth=9"))
         self.assertEqual(one.query_tasks(Instance.PPROF), [])
         ((name, found),) = two.query_tasks(Instance.PPROF)
         self.assertEqual(

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -236,7 +237,7 @@ static void tasks_of_profilers_in_the_program_are_checked_in_order(void **state)
     assert_string_equal(check(), "serviceInstanceIds cannot be empty");
     g_request.instances = &instance;
     g_request.n_instances = 1;
-    expect_part("\"block\" is none of cpu, wall");
+    expect_part("\"block\" is not one of cpu, wall");
     g_request.n_events = 2;
     assert_string_equal(check(), "");
     assert_int_equal(g_task.n_events, 1);
@@ -263,6 +264,51 @@ static void tasks_of_profilers_in_the_program_are_checked_in_order(void **state)
     assert_int_equal(g_task.duration_ms, MINUTE);
     g_request.n_events = 0;
     assert_string_equal(check(), "events cannot be empty");
+}
+
+/* "cpu,alloc": the events of an async-profiler task as agents are given them. */
+static const char *events_of(const char *const *names, size_t n)
+{
+    static struct hearth_str events[8];
+    static char text[128];
+    static const struct hearth_str instance = {"i", 1};
+    for (size_t i = 0; i < n; i++) {
+        events[i] = hearth_str_c(names[i]);
+    }
+    begin(HEARTH_TASK_ASYNC_PROFILER);
+    g_request.service = HEARTH_STR("shop");
+    g_request.duration_ms = MINUTE;
+    g_request.instances = &instance;
+    g_request.n_instances = 1;
+    g_request.events = events;
+    g_request.n_events = n;
+    assert_string_equal(check(), "");
+    text[0] = '\0';
+    for (size_t i = 0; i < g_task.n_events; i++) {
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i > 0 ? "," : "",
+                       g_task.events[i].p);
+    }
+    return text;
+}
+
+#define EVENTS(...)                               \
+    events_of((const char *const[]){__VA_ARGS__}, \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void
+events_of_async_profiler_keep_their_order_behind_the_one_that_samples_execution(void **state)
+{
+    (void)state;
+    assert_string_equal(EVENTS("cpu", "lock", "alloc"), "cpu,lock,alloc");
+    assert_string_equal(EVENTS("alloc", "cpu", "lock"), "cpu,alloc,lock");
+    assert_string_equal(EVENTS("lock", "alloc"), "lock,alloc");
+    assert_string_equal(EVENTS("lock", "alloc", "ITIMER"), "itimer,lock,alloc");
+    assert_string_equal(EVENTS("lock", "wall"), "wall,lock");
+    assert_string_equal(EVENTS("wall", "", "cpu", "wall", "CPU"), "cpu,wall");
+    const struct hearth_str two[] = {HEARTH_STR("ctimer"), HEARTH_STR("alloc"), HEARTH_STR("cpu")};
+    g_request.events = two;
+    g_request.n_events = 3;
+    expect_part("one of cpu, ctimer and itimer at a time, not ctimer and cpu");
 }
 
 static void texts_have_bounds(void **state)
@@ -305,6 +351,8 @@ int main(void)
         cmocka_unit_test(trace_tasks_are_checked_in_order),
         cmocka_unit_test(network_tasks_are_checked_in_order),
         cmocka_unit_test(tasks_of_profilers_in_the_program_are_checked_in_order),
+        cmocka_unit_test(
+            events_of_async_profiler_keep_their_order_behind_the_one_that_samples_execution),
         cmocka_unit_test(texts_have_bounds),
     };
     return cmocka_run_group_tests(tests, start, stop);

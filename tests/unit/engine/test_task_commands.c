@@ -77,19 +77,19 @@ static void tasks_of_instances_have_the_units_of_their_kind(void **state)
            "ProfileTaskQuery\nSerialNumber=serial\nTaskId=t\nEndpointName=/pay\nDuration=2\n"
            "MinDurationThreshold=5\nDumpPeriod=10\nMaxSamplingCount=3\nStartTime=1763546400000\n"
            "CreateTime=1763546400007");
-    struct hearth_str events[] = {HEARTH_STR("alloc"), HEARTH_STR("cpu")};
+    struct hearth_str events[] = {HEARTH_STR("cpu"), HEARTH_STR("alloc")};
     task = make_task(HEARTH_TASK_ASYNC_PROFILER);
     task.events = events;
     task.n_events = 2;
     expect(&task, NULL, 0,
            "AsyncProfilerTaskQuery\nSerialNumber=serial\nTaskId=t\nDuration=120\n"
-           "ExecArgs=event=alloc,cpu\nCreateTime=1763546400007");
+           "ExecArgs=event=cpu,alloc\nCreateTime=1763546400007");
     task.exec_args = HEARTH_STR("live,chunksize=1M");
     expect(&task, NULL, 0,
            "AsyncProfilerTaskQuery\nSerialNumber=serial\nTaskId=t\nDuration=120\n"
-           "ExecArgs=event=alloc,cpu,live,chunksize=1M\nCreateTime=1763546400007");
+           "ExecArgs=event=cpu,alloc,live,chunksize=1M\nCreateTime=1763546400007");
     task = make_task(HEARTH_TASK_PPROF);
-    task.events = &events[1];
+    task.events = events;
     task.n_events = 1;
     task.dump_period_ms = 9;
     expect(&task, NULL, 0,
