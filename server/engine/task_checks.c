@@ -398,7 +398,11 @@ static enum hearth_status check_pprof(const struct check *check)
         task->duration_ms = HEARTH_MS_PER_MINUTE; /* taken at once; for so long it is told */
     }
     HEARTH_TRY(check_unit(check, HEARTH_MS_PER_MINUTE, "minutes"));
-    if (has_rate && check->request->dump_period_ms <= 0) {
+    if (has_rate && check->request->dump_period_ms == 0) {
+        return refuse(check, "dumpPeriod is missing: tasks of block and mutex need the rate of "
+                             "their event, dump_period_ms (--dump-period)");
+    }
+    if (has_rate && check->request->dump_period_ms < 0) {
         return refuse(check, "dumpPeriod cannot be negative");
     }
     if (task->n_events == 0) {

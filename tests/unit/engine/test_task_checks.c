@@ -252,6 +252,8 @@ static void tasks_of_profilers_in_the_program_are_checked_in_order(void **state)
     g_request.duration_ms = MINUTE;
     assert_string_equal(check(), "");
     g_request.events = &events[2];
+    expect_part("dumpPeriod is missing: tasks of block and mutex need the rate of their event");
+    g_request.dump_period_ms = -1;
     assert_string_equal(check(), "dumpPeriod cannot be negative");
     g_request.dump_period_ms = 1;
     assert_string_equal(check(), "");
