@@ -395,7 +395,7 @@ static enum hearth_status check_pprof(const struct check *check)
             return refuse(check, "duration cannot be greater than 15 minutes");
         }
     } else if (task->duration_ms <= 0) {
-        task->duration_ms = HEARTH_MS_PER_MINUTE; /* taken at once; for so long it is told */
+        task->duration_ms = HEARTH_MS_PER_MINUTE; /* agents take it at once */
     }
     HEARTH_TRY(check_unit(check, HEARTH_MS_PER_MINUTE, "minutes"));
     if (has_rate && check->request->dump_period_ms == 0) {

@@ -19,7 +19,8 @@
 struct judge {
     const struct hearth_task *task;
     const struct hearth_task_fact *fact;
-    int64_t now_ms, end_ms;
+    int64_t now_ms;
+    int64_t end_ms; /* nobody is told of it later */
     struct hearth_arena *arena;
 };
 
@@ -236,6 +237,14 @@ static struct hearth_judgement judge_target(const struct judge *judge,
 
 /* ---- tasks that nobody was told of ---- */
 
+/* The end of what agents could have asked for. */
+static const char *end_text(const struct judge *judge)
+{
+    const char *what = is_upload(judge->task) ? "it stopped being handed out" : "the end";
+    const char *text = hearth_arena_printf(judge->arena, "%s at %s", what, TIME(judge->end_ms));
+    return text == NULL ? "" : text;
+}
+
 static struct hearth_judgement nobody_asked(const struct judge *judge, enum hearth_task_state state)
 {
     const struct hearth_task_fact *fact = judge->fact;
@@ -246,9 +255,8 @@ static struct hearth_judgement nobody_asked(const struct judge *judge, enum hear
                        : judge->task->kind == HEARTH_TASK_PPROF ? "pprof tasks"
                                                                 : "async-profiler tasks";
     if (fact->asked_after_ms > 0 && state == HEARTH_TASK_NEVER_DELIVERED) {
-        return say(judge, state,
-                   "no %s asked for %s before the end at %s; the first came at %s, too late", who,
-                   kind, TIME(judge->end_ms), TIME(fact->asked_after_ms));
+        return say(judge, state, "no %s asked for %s before %s; the first came at %s, too late",
+                   who, kind, end_text(judge), TIME(fact->asked_after_ms));
     }
     if (fact->last_asked_ms > 0) {
         return say(judge, state, "no %s has asked for %s since %s", who, kind,
@@ -313,6 +321,10 @@ static struct hearth_judgement untold(const struct judge *judge, bool ended)
                    "instances that ask: " HEARTH_STR_FMT
                    "; none is one of those that the task names",
                    HEARTH_STR_ARG(fact->asked));
+    }
+    if (ended && is_upload(task)) {
+        return say(judge, over, "no matching agent asked for it before %s; one asked last at %s",
+                   end_text(judge), TIME(fact->last_asked_ms));
     }
     if (ended) {
         return say(judge, over,
@@ -388,7 +400,7 @@ void hearth_task_judge(const struct hearth_task *task,
     if (is_imported) {
         now_ms = INT64_MAX; /* nothing of it runs here, whatever its times are */
     }
-    const struct judge value = {task, fact, now_ms, task->start_ms + task->duration_ms, arena};
+    const struct judge value = {task, fact, now_ms, hearth_task_handed_out_until(task), arena};
     const struct judge *judge = &value;
     struct hearth_judgement firsts[HEARTH_TASK_NEVER_DELIVERED + 1];
     const struct hearth_judgement *first[HEARTH_TASK_NEVER_DELIVERED + 1] = {NULL};

@@ -220,7 +220,7 @@ static struct hearth_str note_of(const struct hearth_query *query,
 {
     struct hearth_arena *arena = query->arena;
     int64_t end_ms = hearth_task_last_end(&view->task, fact);
-    if (view->task.start_ms + view->task.duration_ms < now_ms && end_ms < now_ms) {
+    if (hearth_task_handed_out_until(&view->task) < now_ms && end_ms < now_ms) {
         return HEARTH_STR("it had ended already; its results are kept");
     }
     if (fact->n_targets == 0) {
@@ -247,7 +247,7 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_query *query,
     struct hearth_judgement *judgements;
     int64_t now_ms = clock_ms();
     HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err));
-    int64_t end_ms = ret->task.start_ms + ret->task.duration_ms;
+    int64_t end_ms = hearth_task_handed_out_until(&ret->task);
     int64_t last_ms = hearth_task_last_end(&ret->task, fact);
     if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
         HEARTH_TRY(

@@ -118,13 +118,34 @@ static void instance_params(const struct hearth_task_poll *poll, struct hearth_p
     hearth_pg_param_i64(params, poll->limit > 0 ? (int64_t)poll->limit : INT64_MAX);
 }
 
+#define HANDED_OUT_UNTIL HEARTH_TASK_HANDED_OUT_UNTIL("t")
+
+/* The instance has reported the task as finished or failed. */
+#define IS_OVER(t)                                                               \
+    "EXISTS (SELECT FROM hearth_data.task_log l WHERE l.task_id = " t ".task_id" \
+    " AND l.instance = $3 AND l.process_id = '' AND l.event > 1)"
+#define T_IS_OVER IS_OVER("t")
+#define U_IS_OVER IS_OVER("u")
+
+/*
+ * The instance may still run a task that it was told of before, beside which `t` would fail: the Java agent drops a
+ * second async-profiler task without an error; in Go a second CPU profile is an error, and the end of a block or mutex
+ * task ends another one, too.
+ */
+#define IS_BUSY                                                                           \
+    "EXISTS (SELECT FROM hearth_data.task_delivery o JOIN hearth_data.task u"             \
+    " ON u.task_id = o.task_id AND u.service_id = t.service_id AND u.kind = t.kind WHERE" \
+    " t.kind >= 5 AND o.target = $3 AND o.agent_id = '' AND u.task_id <> t.task_id"       \
+    " AND (u.kind = 5 OR u.events && t.events) AND (d.task_id IS NULL OR o.cursor_at <"   \
+    " d.cursor_at) AND o.delivered_at + u.duration >= $6 - " HEARTH_TASK_BEGINS_AFTER     \
+    " AND NOT " U_IS_OVER ")"
+
 #define INSTANCE_PAIRS                                                                       \
     " FROM " HEARTH_TASK_TABLES " LEFT JOIN hearth_data.task_delivery d ON"                  \
     " d.task_id = t.task_id AND d.target = $3 AND d.agent_id = '' WHERE s.fingerprint = $2"  \
     " AND t.kind = $4 AND t.origin = 1 AND t.cancelled_at IS NULL AND t.start_at <= $6 + $7" \
-    " AND t.start_at + t.duration >= $6 AND (t.instances = '{}' OR $3 = ANY (t.instances))"  \
-    " AND NOT EXISTS (SELECT FROM hearth_data.task_log l WHERE l.task_id = t.task_id"        \
-    " AND l.instance = $3 AND l.process_id = '' AND l.event > 1)"
+    " AND " HANDED_OUT_UNTIL " >= $6 AND (t.instances = '{}' OR $3 = ANY (t.instances))"     \
+    " AND NOT " T_IS_OVER " AND NOT " IS_BUSY
 
 static const char instance_note[] =
     "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, "
@@ -138,16 +159,22 @@ static const char instance_note[] =
     " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant n JOIN"
     " hearth_data.service s ON s.tenant_id = n.tenant_id AND s.fingerprint = $2 WHERE n.name = $1";
 
+/* The first bound of the end is the index's. */
 static const char instance_gate[] =
     "SELECT 1 FROM " HEARTH_TASK_TABLES " WHERE s.fingerprint = $2 AND t.origin = 1"
-    " AND t.cancelled_at IS NULL AND t.start_at + t.duration >= $6 - " AFTER
-    " AND t.start_at <= $6 + $7 AND t.kind = $4 LIMIT 1";
+    " AND t.cancelled_at IS NULL AND t.start_at + t.duration >= $6 - 300000 - " AFTER
+    " AND " HANDED_OUT_UNTIL " >= $6 - " AFTER " AND t.start_at <= $6 + $7 AND t.kind = $4 LIMIT 1";
 
 static const char instance_read[] =
     "WITH confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $6"
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = '' AND c.target = $3"
     " AND c.confirmed_at IS NULL AND c.cursor_at <= $5 AND t.task_id = c.task_id"
-    " AND t.kind = $4 AND s.fingerprint = $2)"
+    " AND t.kind = $4 AND s.fingerprint = $2),"
+    /* Said again, it runs from then: the answer was lost, or the instance has restarted. */
+    " again AS (UPDATE hearth_data.task_delivery c SET delivered_at = $6 FROM"
+    " (SELECT t.task_id" INSTANCE_PAIRS
+    " AND t.kind >= 5 AND d.cursor_at > $5 ORDER BY d.cursor_at LIMIT $8) r"
+    " WHERE c.task_id = r.task_id AND c.target = $3 AND c.agent_id = '' AND c.delivered_at < $6)"
     " SELECT " HEARTH_TASK_COLUMNS ", coalesce(d.cursor_at, 0), NULL::text" INSTANCE_PAIRS
     " AND (d.task_id IS NULL OR d.cursor_at > $5) ORDER BY d.cursor_at, t.created_at LIMIT $8";
 

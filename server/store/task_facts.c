@@ -281,7 +281,7 @@ take_targets(struct question *question, const PGresult *rows, struct hearth_err 
 
 /* ---- asking and processes, of tasks that nobody was told of ---- */
 
-#define END "(t.start_at + t.duration)"
+#define END HEARTH_TASK_HANDED_OUT_UNTIL("t")
 
 static const char asking_sql[] =
     "SELECT t.task_id, q.n, coalesce(q.last, 0), coalesce(q.after, 0), coalesce(q.names, '{}'),"

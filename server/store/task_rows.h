@@ -20,6 +20,13 @@
     "hearth_data.task t JOIN hearth_data.service s ON s.service_id = t.service_id" \
     " JOIN hearth_data.tenant n ON n.tenant_id = s.tenant_id AND n.name = $1"
 
+/* hearth_task_handed_out_until of a task; async-profiler and pprof are the kinds from 5 on. */
+#define HEARTH_TASK_HANDED_OUT_UNTIL(t)                                                         \
+    "(" t ".start_at + CASE WHEN " t ".kind >= 5 THEN greatest(" t ".duration, 300000) ELSE " t \
+    ".duration END)"
+/* An instance begins a task so long after it was told at the latest: its answer was on the way. */
+#define HEARTH_TASK_BEGINS_AFTER "10000"
+
 /* In arena. */
 HEARTH_MUST_CHECK enum hearth_status hearth_task_take(const PGresult *rows,
                                                       int row,

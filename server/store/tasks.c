@@ -65,6 +65,13 @@ enum hearth_status hearth_task_take(const PGresult *rows,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
+int64_t hearth_task_handed_out_until(const struct hearth_task *task)
+{
+    bool is_upload = task->kind == HEARTH_TASK_ASYNC_PROFILER || task->kind == HEARTH_TASK_PPROF;
+    bool is_short = is_upload && task->duration_ms < HEARTH_TASK_HANDED_OUT_MS;
+    return task->start_ms + (is_short ? HEARTH_TASK_HANDED_OUT_MS : task->duration_ms);
+}
+
 void hearth_task_param_service(struct hearth_pg_params *params, struct hearth_str service)
 {
     hearth_pg_param_uuid(params, hearth_hash128(service.p, service.n, 0));

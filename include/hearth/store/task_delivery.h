@@ -51,8 +51,9 @@ enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
                                            size_t *ret_n,
                                            struct hearth_err *err);
 /*
- * What an instance shall run, by cursor. Not what it has reported as finished or failed. An unknown service has
- * none.
+ * What an instance shall run, by cursor, until hearth_task_handed_out_until. Not what it has reported as finished or
+ * failed; nor an async-profiler task while it runs another, or a pprof task while it runs one of the same event. An
+ * unknown service has none.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_tell_instance(struct hearth_store *store,

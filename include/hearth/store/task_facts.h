@@ -50,7 +50,10 @@ struct hearth_task_target {
     int64_t n_others; /* how many there are */
 };
 
-/* How a task stands. What is said of asking and processes holds for tasks that nobody was told of. */
+/*
+ * How a task stands. What is said of asking and processes holds for tasks that nobody was told of; their end is when they
+ * are no longer handed out (hearth_task_handed_out_until).
+ */
 struct hearth_task_fact {
     struct hearth_task_target *targets; /* by target */
     size_t n_targets;

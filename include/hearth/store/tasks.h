@@ -58,6 +58,15 @@ struct hearth_task {
         causes; /* JSON: [{monitor, uri_regex, uri_path, threshold, current, message}]; empty: none */
 };
 
+/* Agents ask for async-profiler and pprof tasks every 20 s, for one at a time: so long each is handed out at least. */
+#define HEARTH_TASK_HANDED_OUT_MS INT64_C(300000)
+
+/*
+ * Until when it is handed out to agents that do not have it: its end; async-profiler and pprof tasks at least
+ * HEARTH_TASK_HANDED_OUT_MS from their start.
+ */
+int64_t hearth_task_handed_out_until(const struct hearth_task *task);
+
 struct hearth_task_log {
     struct hearth_str instance, process_id;
     enum hearth_task_event event;

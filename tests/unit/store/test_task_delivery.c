@@ -290,6 +290,104 @@ static void where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_los
     close_fixture(&fix);
 }
 
+/* A task of ten seconds for any instance. */
+static void
+put_short(struct fixture *fix, const char *id, enum hearth_task_kind kind, const char *event)
+{
+    struct hearth_str name = hearth_str_c(event);
+    struct hearth_task task = make_task(service_of(fix, 1), id, kind, NOW);
+    task.duration_ms = 10000;
+    task.events = &name;
+    task.n_events = 1;
+    put(fix, task);
+}
+
+static void a_short_task_of_instances_is_handed_out_for_five_minutes(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    put_short(&fix, "short", HEARTH_TASK_ASYNC_PROFILER, "cpu");
+    put_short(&fix, "heap", HEARTH_TASK_PPROF, "heap");
+    put(&fix, make_task(service_of(&fix, 1), "long", HEARTH_TASK_TRACE, NOW));
+    assert_string_equal(ask_instance(&fix, "i", HEARTH_TASK_ASYNC_PROFILER, -1, NOW + 5 * MINUTE),
+                        "short:@0 ");
+    assert_string_equal(
+        ask_instance(&fix, "j", HEARTH_TASK_ASYNC_PROFILER, -1, NOW + 5 * MINUTE + 1), "");
+    assert_string_equal(ask_instance(&fix, "i", HEARTH_TASK_PPROF, 0, NOW + 5 * MINUTE),
+                        "heap:@1 ");
+    assert_string_equal(ask_instance(&fix, "i", HEARTH_TASK_PPROF, 0, NOW + 5 * MINUTE + 1), "");
+    assert_string_equal(ask_instance(&fix, "i", HEARTH_TASK_TRACE, 0, NOW + 10 * MINUTE),
+                        "long:@2 ");
+    /* That the command arrived is noted when the agent asks next. */
+    assert_string_equal(
+        ask_instance(&fix, "i", HEARTH_TASK_ASYNC_PROFILER, NOW, NOW + 5 * MINUTE + 20000), "");
+    assert_int_equal(pg_cluster_int(fix.url,
+                                    "SELECT confirmed_at FROM hearth_data.task_delivery WHERE"
+                                    " task_id = 'short'"),
+                     NOW + 5 * MINUTE + 20000);
+    close_fixture(&fix);
+}
+
+static void finish(struct fixture *fix, const char *id, int64_t at_ms)
+{
+    const struct hearth_task_log entry = {
+        .instance = HEARTH_STR("i"), .event = HEARTH_TASK_FINISHED, .at_ms = at_ms};
+    assert_ok(
+        hearth_store_task_log_add(fix->store, TENANT, hearth_str_c(id), &entry, NULL, NULL, &err));
+}
+
+static void an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    const enum hearth_task_kind async = HEARTH_TASK_ASYNC_PROFILER, pprof = HEARTH_TASK_PPROF;
+    put_short(&fix, "a1", async, "cpu");
+    put_short(&fix, "a2", async, "alloc");
+    put_short(&fix, "a3", async, "lock");
+    assert_string_equal(ask_instance(&fix, "i", async, -1, NOW), "a1:@0 ");
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 20000), "");
+    assert_string_equal(ask_instance(&fix, "j", async, -1, NOW + 20000), "a1:@0 ");
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 20001), "a2:@1 ");
+    finish(&fix, "a2", NOW + 20002);
+    assert_string_equal(ask_instance(&fix, "i", async, NOW + 1, NOW + 20003), "a3:@2 ");
+
+    /* Of pprof tasks only one of the same event waits. */
+    put_short(&fix, "p1", pprof, "block");
+    put_short(&fix, "p2", pprof, "block");
+    put_short(&fix, "p3", pprof, "mutex");
+    assert_string_equal(ask_instance(&fix, "i", pprof, 0, NOW), "p1:@3 ");
+    assert_string_equal(ask_instance(&fix, "i", pprof, NOW + 3, NOW + 1), "p3:@5 ");
+    assert_string_equal(ask_instance(&fix, "i", pprof, NOW + 5, NOW + 2), "");
+    finish(&fix, "p1", NOW + 3);
+    assert_string_equal(ask_instance(&fix, "i", pprof, NOW + 5, NOW + 4), "p2:@6 ");
+    close_fixture(&fix);
+}
+
+static void what_is_said_again_runs_from_then(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    const enum hearth_task_kind async = HEARTH_TASK_ASYNC_PROFILER;
+    const char *delivered =
+        "SELECT delivered_at FROM hearth_data.task_delivery WHERE task_id = 'a1'";
+    put_short(&fix, "a1", async, "cpu");
+    put_short(&fix, "a2", async, "cpu");
+    assert_string_equal(ask_instance(&fix, "i", async, -1, NOW), "a1:@0 ");
+    assert_string_equal(ask_instance(&fix, "i", async, -1, NOW + 15000), "a1:@0 "); /* was lost */
+    assert_int_equal(pg_cluster_int(fix.url, delivered), NOW + 15000);
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 35000), ""); /* it runs */
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 35001), "a2:@1 ");
+
+    /* The instance restarts: it runs them again, one after the other. */
+    assert_string_equal(ask_instance(&fix, "i", async, -1, NOW + 40000), "a1:@0 ");
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 60000), "");
+    assert_string_equal(ask_instance(&fix, "i", async, NOW, NOW + 60001), "a2:@1 ");
+    close_fixture(&fix);
+}
+
 static void asking_is_noted_once_a_minute_and_pauses_are_seen(void **state)
 {
     (void)state;
@@ -405,6 +503,9 @@ int main(void)
         cmocka_unit_test(a_new_agent_takes_over_once_the_old_one_is_silent),
         cmocka_unit_test(an_instance_is_told_with_a_time_above_all_that_it_was_told),
         cmocka_unit_test(where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_lost),
+        cmocka_unit_test(a_short_task_of_instances_is_handed_out_for_five_minutes),
+        cmocka_unit_test(an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs),
+        cmocka_unit_test(what_is_said_again_runs_from_then),
         cmocka_unit_test(asking_is_noted_once_a_minute_and_pauses_are_seen),
         cmocka_unit_test(a_cursor_out_of_range_is_refused),
         cmocka_unit_test(two_servers_give_one_agent_no_time_twice),
