@@ -70,6 +70,17 @@ say(const struct judge *judge, enum hearth_task_state state, const char *format,
 
 #define TIME(ms) hearth_task_time((ms), judge->arena)
 
+/* When somebody asked, to the minute: the store notes it once a minute, so that they may have asked since. */
+static const char *noted_time(const struct judge *judge, int64_t ms)
+{
+    const char *text = TIME(ms);
+    size_t to_minute = strlen("2026-11-20T10:36");
+    char *copy = strlen(text) < to_minute
+                     ? NULL
+                     : hearth_arena_printf(judge->arena, "%.*sZ", (int)to_minute, text);
+    return copy == NULL ? "" : copy;
+}
+
 /* ---- targets ---- */
 
 static int64_t end_of_target(const struct hearth_task *task,
@@ -259,8 +270,8 @@ static struct hearth_judgement nobody_asked(const struct judge *judge, enum hear
                    who, kind, end_text(judge), TIME(fact->asked_after_ms));
     }
     if (fact->last_asked_ms > 0) {
-        return say(judge, state, "no %s has asked for %s since %s", who, kind,
-                   TIME(fact->last_asked_ms));
+        return say(judge, state, "no %s has asked for %s since about %s", who, kind,
+                   noted_time(judge, fact->last_asked_ms));
     }
     return say(judge, state, "no %s has ever asked for %s", who, kind);
 }
@@ -328,12 +339,13 @@ static struct hearth_judgement untold(const struct judge *judge, bool ended)
     }
     if (ended) {
         return say(judge, over,
-                   "it ended at %s before a matching agent asked for it; one asked last at %s",
-                   TIME(judge->end_ms), TIME(fact->last_asked_ms));
+                   "it ended at %s before a matching agent asked for it; one last asked at about "
+                   "%s",
+                   TIME(judge->end_ms), noted_time(judge, fact->last_asked_ms));
     }
     return say(judge, HEARTH_TASK_WAITING_FOR_AGENT,
-               "a matching agent asked last at %s, and is told when it asks again",
-               TIME(fact->last_asked_ms));
+               "a matching agent last asked at about %s, and is told when it asks again",
+               noted_time(judge, fact->last_asked_ms));
 }
 
 /* ---- tasks ---- */

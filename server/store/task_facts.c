@@ -395,7 +395,7 @@ take_requests(struct question *question, const PGresult *rows, struct hearth_err
             at == question->n ? NULL
                               : find_target(&question->facts[at], hearth_pg_str(rows, row, 1));
         if (target == NULL) {
-            continue; /* told since the targets were read */
+            continue;
         }
         if (hearth_pg_i32(rows, row, 2) != 0) {
             target->n_requests = hearth_pg_i64(rows, row, 4);
@@ -449,6 +449,26 @@ static enum hearth_status ask(struct question *question,
     return status;
 }
 
+static enum hearth_status read_all(struct question *question,
+                                   struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault,
+                                   struct hearth_err *err)
+{
+    HEARTH_TRY(ask(question, pg, targets_sql, take_targets, ret_fault, err));
+    HEARTH_TRY(ask(question, pg, asking_sql, take_asking, ret_fault, err));
+
+    bool has_traces = false;
+    for (size_t i = 0; i < question->n; i++) {
+        give_to_the_only_one(&question->facts[i]);
+        has_traces = has_traces || question->tasks[i].kind == HEARTH_TASK_TRACE;
+    }
+    return has_traces ? ask(question, pg, requests_sql, take_requests, ret_fault, err) : HEARTH_OK;
+}
+
+/*
+ * All statements read one snapshot: a task that is handed out between two of them would have neither targets nor facts
+ * about who asked.
+ */
 static enum hearth_status read_facts(void *context,
                                      struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault,
@@ -456,14 +476,12 @@ static enum hearth_status read_facts(void *context,
 {
     struct question *question = context;
     memset(question->facts, 0, question->n * sizeof *question->facts);
-    HEARTH_TRY(ask(question, pg, targets_sql, take_targets, ret_fault, err));
-    HEARTH_TRY(ask(question, pg, asking_sql, take_asking, ret_fault, err));
-    bool has_traces = false;
-    for (size_t i = 0; i < question->n; i++) {
-        give_to_the_only_one(&question->facts[i]);
-        has_traces = has_traces || question->tasks[i].kind == HEARTH_TASK_TRACE;
-    }
-    return has_traces ? ask(question, pg, requests_sql, take_requests, ret_fault, err) : HEARTH_OK;
+    HEARTH_TRY(
+        hearth_pg_script(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ret_fault, err));
+
+    enum hearth_status status = read_all(question, pg, ret_fault, err);
+    hearth_pg_rollback(pg);
+    return status;
 }
 
 enum hearth_status hearth_store_task_facts(struct hearth_store *store,

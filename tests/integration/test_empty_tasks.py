@@ -1,6 +1,7 @@
 """Why a task collected nothing: each cause, made on purpose, has its state and its sentence, and both of two servers say the
 same. Tasks last minutes, so what happened is moved into the past."""
 
+import threading
 import unittest
 import uuid
 
@@ -74,6 +75,33 @@ class EmptyTasks(unittest.TestCase):
             tasks.age(at, OVER)
             self.expect(task_id, "NEVER_DELIVERED", "no agent of processes (eBPF) has ever asked for tasks")
             self.expect(trace, "NEVER_DELIVERED", "no instance of the service has ever asked for trace tasks")
+
+    def test_01_a_task_that_is_handed_out_while_its_state_is_read_has_one_state(self):
+        """A lock holds up the reading between the targets and who asked; meanwhile the task is handed out."""
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            self.assertEqual(rover.query_tasks(), [])  # it is noted that the agent asks
+            task_id = create(at)
+            session = server.Session(self.cluster.url())
+            try:
+                session.run("BEGIN; LOCK TABLE hearth_data.agent_poll")
+                found = []
+                reader = threading.Thread(target=lambda: found.append(tasks.state(at, task_id)))
+                reader.start()
+                waits = "SELECT 1 FROM pg_locks WHERE relation = 'hearth_data.agent_poll'::regclass AND NOT granted"
+                server.eventually(lambda: at.sql(waits), what="the reader")
+                session.run(
+                    "INSERT INTO hearth_data.task_delivery SELECT task_id, '%s', '%s', created_at + 1, updated_at, created_at + 1"
+                    " FROM hearth_data.task WHERE task_id = '%s'" % (rover.processes[0].process_id, rover.agent_id, task_id)
+                )
+                session.run("COMMIT")
+                reader.join()
+            finally:
+                session.close()
+            ((state, reason),) = found
+            self.assertEqual(state, "WAITING_FOR_AGENT")
+            self.assertIn("a matching agent last asked at about ", reason)
+            self.expect(task_id, "NOTIFIED", "told at ")
 
     def test_02_agents_ask_but_have_no_process_of_the_service(self):
         for at in self.each_way():

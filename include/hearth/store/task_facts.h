@@ -59,7 +59,8 @@ struct hearth_task_fact {
     size_t n_targets;
     int64_t
         n_asked; /* agents (or instances of its service) that asked for its kind while it could run */
-    int64_t last_asked_ms; /* of those that asked before its end; 0: none */
+    int64_t last_asked_ms; /* of those that asked before its end, noted once a minute: they may
+                            * have asked up to a minute later; 0: none */
     int64_t
         asked_after_ms; /* the first that asked after its end, having not asked before; 0: none */
     struct hearth_str asked;                       /* names of those instances, three at most */
@@ -68,7 +69,7 @@ struct hearth_task_fact {
         reported_after_ms; /* the first matching process that was reported after its end; 0: none */
 };
 
-/* fact[i] of tasks[i], which are tasks of the tenant. */
+/* fact[i] of tasks[i], which are tasks of the tenant; all of one moment. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_facts(struct hearth_store *store,
                                            struct hearth_str tenant,
