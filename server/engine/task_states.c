@@ -309,6 +309,29 @@ static struct hearth_judgement no_process(const struct judge *judge, enum hearth
     return judgement;
 }
 
+/* An async-profiler or pprof task that waits for others, or waited for them until the end; false: it does not. */
+static bool waits_its_turn(const struct judge *judge, bool ended, struct hearth_judgement *ret)
+{
+    const struct hearth_task_fact *fact = judge->fact;
+    const char *kind = judge->task->kind == HEARTH_TASK_PPROF ? "pprof" : "async-profiler";
+    if (ended && fact->n_told_instead > 0) {
+        *ret = say(judge, HEARTH_TASK_NEVER_DELIVERED,
+                   "its turn did not come before %s: the matching instances had %lld other %s "
+                   "task%s to run",
+                   end_text(judge), (long long)fact->n_told_instead, kind,
+                   fact->n_told_instead == 1 ? "" : "s");
+        return true;
+    }
+    if (!ended && fact->n_before > 0) {
+        *ret = say(judge, HEARTH_TASK_WAITING_FOR_AGENT,
+                   "%lld other %s task%s first: a matching instance is told of one each time it "
+                   "asks, and of none that would disturb one that it runs",
+                   (long long)fact->n_before, kind, fact->n_before == 1 ? " comes" : "s come");
+        return true;
+    }
+    return false;
+}
+
 /* `ended`: NEVER_DELIVERED instead of the state that may still change. */
 static struct hearth_judgement untold(const struct judge *judge, bool ended)
 {
@@ -332,6 +355,10 @@ static struct hearth_judgement untold(const struct judge *judge, bool ended)
                    "instances that ask: " HEARTH_STR_FMT
                    "; none is one of those that the task names",
                    HEARTH_STR_ARG(fact->asked));
+    }
+    struct hearth_judgement turn;
+    if (waits_its_turn(judge, ended, &turn)) {
+        return turn;
     }
     if (ended && is_upload(task)) {
         return say(judge, over, "no matching agent asked for it before %s; one asked last at %s",

@@ -1,6 +1,8 @@
 /* task_facts.c -- what is known about tasks beyond their rows (contract: hearth/store/task_facts.h). */
 #include "hearth/store/task_facts.h"
 
+#include "hearth/base/clock.h"
+
 #include "task_rows.h"
 
 /* Polls are noted once a minute, and agents pause between them: so much earlier counts as asking then. */
@@ -343,6 +345,57 @@ take_asking(struct question *question, const PGresult *rows, struct hearth_err *
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
+/* ---- turns, of async-profiler and pprof tasks that nobody was told of ---- */
+
+#define U_END HEARTH_TASK_HANDED_OUT_UNTIL("u")
+/* Of `u`, which an instance was told of (`o`): it disturbs `t` there, and had not ended when t could be told at `now`. */
+#define DISTURBS(now)                                                                          \
+    "((u.kind = 5 OR u.events && t.events) AND o.delivered_at + u.duration >= " now            \
+    " - " HEARTH_TASK_BEGINS_AFTER " AND NOT EXISTS (SELECT FROM hearth_data.task_log l WHERE" \
+    " l.task_id = u.task_id AND l.instance = o.target AND l.process_id = '' AND l.event > 1"   \
+    " AND l.at < " now "))"
+#define DISTURBS_START DISTURBS("t.start_at")
+#define DISTURBS_NOW   DISTURBS("$3")
+
+/*
+ * $3 now. `a`: the instances that match and ask. `told`: other tasks of the kind that these were told of, or ran, while
+ * they could have been told of this one; those that they may still run, so that it waits. `queued`: tasks that they
+ * are told of before it.
+ */
+static const char turns_sql[] =
+    "SELECT t.task_id, told.n, told.n_running + queued.n FROM " HEARTH_TASK_TABLES
+    " CROSS JOIN LATERAL (SELECT array_agg(DISTINCT a.instance) AS names FROM"
+    " hearth_data.agent_poll a WHERE a.tenant_id = s.tenant_id AND a.service_id = t.service_id"
+    " AND a.kind = t.kind AND a.since <= " END " AND a.at >= t.start_at - " ASKED_BEFORE
+    " AND (t.instances = '{}' OR a.instance = ANY (t.instances))) a"
+    " CROSS JOIN LATERAL (SELECT count(DISTINCT u.task_id) AS n, count(DISTINCT u.task_id) FILTER"
+    " (WHERE " DISTURBS_NOW ") AS n_running FROM hearth_data.task_delivery o JOIN hearth_data.task"
+    " u ON u.task_id = o.task_id AND u.service_id = t.service_id AND u.kind = t.kind WHERE"
+    " o.target = ANY (a.names) AND o.agent_id = '' AND o.delivered_at <= " END
+    " AND (o.delivered_at >= t.start_at OR " DISTURBS_START ")) told"
+    " CROSS JOIN LATERAL (SELECT count(*) AS n FROM hearth_data.task u WHERE " END " >= $3 AND"
+    " u.service_id = t.service_id AND u.kind = t.kind AND u.origin = 1 AND u.cancelled_at IS NULL"
+    " AND u.start_at + u.duration >= $3 - 300000 AND " U_END " >= $3 AND u.start_at <= $3"
+    " AND u.created_at < t.created_at AND (u.instances = '{}' OR u.instances && a.names)"
+    " AND NOT EXISTS (SELECT FROM hearth_data.task_delivery o WHERE o.task_id = u.task_id"
+    " AND o.target = ANY (a.names) AND o.agent_id = '')) queued"
+    " WHERE t.task_id = ANY ($2) AND t.kind >= 5 AND a.names IS NOT NULL AND NOT EXISTS (SELECT"
+    " FROM hearth_data.task_delivery d WHERE d.task_id = t.task_id)";
+
+static enum hearth_status
+take_turns(struct question *question, const PGresult *rows, struct hearth_err *err)
+{
+    for (int row = 0; row < PQntuples(rows); row++) {
+        size_t at = find_task(question, hearth_pg_str(rows, row, 0));
+        if (at == question->n) {
+            return HEARTH_FAIL(err, HEARTH_INTERNAL, "turns of a task that was not requested");
+        }
+        question->facts[at].n_told_instead = hearth_pg_i64(rows, row, 1);
+        question->facts[at].n_before = hearth_pg_i64(rows, row, 2);
+    }
+    return HEARTH_OK;
+}
+
 /* ---- requests, of trace tasks that brought nothing ---- */
 
 /* So many of the told instances are looked at, and so many requests of each. */
@@ -442,6 +495,7 @@ static enum hearth_status ask(struct question *question,
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
     hearth_pg_param_text_array(&params, question->task_ids, question->n);
+    hearth_pg_param_i64(&params, hearth_clock_wall_ns() / HEARTH_NS_PER_MS);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, &params, question->cancel, &rows, ret_fault, err));
     enum hearth_status status = take(question, rows, err);
@@ -457,10 +511,14 @@ static enum hearth_status read_all(struct question *question,
     HEARTH_TRY(ask(question, pg, targets_sql, take_targets, ret_fault, err));
     HEARTH_TRY(ask(question, pg, asking_sql, take_asking, ret_fault, err));
 
-    bool has_traces = false;
+    bool has_traces = false, has_turns = false;
     for (size_t i = 0; i < question->n; i++) {
         give_to_the_only_one(&question->facts[i]);
         has_traces = has_traces || question->tasks[i].kind == HEARTH_TASK_TRACE;
+        has_turns = has_turns || question->tasks[i].kind > HEARTH_TASK_TRACE;
+    }
+    if (has_turns) {
+        HEARTH_TRY(ask(question, pg, turns_sql, take_turns, ret_fault, err));
     }
     return has_traces ? ask(question, pg, requests_sql, take_requests, ret_fault, err) : HEARTH_OK;
 }

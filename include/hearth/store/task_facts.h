@@ -67,6 +67,9 @@ struct hearth_task_fact {
     int64_t n_processes, n_matching, n_profilable; /* of its service, reported while it could run */
     int64_t
         reported_after_ms; /* the first matching process that was reported after its end; 0: none */
+    /* async-profiler, pprof: other tasks of the kind, on instances that match and asked */
+    int64_t n_told_instead; /* that these were told of, or ran, while this one was handed out */
+    int64_t n_before;       /* that are told before this one, or have to end first */
 };
 
 /* fact[i] of tasks[i], which are tasks of the tenant; all of one moment. */

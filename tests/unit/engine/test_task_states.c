@@ -200,6 +200,38 @@ static void errors_of_agents_are_told_in_their_words(void **state)
     expect_at(START + 1000 + MINUTE + 90001, HEARTH_TASK_BROKEN, "1 of 2 failed");
 }
 
+static void a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more(void **state)
+{
+    (void)state;
+    const int64_t until = START + 5 * MINUTE;
+    begin(HEARTH_TASK_PPROF);
+    expect_at(until, HEARTH_TASK_WAITING_FOR_AGENT, "no instance of the service has ever asked");
+    g_fact.asked_after_ms = until + 7;
+    expect_at(
+        until + 7, HEARTH_TASK_NEVER_DELIVERED,
+        "asked for pprof tasks before it stopped being handed out at 2025-11-19T10:05:00.000Z");
+    g_fact.n_asked = g_fact.n_matching = 1;
+    g_fact.last_asked_ms = START + MINUTE;
+    expect_at(until, HEARTH_TASK_WAITING_FOR_AGENT, "is told when it asks again");
+    expect_at(until + 1, HEARTH_TASK_NEVER_DELIVERED,
+              "no matching agent asked for it before it stopped being handed out at "
+              "2025-11-19T10:05:00.000Z");
+    g_fact.n_told_instead = 3;
+    expect_at(until, HEARTH_TASK_WAITING_FOR_AGENT, "is told when it asks again");
+    expect_at(until + 1, HEARTH_TASK_NEVER_DELIVERED, "had 3 other pprof tasks to run");
+    g_fact.n_before = 1;
+    expect_at(until, HEARTH_TASK_WAITING_FOR_AGENT, "1 other pprof task comes first: ");
+
+    /* Told at the last moment, it runs its whole duration, and has time to upload. */
+    told("i-1")->delivered_ms = until;
+    g_targets[0].confirmed_ms = until + 20000;
+    expect_at(until + 2 * MINUTE, HEARTH_TASK_TOLD, "it ends at 2025-11-19T10:06:00.000Z");
+    expect_at(until + 3 * MINUTE, HEARTH_TASK_NOTHING_SAMPLED, "uploaded no file");
+    assert_int_equal(hearth_task_last_end(&g_task, &g_fact), until + MINUTE);
+    g_task.duration_ms = 6 * MINUTE;
+    assert_int_equal(hearth_task_handed_out_until(&g_task), START + 6 * MINUTE);
+}
+
 static void cancelling_knows_when_the_last_one_ends(void **state)
 {
     (void)state;
@@ -261,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_trace_task_without_snapshots_says_which_requests_there_were),
         cmocka_unit_test(times_that_lie_far_off_are_told_as_the_last_there_are),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
+        cmocka_unit_test(a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),
     };
