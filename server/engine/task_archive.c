@@ -51,8 +51,8 @@ static enum hearth_status put_logs(const struct hearth_query *query,
 {
     struct hearth_task_log *logs;
     size_t n;
-    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, task_id, query->cancel,
-                                      query->arena, &logs, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
+                                      query->cancel, query->arena, &logs, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_archive_log log = {
             .instance = logs[i].instance,

@@ -191,8 +191,8 @@ static enum hearth_status complete_owner(const struct hearth_query *query,
     if (upload->instance.n == 0) { /* only one was told of the task: it is the one */
         struct hearth_task_log *log;
         size_t n, n_told = 0;
-        HEARTH_TRY(hearth_store_task_logs(store, query->tenant, upload->task_id, query->cancel,
-                                          query->arena, &log, &n, err));
+        HEARTH_TRY(hearth_store_task_logs(store, query->tenant, &upload->task_id, 1,
+                                          query->cancel, query->arena, &log, &n, err));
         for (size_t i = 0; i < n; i++) {
             if (log[i].event == HEARTH_TASK_NOTIFIED) {
                 upload->instance = log[i].instance;

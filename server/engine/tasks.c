@@ -207,7 +207,7 @@ enum hearth_status hearth_tasks_get(const struct hearth_query *query,
     }
     *ret_targets = targets;
     *ret_n_targets = fact->n_targets;
-    return hearth_store_task_logs(query->engine->store, query->tenant, task_id, query->cancel,
+    return hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1, query->cancel,
                                   query->arena, ret_log, ret_n_log, err);
 }
 

@@ -68,6 +68,7 @@ struct hearth_task {
 int64_t hearth_task_handed_out_until(const struct hearth_task *task);
 
 struct hearth_task_log {
+    struct hearth_str task_id; /* of those that are read */
     struct hearth_str instance, process_id;
     enum hearth_task_event event;
     int64_t at_ms, last_at_ms;
@@ -163,11 +164,14 @@ enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
                                              struct hearth_cancel *cancel,
                                              bool *ret_known,
                                              struct hearth_err *err);
-/* The earliest first; with NOTIFIED for each process or instance that it was handed out for. */
+/*
+ * Of these tasks, by task, the earliest first; with NOTIFIED for each process or instance that it was handed out for.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_logs(struct hearth_store *store,
                                           struct hearth_str tenant,
-                                          struct hearth_str task_id,
+                                          const struct hearth_str *task_ids,
+                                          size_t n_task_ids,
                                           struct hearth_cancel *cancel,
                                           struct hearth_arena *arena,
                                           struct hearth_task_log **ret,

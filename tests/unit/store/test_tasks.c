@@ -321,18 +321,29 @@ static void the_first_time_of_an_event_stays_and_its_last_message(void **state)
                                             &known, &err));
         assert_true(known);
     }
+    assert_int_equal(put_labelled(&fix, service_of(&fix, TENANT, 2), "b", HEARTH_TASK_TRACE, 0, ""),
+                     HEARTH_OK);
+    const struct hearth_task_log of_b = {.instance = HEARTH_STR("g"), .event = HEARTH_TASK_FAILED};
+    assert_ok(
+        hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("b"), &of_b, NULL, NULL, &err));
     struct hearth_task_log *logs;
     size_t n;
-    assert_ok(hearth_store_task_logs(fix.store, TENANT, HEARTH_STR("a"), NULL, &fix.arena, &logs,
-                                     &n, &err));
+    const struct hearth_str ids[] = {HEARTH_STR("b"), HEARTH_STR("none"), HEARTH_STR("a")};
+    assert_ok(hearth_store_task_logs(fix.store, TENANT, ids, 3, NULL, &fix.arena, &logs, &n, &err));
+    assert_int_equal(n, 4);
+    assert_string_equal(logs[2].task_id.p, "a");
+    assert_string_equal(logs[3].task_id.p, "b");
+    assert_string_equal(logs[3].instance.p, "g");
+    assert_ok(
+        hearth_store_task_logs(fix.store, TENANT, &ids[2], 1, NULL, &fix.arena, &logs, &n, &err));
     assert_int_equal(n, 3);
     assert_string_equal(logs[0].instance.p, "h");
     assert_int_equal(logs[1].at_ms, NOW + 2);
     assert_int_equal(logs[1].last_at_ms, NOW + 9);
     assert_string_equal(logs[1].message.p, "again");
     assert_int_equal(logs[2].message.n, HEARTH_TASK_MESSAGE_BYTES);
-    assert_ok(hearth_store_task_logs(fix.store, HEARTH_STR("u"), HEARTH_STR("a"), NULL, &fix.arena,
-                                     &logs, &n, &err));
+    assert_ok(hearth_store_task_logs(fix.store, HEARTH_STR("u"), ids, 3, NULL, &fix.arena, &logs,
+                                     &n, &err));
     assert_int_equal(n, 0);
     close_fixture(&fix);
 }
