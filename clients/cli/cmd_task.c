@@ -14,7 +14,7 @@ static const struct cli_task_command g_commands[] = {
      1, 1},
     {"create", "KIND", "oncpu, offcpu, network, trace, async or pprof; --watch", cli_task_create, 1,
      1},
-    {"list", "[SERVICE]", "tasks, the latest first", list, 0, 1},
+    {"list", "[SERVICE]", "tasks, the latest first; --log: with their logs", list, 0, 1},
     {"get", "ID", "a task, why it is as it is, and each of its targets; --watch", get, 1, 1},
     {"log", "ID", "who was told, finished, failed, and when", print_log, 1, 1},
     {"cancel", "ID", "tell no more agents", cancel, 1, 1},
@@ -229,6 +229,7 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
 {
     const struct cli_agent *agent = &cli->agent;
     const char *service = cli->n_args > 0 ? cli->args[0] : agent->service;
+    request->include_logs = agent->log != NULL;
     request->service = cli_field(cli, service == NULL ? "" : service);
     request->instance = cli_field(cli, agent->instance == NULL ? "" : agent->instance);
     request->endpoint = cli_field(cli, agent->endpoint == NULL ? "" : agent->endpoint);
@@ -251,6 +252,23 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
     return HEARTH_OK;
 }
 
+static void
+print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead, struct hearth_buf *out)
+{
+    static const char *const events[] = {"unknown", "notified", "finished", "too large", "failed"};
+    char at[32];
+    cli_date(entry->at_ms, at);
+    size_t event = (size_t)entry->event;
+    hearth_buf_printf(out, "%s%s  %-9s  ", lead, at,
+                      events[event < HEARTH_ARRAY_LEN(events) ? event : 0]);
+    cli_fit(hearth_str_c(entry->instance), INT_MAX, false, out);
+    hearth_buf_cstr(out, entry->process_id[0] == '\0' ? "" : "  ");
+    cli_fit(hearth_str_c(entry->process_id), INT_MAX, false, out);
+    hearth_buf_cstr(out, entry->message[0] == '\0' ? "" : "  ");
+    cli_fit(hearth_str_c(entry->message), INT_MAX, false, out);
+    hearth_buf_byte(out, '\n');
+}
+
 /* All pages up to --limit. As JSON: one page after the other. */
 static enum cli_exit list(struct cli *cli)
 {
@@ -271,6 +289,9 @@ static enum cli_exit list(struct cli *cli)
         hearth_buf_init(&out, 0);
         for (size_t i = 0; i < answer->n_tasks; i++) {
             print_line(answer->tasks[i], &out);
+            for (size_t k = 0; i < answer->n_logs && k < answer->logs[i]->n_entries; k++) {
+                print_entry(answer->logs[i]->entries[k], "  ", &out);
+            }
         }
         n += (int64_t)answer->n_tasks;
         left -= (int64_t)answer->n_tasks;
@@ -379,7 +400,6 @@ static enum cli_exit get(struct cli *cli)
 
 static enum cli_exit print_log(struct cli *cli)
 {
-    static const char *const events[] = {"unknown", "notified", "finished", "too large", "failed"};
     Hearth__V1__GetTaskResponse *answer = NULL;
     enum hearth_status status = ask_task(cli, cli->args[0], &answer);
     if (status != HEARTH_OK) {
@@ -391,18 +411,7 @@ static enum cli_exit print_log(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     for (size_t i = 0; i < answer->n_log; i++) {
-        const Hearth__V1__TaskLogEntry *entry = answer->log[i];
-        char at[32];
-        cli_date(entry->at_ms, at);
-        size_t event = (size_t)entry->event;
-        hearth_buf_printf(&out, "%s  %-9s  ", at,
-                          events[event < HEARTH_ARRAY_LEN(events) ? event : 0]);
-        cli_fit(hearth_str_c(entry->instance), INT_MAX, false, &out);
-        hearth_buf_cstr(&out, entry->process_id[0] == '\0' ? "" : "  ");
-        cli_fit(hearth_str_c(entry->process_id), INT_MAX, false, &out);
-        hearth_buf_cstr(&out, entry->message[0] == '\0' ? "" : "  ");
-        cli_fit(hearth_str_c(entry->message), INT_MAX, false, &out);
-        hearth_buf_byte(&out, '\n');
+        print_entry(answer->log[i], "", &out);
     }
     return cli_print_answer(cli, &answer->base, &out);
 }

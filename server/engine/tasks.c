@@ -133,8 +133,42 @@ enum hearth_status hearth_tasks_create(const struct hearth_query *query,
 
 /* ---- looking ---- */
 
+/* The logs of all views in one statement: rows come by task. */
+static enum hearth_status add_logs(const struct hearth_query *query,
+                                   struct hearth_task_view *views,
+                                   size_t n,
+                                   struct hearth_err *err)
+{
+    struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
+    struct hearth_task_log *log;
+    size_t n_log;
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = views[i].task.task_id;
+    }
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, ids, n, query->cancel,
+                                      query->arena, &log, &n_log, err));
+
+    for (size_t first = 0, next; first < n_log; first = next) {
+        next = first + 1;
+        while (next < n_log && hearth_str_eq(log[next].task_id, log[first].task_id)) {
+            next++;
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (hearth_str_eq(ids[i], log[first].task_id)) {
+                views[i].log = &log[first];
+                views[i].n_log = next - first;
+            }
+        }
+    }
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_tasks_list(const struct hearth_query *query,
                                      const struct hearth_task_filter *filter,
+                                     bool with_log,
                                      struct hearth_task_view **ret,
                                      size_t *ret_n,
                                      struct hearth_err *err)
@@ -143,13 +177,14 @@ enum hearth_status hearth_tasks_list(const struct hearth_query *query,
     size_t n;
     HEARTH_TRY(hearth_store_tasks(query->engine->store, query->tenant, filter, query->cancel,
                                   query->arena, &tasks, &n, err));
-    struct hearth_task_view *views = hearth_arena_array(query->arena, n, sizeof *views);
+    struct hearth_task_view *views = hearth_arena_calloc(query->arena, n, sizeof *views);
     if (views == NULL) {
         return HEARTH_FAIL_ARENA(err, query->arena);
     }
     for (size_t i = 0; i < n; i++) {
         views[i].task = tasks[i];
     }
+    HEARTH_TRY(with_log ? add_logs(query, views, n, err) : HEARTH_OK);
     *ret = views;
     *ret_n = n;
     return judge_all(query, views, n, err);

@@ -329,25 +329,62 @@ static enum hearth_status read_filter(struct hearth_rpc *rpc, struct hearth_task
     return read_token(rpc, hearth_str_c(in->page_token), filter);
 }
 
+static enum hearth_status make_entries(struct hearth_rpc *rpc,
+                                       const struct hearth_task_log *log,
+                                       size_t n,
+                                       Hearth__V1__TaskLogEntry ***ret)
+{
+    Hearth__V1__TaskLogEntry **entries = hearth_arena_array(&rpc->arena, n, sizeof *entries);
+    if (entries == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        NEW_MESSAGE(Hearth__V1__TaskLogEntry, hearth__v1__task_log_entry__init, entry);
+        entry->instance = hearth_rpc_text(rpc, log[i].instance);
+        entry->process_id = hearth_rpc_text(rpc, log[i].process_id);
+        entry->event = (Hearth__V1__TaskEvent)log[i].event;
+        entry->at_ms = log[i].at_ms;
+        entry->message = hearth_rpc_text(rpc, log[i].message);
+        entries[i] = entry;
+    }
+    *ret = entries;
+    return HEARTH_OK;
+}
+
+static enum hearth_status
+make_log(struct hearth_rpc *rpc, const struct hearth_task_view *view, Hearth__V1__TaskLog **ret)
+{
+    NEW_MESSAGE(Hearth__V1__TaskLog, hearth__v1__task_log__init, out);
+    out->task_id = hearth_rpc_text(rpc, view->task.task_id);
+    HEARTH_TRY(make_entries(rpc, view->log, view->n_log, &out->entries));
+    out->n_entries = view->n_log;
+    *ret = out;
+    return HEARTH_OK;
+}
+
 static enum hearth_status list(struct hearth_rpc *rpc)
 {
+    bool with_logs = ((const Hearth__V1__ListTasksRequest *)rpc->request)->include_logs;
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_task_filter filter;
     struct hearth_task_view *views;
     size_t n;
     HEARTH_TRY(read_filter(rpc, &filter));
     size_t page = filter.limit++; /* one more says whether there is another page */
-    HEARTH_TRY(hearth_tasks_list(&query, &filter, &views, &n, &rpc->err));
+    HEARTH_TRY(hearth_tasks_list(&query, &filter, with_logs, &views, &n, &rpc->err));
     size_t n_shown = n > page ? page : n;
     NEW_MESSAGE(Hearth__V1__ListTasksResponse, hearth__v1__list_tasks_response__init, out);
     out->tasks = hearth_arena_array(&rpc->arena, n_shown, sizeof *out->tasks);
-    if (out->tasks == NULL) {
+    out->logs = hearth_arena_array(&rpc->arena, n_shown, sizeof *out->logs);
+    if (out->tasks == NULL || out->logs == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     for (size_t i = 0; i < n_shown; i++) {
         HEARTH_TRY(make_task(rpc, &views[i], &out->tasks[i]));
+        HEARTH_TRY(with_logs ? make_log(rpc, &views[i], &out->logs[i]) : HEARTH_OK);
     }
     out->n_tasks = n_shown;
+    out->n_logs = with_logs ? n_shown : 0;
     if (n > page) {
         const struct hearth_task *last = &views[page - 1].task;
         out->next_page_token =
@@ -361,28 +398,6 @@ static enum hearth_status list(struct hearth_rpc *rpc)
 void hearth_svc_task_list(struct hearth_rpc *rpc)
 {
     hearth_rpc_end(rpc, list(rpc));
-}
-
-static enum hearth_status add_log(struct hearth_rpc *rpc,
-                                  const struct hearth_task_log *log,
-                                  size_t n,
-                                  Hearth__V1__GetTaskResponse *out)
-{
-    out->log = hearth_arena_array(&rpc->arena, n, sizeof *out->log);
-    if (out->log == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-    for (size_t i = 0; i < n; i++) {
-        NEW_MESSAGE(Hearth__V1__TaskLogEntry, hearth__v1__task_log_entry__init, entry);
-        entry->instance = hearth_rpc_text(rpc, log[i].instance);
-        entry->process_id = hearth_rpc_text(rpc, log[i].process_id);
-        entry->event = (Hearth__V1__TaskEvent)log[i].event;
-        entry->at_ms = log[i].at_ms;
-        entry->message = hearth_rpc_text(rpc, log[i].message);
-        out->log[i] = entry;
-    }
-    out->n_log = n;
-    return HEARTH_OK;
 }
 
 static enum hearth_status add_targets(struct hearth_rpc *rpc,
@@ -419,7 +434,8 @@ static enum hearth_status get(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_tasks_get(&query, hearth_str_c(in->task_id), &view, &targets, &n_targets,
                                 &log, &n_log, &rpc->err));
     HEARTH_TRY(make_task(rpc, &view, &out->task));
-    HEARTH_TRY(add_log(rpc, log, n_log, out));
+    HEARTH_TRY(make_entries(rpc, log, n_log, &out->log));
+    out->n_log = n_log;
     HEARTH_TRY(add_targets(rpc, targets, n_targets, out));
     rpc->answer = &out->base;
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;

@@ -56,6 +56,33 @@ class CliTasks(unittest.TestCase):
         self.assertIn("cancelled", self.run_hearth("list", "whole"))
         self.run_hearth("list", "whole", "--kind", "trace", code=NO_DATA)
 
+    def test_a_list_has_the_logs_of_all_its_tasks_in_one_call(self):
+        rover, instance = self.rover("logged", "p", "q"), Instance(self.server, "logged", "i")
+        first = tasks.create(self.server, service="logged")
+        silent = tasks.create(self.server, kind="PPROF", service="logged", instances=["nobody"], events=["cpu"])
+        rover.query_tasks()
+        last = tasks.create(self.server, kind="TRACE", service="logged")
+        instance.query_tasks(Instance.TRACE)
+        instance.finish_task(last)
+        answer = self.server.connect(tasks.TASKS + "ListTasks", {"service": "logged", "includeLogs": True})
+        made = [last, silent, first]
+        self.assertEqual([t["taskId"] for t in answer["tasks"]], made)
+        self.assertEqual([log["taskId"] for log in answer["logs"]], made)
+        self.assertEqual([len(log.get("entries", [])) for log in answer["logs"]], [2, 0, 2])
+        for log in answer["logs"]:
+            self.assertEqual(log.get("entries", []), tasks.get(self.server, log["taskId"]).get("log", []))
+        self.assertNotIn("logs", self.server.connect(tasks.TASKS + "ListTasks", {"service": "logged"}))
+        one = self.server.connect(tasks.TASKS + "ListTasks", {"service": "logged", "includeLogs": True, "pageSize": 1})
+        self.assertEqual(one["logs"], answer["logs"][:1])
+        # The client prints each below its task, as `log` has it.
+        calls = ("hearth_request_seconds_count", (("method", tasks.TASKS + "GetTask"),))
+        before = self.server.metrics().get(calls, 0)
+        lines = self.run_hearth("list", "logged", "--log").splitlines()
+        self.assertEqual(self.server.metrics().get(calls, 0), before)
+        self.assertEqual([line[:2] == "  " for line in lines], [False, True, True, False, False, True, True])
+        self.assertEqual([line[2:] for line in lines[1:3]], self.run_hearth("log", last).splitlines())
+        self.assertGreater(self.server.metrics().get(calls, 0), before)
+
     def test_each_kind_is_made_of_its_options(self):
         self.rover("kinds", "p")
         made = {}

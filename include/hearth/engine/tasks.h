@@ -59,6 +59,8 @@ struct hearth_judgement {
 struct hearth_task_view {
     struct hearth_task task;
     struct hearth_judgement judgement;
+    const struct hearth_task_log *log; /* of lists, where it is asked for; the earliest first */
+    size_t n_log;
 };
 
 /* One process or instance of a task. */
@@ -93,6 +95,7 @@ enum hearth_status hearth_tasks_create(const struct hearth_query *query,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_list(const struct hearth_query *query,
                                      const struct hearth_task_filter *filter,
+                                     bool with_log,
                                      struct hearth_task_view **ret,
                                      size_t *ret_n,
                                      struct hearth_err *err);
