@@ -34,9 +34,10 @@ void hearth_network_free(struct hearth_network *network);
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
-    pthread_mutex_t rates_lock; /* guards both */
+    pthread_mutex_t rates_lock; /* guards all three */
     struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
+    struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */
     struct hearth_network *network; /* of hearth_query_set_network; NULL: none */
     /* Of the index of spans; it never changes. */
     _Atomic int64_t span_index_since_ns;

@@ -18,6 +18,7 @@
 #include "push_wait.h"
 #include "query_internal.h"
 #include "task_profile.h"
+#include "tasks_internal.h"
 
 #include <stdio.h>
 
@@ -133,10 +134,12 @@ static enum hearth_status check_times(const struct hearth_limits *limits,
             ? now_ms + limits->reject_newer_than_ns / HEARTH_NS_PER_MS
             : INT64_MAX / HEARTH_NS_PER_MS;
     if (at_ms < oldest || at_ms <= 0 || at_ms > newest) {
+        char clock[96];
+        hearth_task_clock_text(((double)at_ms - (double)now_ms) * 1e6, clock);
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "currentTime %lld is outside of the ingestion window, from %lld to %lld "
-                           "(limits reject-older-than, reject-newer-than)",
-                           (long long)at_ms, (long long)oldest, (long long)newest);
+                           "%s: currentTime %lld is outside of the ingestion window, from %lld to "
+                           "%lld (limits reject-older-than, reject-newer-than)",
+                           clock, (long long)at_ms, (long long)oldest, (long long)newest);
     }
     if (metadata->start_ms < 0 || metadata->start_ms > newest) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -152,9 +155,11 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
                                                struct hearth_err *err)
 {
     intake->has_metadata = false;
+    intake->metadata = (struct hearth_task_metadata){0};
     HEARTH_TRY(check_id("taskId", metadata->task_id, err));
     HEARTH_TRY(check_id("processId", metadata->process_id, err));
-    HEARTH_TRY(check_times(&intake->limits, metadata, err));
+
+    /* Before the times are checked: a refusal is told to the task. */
     hearth_arena_reset(&intake->about);
     intake->metadata = *metadata;
     intake->metadata.task_id = hearth_arena_str(&intake->about, metadata->task_id);
@@ -162,8 +167,30 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
     if (intake->about.refused) {
         return HEARTH_FAIL_ARENA(err, &intake->about);
     }
+    HEARTH_TRY(check_times(&intake->limits, metadata, err));
     intake->has_metadata = true;
     return HEARTH_OK;
+}
+
+void hearth_task_intake_refused(struct hearth_task_intake *intake,
+                                const struct hearth_err *why,
+                                struct hearth_cancel *cancel)
+{
+    struct hearth_task_refusal refusal = {
+        .task_id = intake->metadata.task_id,
+        .process_id = intake->metadata.process_id,
+        .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
+        .message = hearth_task_refusal_text(why, &intake->about),
+    };
+    if (refusal.task_id.n == 0 || refusal.message.p == NULL) {
+        return;
+    }
+    struct hearth_err err = {0};
+    if (hearth_store_task_log_refusal(intake->engine->store, intake->tenant, &refusal, cancel,
+                                      &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+                   err.msg, NULL);
+    }
 }
 
 static bool is_of(const struct group *group,

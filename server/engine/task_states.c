@@ -104,7 +104,8 @@ int64_t hearth_task_last_end(const struct hearth_task *task, const struct hearth
     int64_t last_ms = 0;
     for (size_t i = 0; i < fact->n_targets; i++) {
         const struct hearth_task_target *target = &fact->targets[i];
-        bool is_over = target->finished_ms > 0 || target->failed_ms > 0 || target->too_large_ms > 0;
+        bool has_failed = target->failed_ms > 0 || target->too_large_ms > 0;
+        bool is_over = target->finished_ms > 0 || (is_upload(task) && has_failed);
         int64_t end_ms = is_over ? 0 : end_of_target(task, target);
         last_ms = end_ms > last_ms ? end_ms : last_ms;
     }
@@ -212,6 +213,29 @@ static struct hearth_judgement nothing_of(const struct judge *judge,
                      TIME(target->delivered_ms));
 }
 
+/*
+ * Nothing came, and something was refused or failed. A file that came later makes up for it; that an agent has finished a
+ * trace task does not.
+ */
+static bool has_failed(const struct hearth_task *task, const struct hearth_task_target *target)
+{
+    return is_upload(task) ? target->failed_ms > target->finished_ms
+                           : target->failed_ms > 0 && target->n_records == 0;
+}
+
+static struct hearth_judgement
+something_came(const struct judge *judge, const struct hearth_task_target *target, bool is_over)
+{
+    const struct hearth_task *task = judge->task;
+    bool is_part = target->failed_ms > 0 && !is_upload(task);
+    const struct hearth_str nothing = HEARTH_STR("");
+    return say(judge, is_over ? HEARTH_TASK_DONE : HEARTH_TASK_RUNNING,
+               "%lld %s %s, the last at %s%s" HEARTH_STR_FMT, (long long)target->n_records,
+               what_came(task, target->n_records), is_over ? "came" : "so far",
+               TIME(target->last_ms),
+               is_part ? "; not all: " : "", HEARTH_STR_ARG(is_part ? target->message : nothing));
+}
+
 static struct hearth_judgement judge_target(const struct judge *judge,
                                             const struct hearth_task_target *target)
 {
@@ -224,15 +248,11 @@ static struct hearth_judgement judge_target(const struct judge *judge,
                    "the result was refused as too large: " HEARTH_STR_FMT,
                    HEARTH_STR_ARG(target->message));
     }
-    if (target->failed_ms > target->finished_ms) {
-        return say(judge, HEARTH_TASK_BROKEN, "the agent reported an error: " HEARTH_STR_FMT,
-                   HEARTH_STR_ARG(target->message));
+    if (has_failed(task, target)) {
+        return say(judge, HEARTH_TASK_BROKEN, HEARTH_STR_FMT, HEARTH_STR_ARG(target->message));
     }
     if (target->n_records > 0) {
-        return say(judge, is_over ? HEARTH_TASK_DONE : HEARTH_TASK_RUNNING,
-                   is_over ? "%lld %s came, the last at %s" : "%lld %s so far, the last at %s",
-                   (long long)target->n_records, what_came(task, target->n_records),
-                   TIME(target->last_ms));
+        return something_came(judge, target, is_over);
     }
     if (is_over) {
         return nothing_of(judge, target);

@@ -2,6 +2,7 @@
 #include "hearth/engine/task_uploads.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 #include "hearth/store/tasks.h"
@@ -10,6 +11,7 @@
 #include "push_wait.h"
 #include "query_internal.h"
 #include "task_uploads_internal.h"
+#include "tasks_internal.h"
 
 #define UNKNOWN_SERVICE   "unknown_service"
 #define MAX_SEGMENT_BYTES 512 /* as of segments (traces.c): no other one can be asked for */
@@ -173,6 +175,27 @@ static void strip_requests(struct hearth_profile *p)
 
 /* ---- taking ---- */
 
+/* The instance that was told of a task, where it was only one; else empty. */
+static enum hearth_status only_told(const struct hearth_query *query,
+                                    struct hearth_str task_id,
+                                    struct hearth_str *ret,
+                                    struct hearth_err *err)
+{
+    struct hearth_task_log *log;
+    struct hearth_str instance = HEARTH_STR("");
+    size_t n, n_told = 0;
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
+                                      query->cancel, query->arena, &log, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (log[i].event == HEARTH_TASK_NOTIFIED) {
+            instance = log[i].instance;
+            n_told++;
+        }
+    }
+    *ret = n_told == 1 ? instance : HEARTH_STR("");
+    return HEARTH_OK;
+}
+
 /* Whose a file is, where the agent did not say: as the task has it. */
 static enum hearth_status complete_owner(const struct hearth_query *query,
                                          struct hearth_task_upload *upload,
@@ -188,18 +211,8 @@ static enum hearth_status complete_owner(const struct hearth_query *query,
         }
         upload->service = status == HEARTH_OK ? task.service : HEARTH_STR(UNKNOWN_SERVICE);
     }
-    if (upload->instance.n == 0) { /* only one was told of the task: it is the one */
-        struct hearth_task_log *log;
-        size_t n, n_told = 0;
-        HEARTH_TRY(hearth_store_task_logs(store, query->tenant, &upload->task_id, 1,
-                                          query->cancel, query->arena, &log, &n, err));
-        for (size_t i = 0; i < n; i++) {
-            if (log[i].event == HEARTH_TASK_NOTIFIED) {
-                upload->instance = log[i].instance;
-                n_told++;
-            }
-        }
-        upload->instance = n_told == 1 ? upload->instance : HEARTH_STR("");
+    if (upload->instance.n == 0) {
+        HEARTH_TRY(only_told(query, upload->task_id, &upload->instance, err));
     }
     return hearth_store_service_id(store, query->tenant, upload->service, true, query->cancel,
                                    &upload->service_id, err);
@@ -264,9 +277,15 @@ static enum hearth_status check_pprof(const struct hearth_query *query,
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     int64_t ts_ns;
     HEARTH_TRY(hearth_upload_decode(query, upload->content, profile, &notes, err));
-    HEARTH_TRY(hearth_identity_time(limits, &identity, profile->time_ns, hearth_clock_wall_ns(),
-                                    hearth_store_clock_ahead_ns(query->engine->store), &ts_ns,
-                                    err));
+    int64_t now_ns = hearth_clock_wall_ns();
+    if (hearth_identity_time(limits, &identity, profile->time_ns, now_ns,
+                             hearth_store_clock_ahead_ns(query->engine->store), &ts_ns,
+                             err) != HEARTH_OK) {
+        char clock[96]; /* files of tasks were made just now */
+        hearth_task_clock_text((double)profile->time_ns - (double)now_ns, clock);
+        hearth_err_prefix(err, "%s", clock);
+        return HEARTH_INVALID_ARGUMENT;
+    }
     discards[HEARTH_DISCARD_CUT_STACKS] = notes.stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] = notes.frames_cut;
     discards[HEARTH_DISCARD_CUT_STRINGS] = notes.strings_cut;
@@ -314,23 +333,29 @@ static enum hearth_status take_upload(const struct hearth_query *query,
     return upload.is_pushed ? HEARTH_OK : push_upload(query, ingest, &upload, &profile, err);
 }
 
+static void count_outcome(const char *outcome)
+{
+    hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, hearth_str_c(outcome), 1);
+}
+
 enum hearth_status hearth_task_upload(const struct hearth_query *query,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec,
                                       struct hearth_err *err)
 {
     enum hearth_status status = take_upload(query, ingest, spec, err);
-    hearth_metric_add_label(HEARTH_M_TASK_UPLOADS,
-                            status == HEARTH_OK ? HEARTH_STR("stored") : HEARTH_STR("refused"), 1);
+    if (status != HEARTH_INVALID_ARGUMENT) { /* that is counted where its task is told of it */
+        count_outcome(status == HEARTH_OK ? "stored" : "refused");
+    }
     return status;
 }
 
-enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
-                                          struct hearth_str task_id,
-                                          struct hearth_str instance,
-                                          enum hearth_upload_event event,
-                                          struct hearth_str message,
-                                          struct hearth_err *err)
+static enum hearth_status add_log(const struct hearth_query *query,
+                                  struct hearth_str task_id,
+                                  struct hearth_str instance,
+                                  enum hearth_upload_event event,
+                                  struct hearth_str message,
+                                  struct hearth_err *err)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     const struct hearth_task_log entry = {
@@ -341,11 +366,40 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
         .last_at_ms = now_ms,
         .message = message,
     };
-    if (event != HEARTH_UPLOAD_FINISHED) {
-        hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, HEARTH_STR("failed"), 1);
-    }
     return hearth_store_task_log_add(query->engine->store, query->tenant, task_id, &entry,
                                      query->cancel, NULL, err);
+}
+
+enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
+                                          struct hearth_str task_id,
+                                          struct hearth_str instance,
+                                          enum hearth_upload_event event,
+                                          struct hearth_str message,
+                                          struct hearth_err *err)
+{
+    if (event != HEARTH_UPLOAD_FINISHED) {
+        count_outcome("failed");
+    }
+    return add_log(query, task_id, instance, event, message, err);
+}
+
+void hearth_task_upload_refused(const struct hearth_query *query,
+                                struct hearth_str task_id,
+                                struct hearth_str instance,
+                                const struct hearth_err *why)
+{
+    count_outcome("refused");
+    struct hearth_err err = {0};
+    struct hearth_str message = hearth_task_refusal_text(why, query->arena);
+    enum hearth_status status =
+        instance.n > 0 ? HEARTH_OK : only_told(query, task_id, &instance, &err);
+    if (status == HEARTH_OK && message.p != NULL) {
+        status = add_log(query, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
+    }
+    if (status != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+                   err.msg, NULL);
+    }
 }
 
 /* ---- asking ---- */

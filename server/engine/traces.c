@@ -1,11 +1,13 @@
 /* traces.c -- spans and thread snapshots from agents, made fit to be stored (contract: hearth/engine/traces.h). */
 #include "hearth/base/clock.h"
+#include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 #include "hearth/store/agents.h"
 #include "hearth/store/background.h"
 
+#include "tasks_internal.h"
 #include "traces_internal.h"
 
 #include <inttypes.h>
@@ -351,19 +353,55 @@ void hearth_span_times(const struct hearth_query *query,
     *ret_newest_ns = newest_ns;
 }
 
+/* *ret_start_ns, of a segment that is not: when the span began that lies outside. */
 static bool is_in_time(const struct hearth_query *query,
                        const struct hearth_limits *limits,
-                       const struct hearth_segment *segment)
+                       const struct hearth_segment *segment,
+                       int64_t *ret_start_ns)
 {
     int64_t oldest_ns, newest_ns;
     hearth_span_times(query, limits, &oldest_ns, &newest_ns);
     for (size_t i = 0; i < segment->n_spans; i++) {
         const struct hearth_span *span = &segment->spans[i];
         if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
+            *ret_start_ns = span->start_ns;
             return false;
         }
     }
     return true;
+}
+
+/* Trace tasks of the instance would look as if it served nothing: their logs say why. Once a second is enough. */
+static void log_wrong_clock(const struct hearth_query *query,
+                            const struct hearth_segment *segment,
+                            int64_t start_ns)
+{
+    if (segment->is_raw || segment->instance.n == 0 ||
+        hearth_rate_some(query->engine, query->engine->refusal_rates, segment->instance, 1, 1) ==
+            0) {
+        return;
+    }
+
+    struct hearth_err why = {0}, err = {0};
+    char clock[96];
+    int64_t now_ns = hearth_clock_wall_ns();
+    hearth_task_clock_text((double)start_ns - (double)now_ns, clock);
+    (void)HEARTH_FAIL(&why, HEARTH_INVALID_ARGUMENT,
+                      "%s: spans are kept when they began within retain-spans and at most "
+                      "reject-newer-than in the future",
+                      clock);
+    const struct hearth_task_refusal refusal = {
+        .service = segment->service,
+        .instance = segment->instance,
+        .at_ms = now_ns / HEARTH_NS_PER_MS,
+        .message = hearth_task_refusal_text(&why, query->arena),
+    };
+    if (refusal.message.p != NULL &&
+        hearth_store_task_log_refusal(query->engine->store, query->tenant, &refusal, query->cancel,
+                                      &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the logs of trace tasks", "error",
+                   err.msg, NULL);
+    }
 }
 
 static enum hearth_status fill_item(const struct hearth_query *query,
@@ -379,9 +417,12 @@ static enum hearth_status fill_item(const struct hearth_query *query,
     }
     size_t n_groups = 0;
     for (size_t i = 0; i < n; i++) {
-        if (is_in_time(query, limits, &segments[i])) {
+        int64_t start_ns;
+        if (is_in_time(query, limits, &segments[i], &start_ns)) {
             HEARTH_TRY(hearth_span_group_make(&segments[i], limits, &taken->arena,
                                               &groups[n_groups++], err));
+        } else {
+            log_wrong_clock(query, &segments[i], start_ns);
         }
     }
     taken->item.groups = groups;

@@ -265,11 +265,38 @@ make_requests(struct found *found, struct hearth_profiled_requests *ret, struct 
     return HEARTH_OK;
 }
 
+/* The latest message about what was refused of the task; empty: nothing was. */
+static enum hearth_status find_refusal(const struct found *found,
+                                       struct hearth_str task_id,
+                                       struct hearth_str *ret,
+                                       struct hearth_err *err)
+{
+    const struct hearth_query *query = found->query;
+    struct hearth_task_log *log;
+    size_t n;
+    int64_t last_ms = 0;
+    *ret = HEARTH_STR("");
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
+                                      query->cancel, query->arena, &log, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (log[i].event == HEARTH_TASK_FAILED && log[i].last_at_ms >= last_ms) {
+            last_ms = log[i].last_at_ms;
+            *ret = log[i].message;
+        }
+    }
+    return HEARTH_OK;
+}
+
 /* Which profiled segments are not there: their snapshots can be analysed by their ids. */
-static enum hearth_status
-say_missing(struct found *found, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status say_missing(struct found *found,
+                                      struct hearth_str task_id,
+                                      struct hearth_str *ret,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = found->query->arena;
+    struct hearth_str refusal;
+    HEARTH_TRY(find_refusal(found, task_id, &refusal, err));
+
     struct hearth_idmap there;
     struct hearth_buf text;
     hearth_idmap_init(&there);
@@ -289,15 +316,19 @@ say_missing(struct found *found, struct hearth_str *ret, struct hearth_err *err)
         }
     }
     hearth_idmap_release(&there);
+    const char *why = refusal.n > 0
+                          ? hearth_arena_strndup(arena, refusal.p, refusal.n)
+                          : "their requests have not ended, they are older than retain-spans, or "
+                            "agent-segments-keep leaves them out";
     if (found->n_profiled == 0) {
-        *ret = HEARTH_STR("Data not found");
-    } else if (n_missing > 0) {
+        *ret = refusal.n == 0 ? HEARTH_STR("Data not found")
+                              : hearth_str_c(hearth_arena_printf(arena, "Data not found: %s", why));
+    } else if (n_missing > 0 && why != NULL) {
         *ret = hearth_str_c(hearth_arena_printf(
             arena,
-            "%zu of %zu profiled segments are not there: their requests have not ended, they are "
-            "older than retain-spans, or agent-segments-keep leaves them out. Their snapshots can "
-            "be analysed nevertheless: %.*s%s",
-            n_missing, found->n_profiled, (int)text.n, text.n == 0 ? "" : text.p,
+            "%zu of %zu profiled segments are not there: %s. Their snapshots can be analysed "
+            "nevertheless: %.*s%s",
+            n_missing, found->n_profiled, why, (int)text.n, text.n == 0 ? "" : text.p,
             n_missing > MAX_NAMED_SEGMENTS ? ", .." : ""));
     }
     hearth_buf_release(&text);
@@ -312,7 +343,7 @@ static enum hearth_status find_requests(struct found *found,
     HEARTH_TRY(find_profiled(found, task_id, err));
     HEARTH_TRY(found->is_imported ? find_imported(found, task_id, err) : find_segments(found, err));
     HEARTH_TRY(make_requests(found, ret, err));
-    return say_missing(found, &ret->tip, err);
+    return say_missing(found, task_id, &ret->tip, err);
 }
 
 enum hearth_status hearth_traces_of_task(const struct hearth_query *query,

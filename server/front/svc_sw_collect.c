@@ -98,18 +98,19 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
 /* Streams without a message are usual: an agent opens one each 5 s while it has a task. */
 void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc)
 {
+    bool is_end = rpc->request == NULL;
     enum hearth_status status = rpc->session == NULL ? open_intake(rpc) : HEARTH_OK;
-    if (rpc->request == NULL) {
-        if (status == HEARTH_OK) {
-            status = hearth_task_intake_write(rpc->session, &rpc->cancel, &rpc->err);
-        }
-        hearth_rpc_end(rpc, status);
-        return;
-    }
     if (status == HEARTH_OK) {
-        status = take_datum(rpc, (const Skywalking__V3__EBPFProfilingData *)rpc->request);
+        status = is_end ? hearth_task_intake_write(rpc->session, &rpc->cancel, &rpc->err)
+                        : take_datum(rpc, (const Skywalking__V3__EBPFProfilingData *)rpc->request);
     }
-    if (status == HEARTH_OK) {
+
+    /* It would be refused each time: whoever reads the task has to know. */
+    if (status == HEARTH_INVALID_ARGUMENT) {
+        hearth_task_intake_refused(rpc->session, &rpc->err, &rpc->cancel);
+    }
+
+    if (status == HEARTH_OK && !is_end) {
         hearth_rpc_next(rpc);
     } else {
         hearth_rpc_end(rpc, status);

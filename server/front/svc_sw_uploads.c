@@ -230,14 +230,19 @@ static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upl
                            "an upload ended after %zu of %lld bytes", upload->content.n,
                            (long long)upload->content_size);
     }
-    enum hearth_status status = hearth_task_upload(&query, rpc->front->ingest, &spec, &rpc->err);
-    if (status == HEARTH_INVALID_ARGUMENT) {
-        struct hearth_err err = rpc->err; /* of the file, whatever comes of the log */
-        HEARTH_TRY(add_log(rpc, upload, HEARTH_UPLOAD_FAILED, hearth_str_c(err.msg)));
-        rpc->err = err;
-    }
-    HEARTH_TRY(status);
+    HEARTH_TRY(hearth_task_upload(&query, rpc->front->ingest, &spec, &rpc->err));
     return add_log(rpc, upload, HEARTH_UPLOAD_FINISHED, HEARTH_STR(""));
+}
+
+/* What the agent says of its own failure. */
+static enum hearth_status log_failure(struct hearth_rpc *rpc, const struct upload *upload)
+{
+    const char *message =
+        upload->error.n > 0 ? hearth_arena_printf(&rpc->arena, "the agent reported an error: %.*s",
+                                                  (int)upload->error.n, upload->error.p)
+                            : "the agent failed, and did not say why";
+    return message == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
+                           : add_log(rpc, upload, HEARTH_UPLOAD_FAILED, hearth_str_c(message));
 }
 
 static enum hearth_status end_upload(struct hearth_rpc *rpc)
@@ -250,9 +255,7 @@ static enum hearth_status end_upload(struct hearth_rpc *rpc)
     case UPLOAD_CONTENT:
         return keep_upload(rpc, upload);
     case UPLOAD_FAILED:
-        return add_log(rpc, upload, HEARTH_UPLOAD_FAILED,
-                       upload->error.n > 0 ? upload->error
-                                           : HEARTH_STR("the agent failed, and did not say why"));
+        return log_failure(rpc, upload);
     default:
         return HEARTH_OK;
     }
@@ -305,9 +308,20 @@ static void go_on(struct hearth_rpc *rpc, enum hearth_status status)
     }
 }
 
+/* The same of an upload; its task is told when it was refused. */
+static void go_on_uploading(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    const struct upload *upload = rpc->session;
+    if (status == HEARTH_INVALID_ARGUMENT && upload != NULL && upload->state == UPLOAD_CONTENT) {
+        struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+        hearth_task_upload_refused(&query, upload->task_id, upload->instance, &rpc->err);
+    }
+    go_on(rpc, status);
+}
+
 void hearth_svc_sw_collect_pprof(struct hearth_rpc *rpc)
 {
-    go_on(rpc, rpc->request == NULL ? end_upload(rpc) : take_pprof(rpc));
+    go_on_uploading(rpc, rpc->request == NULL ? end_upload(rpc) : take_pprof(rpc));
 }
 
 /* ---- async-profiler ---- */
@@ -352,7 +366,7 @@ static enum hearth_status take_async(struct hearth_rpc *rpc)
 
 void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc)
 {
-    go_on(rpc, rpc->request == NULL ? end_upload(rpc) : take_async(rpc));
+    go_on_uploading(rpc, rpc->request == NULL ? end_upload(rpc) : take_async(rpc));
 }
 
 /* ---- Go profiles of trace tasks ---- */
@@ -457,5 +471,12 @@ static enum hearth_status take_go(struct hearth_rpc *rpc)
 /* The stream lives as long as its agent: a file is kept when its last piece is there. */
 void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
 {
-    go_on(rpc, rpc->request == NULL ? HEARTH_OK : take_go(rpc));
+    enum hearth_status status = rpc->request == NULL ? HEARTH_OK : take_go(rpc);
+    if (status == HEARTH_INVALID_ARGUMENT) {
+        const Skywalking__V3__GoProfileData *in =
+            (const Skywalking__V3__GoProfileData *)rpc->request;
+        struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+        hearth_task_upload_refused(&query, hearth_str_c(in->taskid), HEARTH_STR(""), &rpc->err);
+    }
+    go_on(rpc, status);
 }

@@ -156,3 +156,75 @@ enum hearth_status hearth_store_task_logs(struct hearth_store *store,
     return HEARTH_OK;
 }
 
+/* ---- refusals ---- */
+
+/* Agents send the rest of what they have for so long after the end of a trace task. */
+#define SENT_AFTER "60000"
+
+#define INSERT_LOG                                                                              \
+    "INSERT INTO hearth_data.task_log AS l (task_id, instance, process_id, event, at, last_at," \
+    " message)"
+#define ON_CONFLICT                                                               \
+    " ON CONFLICT (task_id, instance, process_id, event) DO UPDATE SET last_at =" \
+    " greatest(l.last_at, excluded.last_at), message = excluded.message"
+
+/* $1 tenant, $2 task, $3 process, $4 now, $5 message. */
+static const char process_sql[] = INSERT_LOG
+    " SELECT t.task_id, coalesce(i.name, ''), $3, 4, $4, $4, $5 FROM " HEARTH_TASK_TABLES
+    " LEFT JOIN hearth_data.process p ON p.service_id = t.service_id AND p.process_id = $3"
+    " LEFT JOIN hearth_data.instance i ON i.instance_id = p.instance_id WHERE t.task_id = $2"
+    " AND (t.process_id = $3 OR EXISTS (SELECT FROM hearth_data.task_delivery d WHERE"
+    " d.task_id = t.task_id AND d.target = $3))" ON_CONFLICT;
+
+/* $1 tenant, $2 service, $3 instance, $4 now, $5 message. */
+static const char instance_sql[] = INSERT_LOG
+    " SELECT t.task_id, $3, '', 4, $4, $4, $5 FROM " HEARTH_TASK_TABLES
+    " JOIN hearth_data.task_delivery d ON d.task_id = t.task_id AND d.target = $3"
+    " AND d.agent_id = '' WHERE s.fingerprint = $2 AND t.kind = 4"
+    " AND greatest(t.start_at, d.delivered_at) + t.duration + " SENT_AFTER " >= $4" ON_CONFLICT;
+
+struct refusing {
+    struct hearth_str tenant;
+    const struct hearth_task_refusal *refusal;
+    struct hearth_cancel *cancel;
+    struct hearth_arena *arena;
+};
+
+static enum hearth_status add_refusal(void *context,
+                                      struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    struct refusing *refusing = context;
+    const struct hearth_task_refusal *refusal = refusing->refusal;
+    bool is_of_process = refusal->task_id.n > 0;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, refusing->arena);
+    hearth_pg_param_text(&params, refusing->tenant);
+    if (is_of_process) {
+        hearth_pg_param_text(&params, refusal->task_id);
+        hearth_pg_param_text(&params, refusal->process_id);
+    } else {
+        hearth_task_param_service(&params, refusal->service);
+        hearth_pg_param_text(&params, refusal->instance);
+    }
+    hearth_pg_param_i64(&params, refusal->at_ms);
+    hearth_pg_param_text(&params, refusal->message);
+    return hearth_pg_exec(pg, is_of_process ? process_sql : instance_sql, &params, refusing->cancel,
+                          NULL, ret_fault, err);
+}
+
+enum hearth_status hearth_store_task_log_refusal(struct hearth_store *store,
+                                                 struct hearth_str tenant,
+                                                 const struct hearth_task_refusal *refusal,
+                                                 struct hearth_cancel *cancel,
+                                                 struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct refusing refusing = {tenant, refusal, cancel, &arena};
+    enum hearth_status status = hearth_store_with_pg(store, cancel, add_refusal, &refusing, err);
+    hearth_arena_release(&arena);
+    return status;
+}

@@ -7,8 +7,10 @@ import uuid
 
 import agents
 import server
+import task_data
 import tasks
 from agents import Instance, Process, Rover
+from pprof import Profile
 from tasks import MINUTE, create
 
 # Past the end of a task that was told just now, and past the time in which data may still come.
@@ -241,6 +243,59 @@ class EmptyTasks(unittest.TestCase):
             self.assertEqual(self.upload(instance, "skywalking.v10.PprofTask/collect", large, size=(1 << 31) - 1), [2])
             self.expect(large, "FAILED", "the result was refused as too large")
             self.assertEqual(self.only_target(large)["state"], "TASK_STATE_FAILED")
+
+    # ---- what was refused, and what is not all ----
+
+    def refused(self, send):
+        with self.assertRaises(server.RpcError) as caught:
+            send()
+        self.assertEqual(caught.exception.code, "invalid_argument")
+        self.assertIn("the agent's clock is 20", caught.exception.message)
+
+    def flush(self, rover, task_id, start, at_ms):
+        """A stack trace, as its agent sends it each 5 s."""
+        metadata = task_data.metadata(task_id, rover.processes[0].process_id, start, at_ms)
+        rover.collect(task_data.STACKS, [[metadata, (2, task_data.stacks((0, 1), user="main-run") + [(2, 3)])]])
+
+    def test_13_the_clock_of_an_agent_is_20_minutes_ahead(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id, ahead = create(at), server.now_ms() + 20 * MINUTE + 1000
+            self.assertEqual(len(rover.query_tasks()), 1)
+            self.refused(lambda: self.flush(rover, task_id, ahead, ahead))
+            self.expect(task_id, "FAILED", "what it sent was refused: the agent's clock is 20.0 min ahead of the server's")
+            self.assertEqual(self.only_target(task_id)["state"], "TASK_STATE_FAILED")
+            (entry,) = [e for e in tasks.get(at, task_id)["log"] if e["event"] == "TASK_EVENT_FAILED"]
+            self.assertEqual((entry["instance"], entry["processId"]), ("i", rover.processes[0].process_id))
+            # The clock was set right: what came counts, and the rest is told.
+            now = server.now_ms()
+            self.flush(rover, task_id, now, now)
+            self.expect(task_id, "RUNNING", "1 stack trace so far", "; not all: what it sent was refused")
+
+    def test_13_the_clock_of_a_go_program_is_20_minutes_ahead(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at)
+            p = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=(server.now_ms() + 20 * MINUTE + 1000) * 1_000_000)
+            content = p.add(["main", "f"], [1, 10], {"traceSegmentID": "s1"}).encode()
+            report = [[(1, task_id), (2, content), (3, True)]]
+            self.refused(lambda: instance.collect(task_data.GO, report))
+            instance.finish_task(task_id)
+            self.expect(task_id, "FAILED", "what it sent was refused: the agent's clock is 20.0 min ahead of the server's")
+            self.assertEqual(self.only_target(task_id)["instance"], "i-1")
+            tip = at.connect(tasks.TASKS + "ListSegments", {"taskId": task_id})["tip"]
+            self.assertIn("Data not found: what it sent was refused: the agent's clock is 20.0 min ahead", tip)
+
+    def test_13_the_clock_of_a_traced_program_is_20_minutes_ahead(self):
+        for at in self.each_way():
+            task_id, instance = self.told_trace(at)
+            ahead = server.now_ms() + 20 * MINUTE + 1000
+            instance.send_segments(instance.segment("t1", "s1", [agents.span(0, "/pay", ahead, ahead + 700)]))
+            instance.finish_task(task_id)
+            self.expect(task_id, "FAILED", "the agent's clock is 20.0 min ahead of the server's")
+            instance.send_snapshots(agents.snapshot(task_id, "s1", 0, ahead, ["main", "pay"]))
+            self.expect(task_id, "FINISHED", "1 snapshot came", "; not all: what it sent was refused: the agent's clock is 20.0 min")
+            tip = at.connect(tasks.TASKS + "ListSegments", {"taskId": task_id})["tip"]
+            self.assertIn("1 of 1 profiled segments are not there: what it sent was refused: the agent's clock", tip)
 
 
 if __name__ == "__main__":

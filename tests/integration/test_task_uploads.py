@@ -174,7 +174,8 @@ sample types: samples, cpu
         self.assertEqual(stream.end(), [])
         self.assertEqual(
             sorted(self.log()),
-            [("pod-1", "TASK_EVENT_FAILED", "no heap today"), ("pod-2", "TASK_EVENT_FAILED", "perf_event_open")],
+            [("pod-1", "TASK_EVENT_FAILED", "the agent reported an error: no heap today"),
+             ("pod-2", "TASK_EVENT_FAILED", "the agent reported an error: perf_event_open")],
         )
 
     def test_a_finished_upload_is_logged(self):

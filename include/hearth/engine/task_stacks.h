@@ -55,6 +55,10 @@ enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                                           const struct hearth_task_datum *datum,
                                           struct hearth_cancel *cancel,
                                           struct hearth_err *err);
+/* Note in the log of the task that had the latest metadata why its data was refused. Failures are only logged. */
+void hearth_task_intake_refused(struct hearth_task_intake *intake,
+                                const struct hearth_err *why,
+                                struct hearth_cancel *cancel);
 /* Write what was gathered. As hearth_ingest_push; UNAVAILABLE when the outcome is not known. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,

@@ -52,6 +52,15 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
                                           struct hearth_str message,
                                           struct hearth_err *err);
 
+/*
+ * Count a file that was refused, and note in the log of its task why; instance empty: of the only one that was told. Failures are only
+ * logged.
+ */
+void hearth_task_upload_refused(const struct hearth_query *query,
+                                struct hearth_str task_id,
+                                struct hearth_str instance,
+                                const struct hearth_err *why);
+
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_uploads(const struct hearth_query *query,
                                        struct hearth_str task_id,

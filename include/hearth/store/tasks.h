@@ -164,6 +164,24 @@ enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
                                              struct hearth_cancel *cancel,
                                              bool *ret_known,
                                              struct hearth_err *err);
+/* Something that an agent sent for tasks was refused. */
+struct hearth_task_refusal {
+    struct hearth_str task_id, process_id; /* stack traces: of this task and process */
+    struct hearth_str service, instance;   /* else: spans of this instance */
+    int64_t at_ms;
+    struct hearth_str message;
+};
+
+/*
+ * FAILED in the log of the task, if the process was told of it; or of the trace tasks that the instance was told of and
+ * that run. Nothing where there is no such task.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_log_refusal(struct hearth_store *store,
+                                                 struct hearth_str tenant,
+                                                 const struct hearth_task_refusal *refusal,
+                                                 struct hearth_cancel *cancel,
+                                                 struct hearth_err *err);
 /*
  * Of these tasks, by task, the earliest first; with NOTIFIED for each process or instance that it was handed out for.
  */

@@ -189,7 +189,7 @@ static void errors_of_agents_are_told_in_their_words(void **state)
     text[255] = (char)0xC3; /* a character that is cut */
     text[256] = (char)0xA9;
     target->message = hearth_str_n(text, sizeof text);
-    expect_at(START + 6, HEARTH_TASK_BROKEN, "the agent reported an error: xxx");
+    expect_at(START + 6, HEARTH_TASK_BROKEN, "xxx");
     expect_at(START + 6, HEARTH_TASK_BROKEN, "x?");
     target->failed_ms = 0;
     target->too_large_ms = START + 5;
@@ -230,6 +230,35 @@ static void a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more(vo
     assert_int_equal(hearth_task_last_end(&g_task, &g_fact), until + MINUTE);
     g_task.duration_ms = 6 * MINUTE;
     assert_int_equal(hearth_task_handed_out_until(&g_task), START + 6 * MINUTE);
+}
+
+static void refused_data_is_not_told_as_an_idle_process(void **state)
+{
+    (void)state;
+    const int64_t over = START + 1000 + MINUTE + 30001;
+    begin(HEARTH_TASK_ON_CPU);
+    struct hearth_task_target *target = told("p");
+    target->confirmed_ms = START + 11000;
+    target->failed_ms = START + 12000;
+    target->message = HEARTH_STR("the clock");
+    expect_at(START + 13000, HEARTH_TASK_BROKEN, "the clock");
+    expect_at(over, HEARTH_TASK_BROKEN, "the clock");
+    assert_int_equal(hearth_task_last_end(&g_task, &g_fact), START + 1000 + MINUTE);
+    target->n_records = 2;
+    expect_at(START + 13000, HEARTH_TASK_RUNNING, "2 stack traces so far");
+    expect_at(over, HEARTH_TASK_DONE, "; not all: the clock");
+    /* That an agent has finished a trace task says nothing of its data; a file that came later does. */
+    begin(HEARTH_TASK_TRACE);
+    target = told("i");
+    target->failed_ms = START + 12000;
+    target->message = HEARTH_STR("the clock");
+    target->finished_ms = START + 14000;
+    expect_at(START + 15000, HEARTH_TASK_BROKEN, "the clock");
+    g_task.kind = HEARTH_TASK_PPROF;
+    target->n_records = 1;
+    expect_at(START + 15000, HEARTH_TASK_DONE, "1 file came");
+    target->failed_ms = START + 15000;
+    expect_at(START + 15000, HEARTH_TASK_BROKEN, "the clock");
 }
 
 static void cancelling_knows_when_the_last_one_ends(void **state)
@@ -294,6 +323,7 @@ int main(void)
         cmocka_unit_test(times_that_lie_far_off_are_told_as_the_last_there_are),
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
         cmocka_unit_test(a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more),
+        cmocka_unit_test(refused_data_is_not_told_as_an_idle_process),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),
     };
