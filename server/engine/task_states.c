@@ -6,6 +6,7 @@
  * have; until then nothing counts as missing.
  */
 #include "hearth/base/clock.h"
+#include "hearth/base/human.h"
 
 #include "tasks_internal.h"
 
@@ -15,6 +16,9 @@
 #define PROCESS_GRACE_MS 30000
 #define TRACE_GRACE_MS   60000
 #define UPLOAD_GRACE_MS  90000
+
+/* Two flushes and some: so much may be missing of a run that was profiled as long as it should. */
+#define COVERAGE_SLACK_MS 15000
 
 struct judge {
     const struct hearth_task *task;
@@ -223,6 +227,27 @@ static bool has_failed(const struct hearth_task *task, const struct hearth_task_
                            : target->failed_ms > 0 && target->n_records == 0;
 }
 
+/* Runs of which little was profiled say so: "; they cover 20 s of the 2 min of the task: .." */
+static const char *coverage_of(const struct judge *judge, const struct hearth_task_target *target)
+{
+    const struct hearth_task *task = judge->task;
+    bool has_coverage = task->kind == HEARTH_TASK_ON_CPU || task->kind == HEARTH_TASK_OFF_CPU;
+    int64_t missing_ms = task->duration_ms - target->covered_ms;
+    if (!has_coverage || missing_ms < COVERAGE_SLACK_MS || missing_ms < task->duration_ms / 10) {
+        return "";
+    }
+
+    char covered[48], whole[48];
+    hearth_human_value((double)target->covered_ms * 1e6, HEARTH_STR("nanoseconds"), covered);
+    hearth_human_value((double)task->duration_ms * 1e6, HEARTH_STR("nanoseconds"), whole);
+    const char *text = hearth_arena_printf(
+        judge->arena,
+        "; they cover %s of the %s of the task: its agent began late or ended early, or there was "
+        "nothing to sample in the rest",
+        covered, whole);
+    return text == NULL ? "" : text;
+}
+
 static struct hearth_judgement
 something_came(const struct judge *judge, const struct hearth_task_target *target, bool is_over)
 {
@@ -230,9 +255,9 @@ something_came(const struct judge *judge, const struct hearth_task_target *targe
     bool is_part = target->failed_ms > 0 && !is_upload(task);
     const struct hearth_str nothing = HEARTH_STR("");
     return say(judge, is_over ? HEARTH_TASK_DONE : HEARTH_TASK_RUNNING,
-               "%lld %s %s, the last at %s%s" HEARTH_STR_FMT, (long long)target->n_records,
+               "%lld %s %s, the last at %s%s%s" HEARTH_STR_FMT, (long long)target->n_records,
                what_came(task, target->n_records), is_over ? "came" : "so far",
-               TIME(target->last_ms),
+               TIME(target->last_ms), is_over ? coverage_of(judge, target) : "",
                is_part ? "; not all: " : "", HEARTH_STR_ARG(is_part ? target->message : nothing));
 }
 

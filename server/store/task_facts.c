@@ -10,6 +10,8 @@
 /* Processes that were reported so much before a task's start could still be told. */
 #define SEEN_BEFORE "300000"
 
+/* A flush of stack traces has what was sampled since the one before, so much earlier. */
+#define FLUSH_PERIOD "5000"
 /* The last flush of a network task comes so much after its end. */
 #define FLUSHED_AFTER "10000"
 
@@ -107,32 +109,39 @@ enum hearth_status hearth_store_task_scope(struct hearth_store *store,
 
 /* ---- targets ---- */
 
-/* $1 tenant, $2 task ids. What each brings: task, target, kind of row, first, last, number, text. */
+/*
+ * $1 tenant, $2 task ids. What each brings: task, target, kind of row, first, last, number, milliseconds that these cover,
+ * text.
+ */
 static const char targets_sql[] =
-    "SELECT r.task_id, r.target, r.what, r.at, r.last, r.n, r.text, coalesce(p.name, ''),"
+    "SELECT r.task_id, r.target, r.what, r.at, r.last, r.n, r.covered, r.text, coalesce(p.name, "
+    "''),"
     " coalesce(i.name, '') FROM (SELECT d.task_id, d.target, 0 AS what, min(d.delivered_at) AS at,"
-    " coalesce(max(d.confirmed_at), 0) AS last, 0::int8 AS n, (array_agg(d.agent_id ORDER BY"
+    " coalesce(max(d.confirmed_at), 0) AS last, 0::int8 AS n, 0::int8 AS covered, "
+    "(array_agg(d.agent_id ORDER BY"
     " d.delivered_at DESC))[1] AS text FROM hearth_data.task_delivery d WHERE d.task_id = ANY ($2)"
     " GROUP BY d.task_id, d.target UNION ALL SELECT l.task_id, CASE WHEN l.process_id <> '' THEN"
-    " l.process_id ELSE l.instance END, l.event::int4, l.at, l.last_at, 0::int8, l.message"
+    " l.process_id ELSE l.instance END, l.event::int4, l.at, l.last_at, 0::int8, 0::int8, l.message"
     " FROM hearth_data.task_log l WHERE l.task_id = ANY ($2)"
     " UNION ALL SELECT h.task_id, h.process_id, 10, min(h.start_at), max(h.end_at),"
-    " coalesce(sum(c.n), 0)::int8, '' FROM hearth_data.task_schedule h JOIN hearth_data.tenant n"
-    " ON n.tenant_id = h.tenant_id AND n.name = $1 CROSS JOIN LATERAL (SELECT sum(n_records) AS n"
-    " FROM hearth_data.task_stack_chunk k WHERE k.service_id = h.service_id"
+    " coalesce(sum(c.n), 0)::int8, coalesce(sum(h.end_at - greatest(h.start_at, c.first_at -"
+    " " FLUSH_PERIOD ")), 0)::int8, '' FROM hearth_data.task_schedule h JOIN hearth_data.tenant n"
+    " ON n.tenant_id = h.tenant_id AND n.name = $1 CROSS JOIN LATERAL (SELECT sum(n_records) AS n,"
+    " min(k.at) AS first_at FROM hearth_data.task_stack_chunk k WHERE k.service_id = h.service_id"
     " AND k.schedule_no = h.schedule_no) c WHERE h.task_id = ANY ($2) GROUP BY h.task_id,"
     " h.process_id UNION ALL SELECT u.task_id, u.instance, 10, min(u.received_at),"
-    " max(u.received_at), count(*), '' FROM hearth_data.task_upload u JOIN hearth_data.tenant n"
+    " max(u.received_at), count(*), 0::int8, '' FROM hearth_data.task_upload u JOIN "
+    "hearth_data.tenant n"
     " ON n.tenant_id = u.tenant_id AND n.name = $1 WHERE u.task_id = ANY ($2) GROUP BY u.task_id,"
     " u.instance UNION ALL SELECT k.task_id, coalesce(g.instance, ''), 10, min(k.first_at),"
-    " max(k.last_at), sum(k.n_snapshots)::int8, '' FROM " HEARTH_TASK_TABLES
+    " max(k.last_at), sum(k.n_snapshots)::int8, 0::int8, '' FROM " HEARTH_TASK_TABLES
     " JOIN hearth_data.task_snapshot k ON k.task_id = t.task_id AND k.service_id = t.service_id"
     " LEFT JOIN LATERAL (SELECT instance FROM hearth_data.span_group WHERE segment_key ="
     " k.segment_key AND service_id = k.service_id AND flags & 1 = 0 UNION ALL SELECT instance FROM"
     " hearth_data.task_segment WHERE service_id = k.service_id AND task_id = k.task_id AND"
     " segment_key = k.segment_key LIMIT 1) g ON true WHERE t.task_id = ANY ($2)"
     " GROUP BY k.task_id, g.instance UNION ALL SELECT t.task_id, CASE k.side WHEN 1 THEN"
-    " k.source_id ELSE k.destination_id END, 10, min(k.at), max(k.at), count(*), '' FROM"
+    " k.source_id ELSE k.destination_id END, 10, min(k.at), max(k.at), count(*), 0::int8, '' FROM"
     " " HEARTH_TASK_TABLES " JOIN hearth_data.network_sample k ON k.service_id = t.service_id AND"
     " k.instance = t.instance AND k.at >= t.start_at AND k.at <= t.start_at + t.duration +"
     " " FLUSHED_AFTER " WHERE t.kind = 3 AND t.task_id = ANY ($2) GROUP BY 1, 2) r JOIN "
@@ -160,7 +169,7 @@ static void take_row(struct hearth_task_target *target,
     case ROW_DELIVERY:
         target->delivered_ms = at_ms;
         target->confirmed_ms = last_ms;
-        target->agent_id = text_of(rows, row, 6, arena);
+        target->agent_id = text_of(rows, row, 7, arena);
         break;
     case HEARTH_TASK_NOTIFIED: /* of imported tasks */
         target->delivered_ms = target->delivered_ms > 0 ? target->delivered_ms : at_ms;
@@ -171,16 +180,17 @@ static void take_row(struct hearth_task_target *target,
         break;
     case HEARTH_TASK_TOO_LARGE:
         target->too_large_ms = last_ms;
-        target->message = text_of(rows, row, 6, arena);
+        target->message = text_of(rows, row, 7, arena);
         break;
     case HEARTH_TASK_FAILED:
         if (last_ms >= target->too_large_ms) {
-            target->message = text_of(rows, row, 6, arena);
+            target->message = text_of(rows, row, 7, arena);
         }
         target->failed_ms = last_ms;
         break;
     default:
         target->n_records += hearth_pg_i64(rows, row, 5);
+        target->covered_ms += hearth_pg_i64(rows, row, 6);
         target->first_ms =
             target->first_ms > 0 && target->first_ms < at_ms ? target->first_ms : at_ms;
         target->last_ms = target->last_ms > last_ms ? target->last_ms : last_ms;
@@ -232,8 +242,8 @@ static struct hearth_task_target *add_target(struct question *question,
     struct hearth_task_target *target = &fact->targets[fact->n_targets++];
     *target = (struct hearth_task_target){
         .target = text_of(rows, row, 1, question->arena),
-        .process = text_of(rows, row, 7, question->arena),
-        .instance = text_of(rows, row, 8, question->arena),
+        .process = text_of(rows, row, 8, question->arena),
+        .instance = text_of(rows, row, 9, question->arena),
     };
     if (question->tasks[at].kind > HEARTH_TASK_NETWORK) {
         target->instance = target->target;

@@ -36,6 +36,7 @@ def age(at, ms):
         ("instance", "first_seen last_seen"),
         ("process", "first_seen last_seen"),
         ("task_schedule", "start_at end_at"),
+        ("task_stack_chunk", "at"),
     ):
         changes = ", ".join("%s = %s - %d" % (column, column, ms) for column in columns.split())
         at.sql("UPDATE hearth_data.%s SET %s" % (table, changes))

@@ -297,6 +297,37 @@ class EmptyTasks(unittest.TestCase):
             tip = at.connect(tasks.TASKS + "ListSegments", {"taskId": task_id})["tip"]
             self.assertIn("1 of 1 profiled segments are not there: what it sent was refused: the agent's clock", tip)
 
+    def test_14_an_agent_profiled_20_seconds_of_2_minutes(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id = create(at, durationMs=2 * MINUTE)
+            self.assertEqual(len(rover.query_tasks()), 1)
+            start = server.now_ms()
+            for seconds in (5, 10, 20):
+                self.flush(rover, task_id, start, start + seconds * 1000)
+            tasks.age(at, OVER)
+            self.expect(task_id, "FINISHED", "3 stack traces came", "; they cover 20 s of the 2 min of the task: its agent began late or ended early")
+            # One that began late says the same.
+            late = create(at, durationMs=2 * MINUTE)
+            self.assertEqual(len(rover.query_tasks()), 1)
+            start = server.now_ms()
+            for seconds in (105, 110, 120):
+                self.flush(rover, late, start, start + seconds * 1000)
+            tasks.age(at, OVER)
+            self.expect(late, "FINISHED", "; they cover 20 s of the 2 min")
+
+    def test_14_a_run_that_was_profiled_as_long_as_it_should_says_nothing_of_it(self):
+        for at in self.each_way():
+            rover = self.rover(Process("shop", "i", "p"))
+            task_id = create(at)
+            self.assertEqual(len(rover.query_tasks()), 1)
+            start = server.now_ms()
+            for seconds in (5, 30, 55):
+                self.flush(rover, task_id, start, start + seconds * 1000)
+            tasks.age(at, OVER)
+            self.expect(task_id, "FINISHED", "3 stack traces came")
+            self.assertNotIn("cover", tasks.state(at, task_id)[1])
+
 
 if __name__ == "__main__":
     unittest.main()

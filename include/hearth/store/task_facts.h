@@ -42,6 +42,7 @@ struct hearth_task_target {
     int64_t finished_ms, too_large_ms, failed_ms;
     struct hearth_str message;            /* of the latest of too large and failed */
     int64_t n_records, first_ms, last_ms; /* results */
+    int64_t covered_ms; /* of stack traces: how long the runs were profiled, as far as is known */
     /* Trace tasks: requests of the instance while the task ran, as far as they were reported. */
     int64_t n_requests; /* of the task's endpoint */
     int64_t slowest_ms; /* of them */

@@ -261,6 +261,36 @@ static void refused_data_is_not_told_as_an_idle_process(void **state)
     expect_at(START + 15000, HEARTH_TASK_BROKEN, "the clock");
 }
 
+static void a_run_of_which_little_was_profiled_says_so_at_its_end(void **state)
+{
+    (void)state;
+    const int64_t over = START + 1000 + 2 * MINUTE + 30001;
+    begin(HEARTH_TASK_OFF_CPU);
+    g_task.duration_ms = 2 * MINUTE;
+    struct hearth_task_target *target = told("p");
+    target->n_records = 5;
+    target->covered_ms = 20000;
+    expect_at(over, HEARTH_TASK_DONE, "; they cover 20 s of the 2 min of the task");
+    expect_at(over, HEARTH_TASK_DONE, "nothing to sample in the rest");
+    static const struct {
+        int64_t covered_ms, now_ms;
+    } silent[] = {
+        {20000, START + MINUTE},    /* it goes on */
+        {2 * MINUTE - 14999, over}, /* flushes are 5 s apart */
+        {3 * MINUTE, over},         /* two agents ran it */
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(silent); i++) {
+        struct hearth_judgement judgement;
+        target->covered_ms = silent[i].covered_ms;
+        hearth_task_judge(&g_task, &g_fact, silent[i].now_ms, &g_arena, &judgement, NULL);
+        assert_null(strstr(judgement.reason.p, "cover"));
+    }
+    /* A tenth of an hour is 6 minutes. */
+    g_task.duration_ms = 60 * MINUTE;
+    target->covered_ms = 55 * MINUTE;
+    expect_at(START + 70 * MINUTE, HEARTH_TASK_DONE, "came");
+}
+
 static void cancelling_knows_when_the_last_one_ends(void **state)
 {
     (void)state;
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test(errors_of_agents_are_told_in_their_words),
         cmocka_unit_test(a_task_of_instances_waits_its_turn_until_it_is_handed_out_no_more),
         cmocka_unit_test(refused_data_is_not_told_as_an_idle_process),
+        cmocka_unit_test(a_run_of_which_little_was_profiled_says_so_at_its_end),
         cmocka_unit_test(cancelling_knows_when_the_last_one_ends),
         cmocka_unit_test(nothing_of_an_imported_task_runs),
     };
