@@ -5,6 +5,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
+#include "hearth/format/jfr.h"
 #include "hearth/store/tasks.h"
 
 #include "ingest_internal.h"
@@ -326,6 +327,8 @@ static enum hearth_status take_upload(const struct hearth_query *query,
     if (is_pprof) {
         HEARTH_TRY(check_pprof(query, &limits, &upload, &profile, err));
         HEARTH_TRY(find_segments(&profile, query->arena, &segments, &n_segments, err));
+    } else {
+        HEARTH_TRY(hearth_jfr_check(spec->content, err));
     }
     HEARTH_TRY(complete_owner(query, &upload, err));
     HEARTH_TRY(hearth_store_task_upload_put(query->engine->store, query->tenant, &upload, segments,
@@ -381,6 +384,53 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
         count_outcome("failed");
     }
     return add_log(query, task_id, instance, event, message, err);
+}
+
+static enum hearth_status check_told(const struct hearth_query *query,
+                                     struct hearth_str task_id,
+                                     struct hearth_str service,
+                                     struct hearth_str instance,
+                                     struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_task task;
+    struct hearth_task_log *log;
+    size_t n;
+    HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
+                                     &task, err));
+    HEARTH_TRY(hearth_store_task_logs(store, query->tenant, &task_id, 1, query->cancel,
+                                      query->arena, &log, &n, err));
+    bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
+    for (size_t i = 0; i < n && is_of_service && task.origin != HEARTH_TASK_IMPORTED; i++) {
+        if (log[i].event == HEARTH_TASK_NOTIFIED &&
+            (instance.n == 0 || hearth_str_eq(instance, log[i].instance))) {
+            return HEARTH_OK;
+        }
+    }
+    return instance.n == 0
+               ? HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                             "task \"" HEARTH_STR_FMT
+                             "\" was handed out to nobody: its file is not "
+                             "taken",
+                             HEARTH_STR_ARG(task_id))
+               : HEARTH_FAIL(
+                     err, HEARTH_FAILED_PRECONDITION,
+                     "task \"" HEARTH_STR_FMT "\" was not handed out to instance \"" HEARTH_STR_FMT
+                     "\" of service \"" HEARTH_STR_FMT "\": its file is not taken",
+                     HEARTH_STR_ARG(task_id), HEARTH_STR_ARG(instance), HEARTH_STR_ARG(service));
+}
+
+enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
+                                               struct hearth_str task_id,
+                                               struct hearth_str service,
+                                               struct hearth_str instance,
+                                               struct hearth_err *err)
+{
+    enum hearth_status status = check_told(query, task_id, service, instance, err);
+    if (status != HEARTH_OK) {
+        count_outcome("refused");
+    }
+    return status;
 }
 
 void hearth_task_upload_refused(const struct hearth_query *query,

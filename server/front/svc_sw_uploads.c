@@ -136,8 +136,11 @@ static enum hearth_status
 begin_upload(struct hearth_rpc *rpc, const struct piece *piece, int *ret_status)
 {
     struct upload *upload = rpc->session;
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_limits limits;
     HEARTH_TRY(take_metadata(rpc, piece));
+    HEARTH_TRY(hearth_task_upload_expected(&query, upload->task_id, upload->service,
+                                           upload->instance, &rpc->err));
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
     int64_t max_bytes = limits.max_task_upload_bytes;
     *ret_status = piece->type;
@@ -389,10 +392,11 @@ static void free_go(void *session)
     hearth_mem_free(go);
 }
 
-/* The place of a task, taken when it has none. */
+/* The place of a task, taken when it has none: then it has to be one that somebody was told of. */
 static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
 {
     struct go_session *go = rpc->session;
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     size_t free_place = MAX_GO_TASKS;
     for (size_t i = 0; i < MAX_GO_TASKS; i++) {
         if (go->tasks[i].task_id == NULL) {
@@ -406,6 +410,8 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "profiles of more than %d tasks at once", MAX_GO_TASKS);
     }
+    HEARTH_TRY(hearth_task_upload_expected(&query, hearth_str_c(task_id), HEARTH_STR(""),
+                                           HEARTH_STR(""), &rpc->err));
     size_t n = strlen(task_id) + 1;
     go->tasks[free_place].task_id = hearth_mem_alloc(n);
     if (go->tasks[free_place].task_id == NULL) {

@@ -10,6 +10,7 @@ EBPFOnCPUProfiling 1 stacks, 2 dumpCount; EBPFOffCPUProfiling 1 stacks, 2 switch
 import base64
 import hashlib
 import queue
+import struct
 
 import grpc
 
@@ -99,6 +100,11 @@ def upload(server, method, service, instance, task, content, piece=1 << 20):
             stream.send([(3, content[at : at + piece])])
     stream.end()
     return status
+
+
+def jfr(*payloads):
+    """A recording: a chunk for each payload, whose header says version 2.1 and its size."""
+    return b"".join(struct.pack(">4sHHQ52x", b"FLR\0", 2, 1, 68 + len(p)) + p for p in payloads)
 
 
 def go_report(task, content, piece=1000):

@@ -12,7 +12,9 @@ import grpc
 
 import raw_h2
 import server
+import tasks
 import wire
+from agents import Instance
 
 EVENTS = "skywalking.v3.EventService/collect"
 ACCESS_LOG = "skywalking.v3.EBPFAccessLogService/collect"
@@ -232,19 +234,32 @@ class ReadAhead(unittest.TestCase):
 
 
 class BothWays(unittest.TestCase):
-    """PprofTask's collect: metadata are answered at once, pieces are not; nothing of that needs the database."""
+    """PprofTask's collect: metadata are answered at once, pieces are not."""
 
-    METADATA = wire.encode([(1, [(1, "shop"), (2, "shop-1"), (3, "task"), (4, 0), (5, 10)])])
     PIECE = wire.encode([(3, b"12345")])
     CONTINUE, FAILED = b"", b"\x08\x01"
 
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = server.Cluster()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
     def setUp(self):
-        self.server = server.Server(database_url=NO_DATABASE, wait=False)
+        self.server = server.Server(database_url=self.cluster.url())
         self.queue = queue.Queue()
+        self.service = self.id()
+        self.task = tasks.create(self.server, "PPROF", service=self.service, instances=["shop-1"], events=["cpu"])
+        Instance(self.server, self.service, "shop-1").query_tasks(Instance.PPROF)
 
     def tearDown(self):
         self.queue.put(None)
         self.server.stop()
+
+    def metadata(self, kind=0, size=10):
+        return wire.encode([(1, [(1, self.service), (2, "shop-1"), (3, self.task), (4, kind), (5, size)])])
 
     def open(self, *messages):
         for message in messages:
@@ -260,7 +275,7 @@ class BothWays(unittest.TestCase):
         return raised.exception.code()
 
     def test_an_answer_comes_while_the_stream_is_open(self):
-        call = self.open(self.METADATA)
+        call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         self.assertTrue(call.is_active())
         self.queue.put(self.PIECE)
@@ -270,8 +285,7 @@ class BothWays(unittest.TestCase):
         self.assertEqual(self.end(call), grpc.StatusCode.INVALID_ARGUMENT)  # 5 of 10 bytes
 
     def test_what_was_answered_arrives_before_an_error(self):
-        failed = wire.encode([(1, [(1, "shop"), (2, "shop-1"), (3, "task"), (4, 1), (5, -1)])])
-        call = self.open(failed, b"\xff")
+        call = self.open(self.metadata(1, -1), b"\xff")
         self.assertEqual(next(call), self.FAILED)
         self.assertEqual(self.end(call), grpc.StatusCode.INVALID_ARGUMENT)
 
@@ -280,7 +294,7 @@ class BothWays(unittest.TestCase):
         self.assertEqual(list(self.open()), [])
 
     def test_a_client_that_breaks_off_leaves_nothing_open(self):
-        call = self.open(self.METADATA)
+        call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         call.cancel()
         server.eventually(lambda: self.of("hearth_open_streams") == 0)
@@ -288,16 +302,16 @@ class BothWays(unittest.TestCase):
 
     def test_an_upload_that_does_not_go_on_gives_its_memory_back(self):
         self.server.stop()
-        self.server = server.Server("--request-timeout", "2s", database_url=NO_DATABASE, wait=False)
+        self.server = server.Server("--request-timeout", "2s", database_url=self.cluster.url())
         events = Sender(self.server.channel).send(event(1))
-        call = self.open(self.METADATA)
+        call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         self.queue.put(self.PIECE)
         self.assertEqual(self.end(call), grpc.StatusCode.DEADLINE_EXCEEDED)
         self.assertEqual(events.half_close().answer(), b"", "what holds nothing waits for ever")
 
     def test_a_stop_ends_it_at_once(self):
-        call = self.open(self.METADATA)
+        call = self.open(self.metadata())
         self.assertEqual(next(call), self.CONTINUE)
         started = time.monotonic()
         self.server.process.send_signal(server.signal.SIGTERM)

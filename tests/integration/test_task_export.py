@@ -9,7 +9,8 @@ import unittest
 
 import server
 import task_data as agent
-from agents import Process, Rover
+import tasks
+from agents import Instance, Process, Rover
 from pprof import Profile
 
 
@@ -19,8 +20,10 @@ class Export(unittest.TestCase):
         cls.server = at = server.Server()
         cls.now = server.now_ms()
         request = {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": 60_000}
-        Rover(at).report(Process("shop", "pod-1", "app"), Process("shop", "pod-2", "app"))
+        rover = Rover(at)
+        rover.report(Process("shop", "pod-1", "app"), Process("shop", "pod-2", "app"))
         cls.task = at.connect(agent.TASKS + "CreateTask", request)["task"]["taskId"]
+        rover.query_tasks()
         cls.processes = [agent.process_id("shop", pod, "app") for pod in ("pod-1", "pod-2")]
         for i, process in enumerate(cls.processes):
             for k in range(3):
@@ -30,7 +33,7 @@ class Export(unittest.TestCase):
                 agent.collect(at, stacks)
         cls.profile = Profile([("cpu", "nanoseconds")], time_ns=cls.now * 10**6).add(["main", "f"], [7]).encode()
         agent.upload(at, agent.PPROF, "shop", "pod-1", cls.task, cls.profile)
-        agent.upload(at, agent.ASYNC, "shop", "pod-2", cls.task, b"FLR\0" * 1000)
+        agent.upload(at, agent.ASYNC, "shop", "pod-2", cls.task, agent.jfr(b"x" * 1000))
 
     @classmethod
     def tearDownClass(cls):
@@ -88,7 +91,7 @@ class Export(unittest.TestCase):
         self.assertEqual(sorted(plain(imported)), sorted(plain(self.task)))
         found = self.ask("ListUploads", taskId=imported)["uploads"]
         contents = [base64.b64decode(self.ask("GetUpload", uploadId=u["uploadId"])["content"]) for u in found]
-        self.assertEqual(sorted(contents), sorted([self.profile, b"FLR\0" * 1000]))
+        self.assertEqual(sorted(contents), sorted([self.profile, agent.jfr(b"x" * 1000)]))
         logs = [
             sorted((e["instance"], e["event"]) for e in self.ask("GetTask", taskId=t).get("log", []))
             for t in (self.task, imported)
@@ -158,12 +161,15 @@ class Retention(unittest.TestCase):
     def test_what_is_older_than_retain_tasks_goes(self):
         at = server.Server("--retain-tasks", "1h")
         now = server.now_ms()
-        created = at.connect(agent.TASKS + "CreateTask", {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": 60_000})
-        kept = created["task"]["taskId"]
-        for task in (kept, "gone"):
+        kept, gone = (
+            tasks.create(at, "ASYNC_PROFILER", service=service, instances=["pod-1"], events=["cpu"]) for service in ("shop", "bar")
+        )
+        for task, service in ((kept, "shop"), (gone, "bar")):
             meta = agent.metadata(task, "0" * 64, now - 30_000, now)
             agent.collect(at, [agent.on_cpu((0, 1), 1, user="main", task=meta)])
-            agent.upload(at, agent.ASYNC, "shop", "pod-1", task, b"FLR\0" + task.encode())
+            Instance(at, service, "pod-1").query_tasks(Instance.ASYNC)
+            agent.upload(at, agent.ASYNC, service, "pod-1", task, agent.jfr(task.encode()))
+        at.sql("DELETE FROM hearth_data.task WHERE task_id = '%s'" % gone)
         # As if all of it had come hours ago; one task has not been over for so long.
         at.sql("UPDATE hearth_data.task_schedule SET start_at = start_at - 7200000, end_at = end_at - 7200000")
         at.sql("UPDATE hearth_data.task_upload SET received_at = received_at - 7200000")

@@ -13,6 +13,7 @@ import grpc
 import server
 import task_data as agent
 import wire
+from agents import Instance
 from pprof import Decoded, Profile
 from test_cli import NO_DATA, OK, USAGE, hearth
 
@@ -56,9 +57,23 @@ class Uploads(unittest.TestCase):
         request = {"kind": kind, "service": self.service, "durationMs": 60_000, **more}
         self.task = self.ask("CreateTask", **request)["task"]["taskId"]
 
+    def told(self, *instances, kind="TASK_KIND_PPROF", method=Instance.PPROF, **more):
+        """A task that these instances have taken."""
+        if kind != "TASK_KIND_TRACE":
+            more = {"events": ["cpu"], "instances": list(instances), **more}
+        self.create(kind, **more)
+        for instance in instances:
+            self.assertEqual(len(Instance(self.server, self.service, instance).query_tasks(method)), 1)
+
+    def outcomes(self):
+        """Files that were stored, refused, and that their agents could not make."""
+        found = self.server.metrics()
+        return [found.get(("hearth_task_uploads_total", (("outcome", o),)), 0) for o in ("stored", "refused", "failed")]
+
     def log(self):
+        """What came after the task was told."""
         found = self.ask("GetTask", taskId=self.task).get("log", [])
-        return [(e["instance"], e["event"], e.get("message", "")) for e in found]
+        return [(e["instance"], e["event"], e.get("message", "")) for e in found if e["event"] != "TASK_EVENT_NOTIFIED"]
 
     def tree(self, **more):
         """{root-first signatures: own value}."""
@@ -79,6 +94,7 @@ class Uploads(unittest.TestCase):
         return out
 
     def test_a_pprof_is_kept_and_is_a_profile(self):
+        self.told("pod-1", "pod-2")
         first, second = self.profile().encode(), self.profile(10).encode()
         self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, first, 100), 0)
         self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, "pod-2", self.task, second), 0)
@@ -109,7 +125,7 @@ class Uploads(unittest.TestCase):
         return done.out, done.err
 
     def test_the_client_prints_what_came_as_one_tree(self):
-        self.create("TASK_KIND_PPROF", events=["cpu"], instances=["pod-1", "pod-2", "pod-3"])
+        self.told("pod-1", "pod-2", "pod-3")
         self.assertIn("hearth: no files of this pprof task", self.analyze(code=NO_DATA)[1])
         for instance, factor in (("pod-1", 1), ("pod-2", 10), ("pod-3", 100)):
             agent.upload(self.server, agent.PPROF, self.service, instance, self.task, self.profile(factor).encode())
@@ -134,7 +150,8 @@ sample types: samples, cpu
                          ("", "note: the task has no uploads of these instances\n"))
 
     def test_the_client_says_what_is_not_in_the_tree(self):
-        agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, b"FLR\0 and more")
+        self.told("pod-1", "pod-2", "pod-3")
+        agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, agent.jfr(b"and more"))
         note = "note: 1 upload is JFR, which is stored and can be downloaded; it is not analysed until JFR is read as profiles\n"
         self.assertEqual(self.analyze(code=NO_DATA), ("", note))
         self.assertEqual(json.loads(self.analyze("-o", "json", code=NO_DATA)[0]), self.tree()[1])
@@ -146,7 +163,8 @@ sample types: samples, cpu
         self.assertEqual((out.splitlines()[2].split(), err), (["60", "0", "root"], note))
 
     def test_jfr_is_kept_whole(self):
-        content = b"FLR\0" + bytes(range(256)) * 9000  # 2.3 MB: three pieces
+        self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
+        content = agent.jfr(bytes(range(256)) * 9000, b"")  # 2.3 MB: three pieces
         self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
         found = self.uploads()
         self.assertEqual([(u["format"], u["sizeBytes"]) for u in found], [("jfr", str(len(content)))])
@@ -155,7 +173,7 @@ sample types: samples, cpu
         self.assertEqual((tree, "JFR" in answer["tip"]), ({}, True))
 
     def test_too_large_is_answered_and_logged(self):
-        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        self.told("pod-1")
         stream = agent.Upload(self.server, agent.PPROF).send([agent.about(self.service, "pod-1", self.task, 0, 4 << 20)])
         self.assertEqual(stream.answer(), 2)
         self.assertEqual(stream.end(), [])
@@ -164,7 +182,8 @@ sample types: samples, cpu
         self.assertIn("max-task-upload-bytes", self.log()[0][2])
 
     def test_failures_of_agents_are_logged(self):
-        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        self.told("pod-1", "pod-2")
+        before = self.outcomes()
         # The Go agent waits for an answer to its metadata; the Java agent says all at once.
         stream = agent.Upload(self.server, agent.PPROF).send([agent.about(self.service, "pod-1", self.task, 1, 0)])
         self.assertEqual(stream.answer(), 1)
@@ -177,13 +196,15 @@ sample types: samples, cpu
             [("pod-1", "TASK_EVENT_FAILED", "the agent reported an error: no heap today"),
              ("pod-2", "TASK_EVENT_FAILED", "the agent reported an error: perf_event_open")],
         )
+        self.assertEqual([now - was for now, was in zip(self.outcomes(), before)], [0, 0, 2])
 
     def test_a_finished_upload_is_logged(self):
-        self.create("TASK_KIND_PPROF", events=["heap"], instances=["pod-1"])
+        self.told("pod-1")
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())
         self.assertEqual(self.log(), [("pod-1", "TASK_EVENT_FINISHED", "")])
 
     def test_bad_uploads_leave_nothing(self):
+        self.told("pod-1")
         good = self.profile().encode()
         about = lambda size: [agent.about(self.service, "pod-1", self.task, 0, size)]
         cases = [
@@ -214,7 +235,7 @@ sample types: samples, cpu
             labels = {"traceSegmentID": segment, "traceID": "t.1.2", "spanID": "0"} if segment else {}
             p.add(["main", "f%d" % i], [1, 10 + i], labels)
         content = p.encode()
-        self.create("TASK_KIND_TRACE", endpoint="/go", minDurationMs=0, dumpPeriodMs=10, maxSamples=5)
+        self.told("pod-1", kind="TASK_KIND_TRACE", method=Instance.TRACE, endpoint="/go", minDurationMs=0, dumpPeriodMs=10, maxSamples=5)
         stream = agent.go_report(self.task, content, 50)
         agent.collect(self.server, stream + [wire.encode([(2, b"of nobody"), (3, True)])] + stream, agent.GO)
         found = self.uploads()
@@ -229,6 +250,7 @@ sample types: samples, cpu
         self.assertEqual(caught.exception.code(), INVALID)
 
     def test_what_a_lost_server_left_becomes_a_profile_though_nobody_sends_it_again(self):
+        self.told("pod-1")
         content = self.profile().encode()  # the same bytes whenever it is sent
         second = server.Server(database_url=self.server.postgres_url())
         session = server.Session(self.server.postgres_url())
@@ -257,7 +279,56 @@ sample types: samples, cpu
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, content)
         self.assertEqual(self.ordinary(), expected)
 
+    def test_files_of_tasks_that_do_not_exist_or_of_instances_that_were_not_told_are_refused(self):
+        content, missing = self.profile().encode(), grpc.StatusCode.NOT_FOUND
+        self.told("pod-1")
+        untold = grpc.StatusCode.FAILED_PRECONDITION
+        before = self.outcomes()
+        cases = [
+            (agent.about(self.service, "pod-1", "task-none", 0, len(content)), missing, "task-none"),
+            (agent.about(self.service, "pod-2", self.task, 0, len(content)), untold, 'not handed out to instance "pod-2"'),
+            (agent.about("another", "pod-1", self.task, 0, len(content)), untold, 'of service "another"'),
+            (agent.about(self.service, "pod-2", self.task, 1, 0), untold, "not handed out"),
+        ]
+        for method in (agent.PPROF, agent.ASYNC):
+            for about, code, part in cases:
+                found, text = agent.Upload(self.server, method).send([about]).error()
+                self.assertEqual((found, part in text), (code, True), text)
+        self.assertEqual((self.uploads(), self.log()), ([], []))
+        self.create("TASK_KIND_TRACE", endpoint="/go", dumpPeriodMs=10, maxSamples=5)
+        for task, code, part in (("task-none", missing, "task-none"), (self.task, untold, "was handed out to nobody")):
+            with self.assertRaises(grpc.RpcError) as caught:
+                agent.collect(self.server, agent.go_report(task, content), agent.GO)
+            self.assertEqual((caught.exception.code(), part in caught.exception.details()), (code, True))
+        self.assertEqual((self.uploads(), self.log()), ([], []))
+        self.assertEqual([now - was for now, was in zip(self.outcomes(), before)], [0, 10, 0])
+
+    def test_bytes_that_are_no_recording_are_refused(self):
+        self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
+        before = self.outcomes()
+        for content, part in ((b"11 arbitrar", "not a JFR recording"), (agent.jfr(b"x" * 100)[:-1], "168 bytes; 167 are left")):
+            stream = agent.Upload(self.server, agent.ASYNC).send([agent.about(self.service, "pod-1", self.task, 0, len(content))])
+            self.assertEqual(stream.answer(), 0)
+            code, text = stream.send([(3, content)]).error()
+            self.assertEqual((code, part in text), (INVALID, True), text)
+            ((instance, event, message),) = self.log()
+            self.assertEqual((instance, event, part in message), ("pod-1", "TASK_EVENT_FAILED", True))
+        self.assertEqual(self.uploads(), [])
+        self.assertEqual([now - was for now, was in zip(self.outcomes(), before)], [0, 2, 0])
+
+    def test_real_recordings_are_taken(self):
+        paths = sorted((server.SHARED / "jfr").glob("*.jfr*"))
+        if not paths:
+            self.skipTest("no recordings here")
+        self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
+        contents = [gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in paths]
+        contents = [c for c in contents if len(c) <= 3 << 20]
+        for content in contents:
+            self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
+        self.assertEqual(len(self.uploads()), len(contents))
+
     def test_questions_that_make_no_sense(self):
+        self.told("pod-1")
         agent.upload(self.server, agent.PPROF, self.service, "pod-1", self.task, self.profile().encode())
         cases = [
             ("ListUploads", {}, "invalid_argument"),

@@ -28,7 +28,8 @@ struct hearth_upload_spec {
 
 /*
  * Keep a file; it is committed, as a profile as well, when this returns. The same file again changes nothing.
- * INVALID_ARGUMENT: larger than max_task_upload_bytes, empty, or no pprof; nothing is kept then.
+ * INVALID_ARGUMENT: larger than max_task_upload_bytes, empty, no pprof or no JFR; nothing is kept then, and the caller
+ * calls hearth_task_upload_refused.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_upload(const struct hearth_query *query,
@@ -52,6 +53,16 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
                                           struct hearth_str message,
                                           struct hearth_err *err);
 
+/*
+ * Whether a file may come: the task exists and was handed out to the instance; service and instance empty, where the agent
+ * does not say them: to anybody. NOT_FOUND, FAILED_PRECONDITION.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
+                                               struct hearth_str task_id,
+                                               struct hearth_str service,
+                                               struct hearth_str instance,
+                                               struct hearth_err *err);
 /*
  * Count a file that was refused, and note in the log of its task why; instance empty: of the only one that was told. Failures are only
  * logged.
