@@ -171,7 +171,7 @@ static const char instance_read[] =
     " AND c.confirmed_at IS NULL AND c.cursor_at <= $5 AND t.task_id = c.task_id"
     " AND t.kind = $4 AND s.fingerprint = $2),"
     /* Said again, it runs from then: the answer was lost, or the instance has restarted. */
-    " again AS (UPDATE hearth_data.task_delivery c SET delivered_at = $6 FROM"
+    " again AS (UPDATE hearth_data.task_delivery c SET delivered_at = $6, agent_cursor = $5 FROM"
     " (SELECT t.task_id" INSTANCE_PAIRS
     " AND t.kind >= 5 AND d.cursor_at > $5 ORDER BY d.cursor_at LIMIT $8) r"
     " WHERE c.task_id = r.task_id AND c.target = $3 AND c.agent_id = '' AND c.delivered_at < $6)"
@@ -180,10 +180,10 @@ static const char instance_read[] =
 
 static const char instance_add[] =
     "INSERT INTO hearth_data.task_delivery (task_id, target, agent_id, cursor_at, task_updated_at,"
-    " delivered_at) SELECT t.task_id, $3, '', greatest(t.created_at, $5 + 1, (SELECT"
+    " delivered_at, agent_cursor) SELECT t.task_id, $3, '', greatest(t.created_at, $5 + 1, (SELECT"
     " max(c.cursor_at) + 1 FROM hearth_data.task_delivery c JOIN hearth_data.task u"
     " ON u.task_id = c.task_id WHERE c.target = $3 AND c.agent_id = '' AND u.kind = $4"
-    " AND u.service_id = t.service_id)), t.updated_at, $6" INSTANCE_PAIRS
+    " AND u.service_id = t.service_id)), t.updated_at, $6, $5" INSTANCE_PAIRS
     " AND d.task_id IS NULL ORDER BY t.created_at LIMIT $8 FOR SHARE OF t";
 
 /* ---- both ---- */

@@ -209,6 +209,26 @@ enum hearth_status hearth_store_task_upload_get(struct hearth_store *store,
                                                 struct hearth_arena *arena,
                                                 struct hearth_task_upload *ret,
                                                 struct hearth_err *err);
+/* Of a pprof file. */
+struct hearth_upload_origin {
+    struct hearth_str event; /* of its pprof task; empty: it is not of a pprof task that is known */
+    struct hearth_str
+        before_id; /* the latest earlier file of the event by the same process; empty: none is known */
+    int64_t before_ms; /* when that was received */
+};
+
+/*
+ * Where a stored file comes from. The same process: the instance has not asked for tasks with a lower cursor since, as
+ * agents do after a restart.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_task_upload_origin(struct hearth_store *store,
+                                                   struct hearth_str tenant,
+                                                   struct hearth_str upload_id,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_arena *arena,
+                                                   struct hearth_upload_origin *ret,
+                                                   struct hearth_err *err);
 /*
  * In which uploads the segments have samples, or, with a task id and no segments, which segments the task's
  * uploads have. By upload time, then segment.
