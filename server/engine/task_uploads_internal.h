@@ -23,6 +23,15 @@ enum hearth_status hearth_upload_segments(const struct hearth_query *query,
                                           size_t *ret_n,
                                           struct hearth_err *err);
 
+/* ---- upload_events.c: `event` is that of the pprof task, empty if it is not known ---- */
+
+/* Go counts the sample type of files of the event from the start of the process. */
+bool hearth_upload_is_cumulative(struct hearth_str event, struct hearth_str type);
+/* __name__ of the ordinary profile. */
+struct hearth_str hearth_upload_name(const struct hearth_profile *profile, struct hearth_str event);
+/* Of heap only what is in use stays, of allocs only what was allocated: each file has both. */
+void hearth_upload_keep_types(struct hearth_profile *profile, struct hearth_str event);
+
 /* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
