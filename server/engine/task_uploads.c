@@ -225,8 +225,11 @@ static enum hearth_status push_upload(const struct hearth_query *query,
                                       struct hearth_profile *profile,
                                       struct hearth_err *err)
 {
+    struct hearth_upload_values values;
+    HEARTH_TRY(hearth_upload_values(query, upload->upload_id, profile, &values, err));
+    hearth_upload_keep_types(profile, values.event);
     struct hearth_label labels[3] = {
-        {HEARTH_STR(HEARTH_LABEL_NAME), hearth_ingest_pprof_name(profile, NULL, 0)},
+        {HEARTH_STR(HEARTH_LABEL_NAME), hearth_upload_name(profile, values.event)},
         {HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service},
         {HEARTH_STR("instance"), upload->instance},
     };

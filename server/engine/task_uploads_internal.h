@@ -32,6 +32,34 @@ struct hearth_str hearth_upload_name(const struct hearth_profile *profile, struc
 /* Of heap only what is in use stays, of allocs only what was allocated: each file has both. */
 void hearth_upload_keep_types(struct hearth_profile *profile, struct hearth_str event);
 
+/* ---- upload_values.c ---- */
+
+/*
+ * Take off the cumulative values of `profile` those that an earlier one of the event has. *ret_contains: false, and
+ * nothing is taken off, when it does not have at least as much of each sample: another process.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_subtract(struct hearth_profile *profile,
+                                          const struct hearth_profile *before,
+                                          struct hearth_str event,
+                                          struct hearth_arena *arena,
+                                          bool *ret_contains,
+                                          struct hearth_err *err);
+
+struct hearth_upload_values {
+    struct hearth_str event;
+    int64_t
+        before_ms; /* cumulative values are what came since the file received then; 0: since the process started */
+};
+
+/* The same with the file that came before the stored upload, of which `profile` was decoded. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_values(const struct hearth_query *query,
+                                        struct hearth_str upload_id,
+                                        struct hearth_profile *profile,
+                                        struct hearth_upload_values *ret,
+                                        struct hearth_err *err);
+
 /* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_query *query,

@@ -15,6 +15,8 @@ struct analysis {
     struct hearth_upload_analysis *out;
     struct hearth_stacktree tree;
     size_t n_read, n_jfr, n_other; /* n_other: without the sample type */
+    /* Of those read with cumulative values: since the process started, since the file before. */
+    size_t n_since_start, n_since_before;
 };
 
 /* ---- sample types ---- */
@@ -139,8 +141,10 @@ add_upload(struct analysis *a, const struct hearth_task_upload *upload, struct h
     struct hearth_task_upload whole;
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
+    struct hearth_upload_values values;
     HEARTH_TRY(hearth_task_upload_get(a->query, upload->upload_id, &whole, err));
     HEARTH_TRY(hearth_upload_decode(a->query, whole.content, &profile, &notes, err));
+    HEARTH_TRY(hearth_upload_values(a->query, upload->upload_id, &profile, &values, err));
     for (uint32_t t = 0; t < profile.n_types; t++) {
         HEARTH_TRY(note_type(a, profile.strings[profile.types[t].type], err));
     }
@@ -152,6 +156,10 @@ add_upload(struct analysis *a, const struct hearth_task_upload *upload, struct h
     a->type = profile.strings[profile.types[type].type];
     a->out->unit = profile.strings[profile.types[type].unit];
     a->n_read++;
+    if (hearth_upload_is_cumulative(values.event, a->type)) {
+        a->n_since_before += values.before_ms > 0;
+        a->n_since_start += values.before_ms == 0;
+    }
     return add_profile(a, &profile, type, err);
 }
 
@@ -210,6 +218,23 @@ static enum hearth_status write_elements(struct analysis *a, struct hearth_err *
     return HEARTH_OK;
 }
 
+/* Appends since when the cumulative values count. */
+static void append_since(const struct analysis *a, struct hearth_buf *text)
+{
+    const struct {
+        size_t n;
+        const char *since;
+    } parts[] = {{a->n_since_start, "since the process started"},
+                 {a->n_since_before, "since the file before, of an earlier task"}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
+        if (parts[i].n > 0) {
+            hearth_buf_printf(text, "%s" HEARTH_STR_FMT " of %zu upload%s counts %s",
+                              text->n > 0 ? "; " : "", HEARTH_STR_ARG(a->type), parts[i].n,
+                              parts[i].n == 1 ? "" : "s", parts[i].since);
+        }
+    }
+}
+
 static enum hearth_status make_tip(struct analysis *a, size_t n_uploads, struct hearth_err *err)
 {
     struct hearth_buf text;
@@ -228,6 +253,7 @@ static enum hearth_status make_tip(struct analysis *a, size_t n_uploads, struct 
                           text.n > 0 ? "; " : "", a->n_other, a->n_other == 1 ? " has" : "s have",
                           HEARTH_STR_ARG(a->wanted.n > 0 ? a->wanted : a->type));
     }
+    append_since(a, &text);
     a->out->tip = hearth_arena_str(a->query->arena, hearth_buf_view(&text));
     bool failed = hearth_buf_failed(&text) || a->out->tip.p == NULL;
     hearth_buf_release(&text);

@@ -1,9 +1,11 @@
 /*
  * task_uploads.h -- whole files that agents send for tasks: pprof of Go programs, JFR of JVMs.
  *
- * A file is kept as it came. A pprof is an ordinary profile, too, through ingest: __name__ by its sample types as for
- * /ingest, labels service_name and instance. What ties samples to traced requests (the labels of the Go agent) does not
- * split series: which requests a file has is kept beside it, and their samples are read from it.
+ * A file is kept as it came. A pprof is an ordinary profile, too, through ingest: __name__ by the event of its task, else
+ * by its sample types as for /ingest; labels service_name and instance. Values that Go counts from the start of the
+ * process are what came since the file before (docs/reference/skywalking.md, Files). What ties samples to traced requests
+ * (the labels of the Go agent) does not split series: which requests a file has is kept beside it, and their samples are
+ * read from it.
  *
  * Ownership: inputs are borrowed; answers live in the query's arena.
  * Threads:   safe; calls wait for the database.
@@ -104,7 +106,7 @@ struct hearth_upload_analysis {
 
 /*
  * One tree of the pprof uploads of a task, values of one sample type added over instances (none: all); the root is
- * "root", children by total. INVALID_ARGUMENT for a sample type that none has.
+ * "root", children by total. The tip says since when cumulative values count. INVALID_ARGUMENT for a sample type that none has.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
