@@ -7,6 +7,7 @@
 
 #define INDENT     2
 #define MAX_INDENT 60
+#define MAX_NAMED  20 /* segments in the first line of their threads */
 
 static void indent(size_t depth, struct hearth_buf *out)
 {
@@ -262,6 +263,22 @@ find_queries(struct cli *cli, Hearth__V1__AnalyzeSegmentsRequest *request, bool 
     return HEARTH_OK;
 }
 
+/* Whose threads these are: "segments a, b, c and 4 more". */
+static void print_segments(const Hearth__V1__AnalyzeSegmentsRequest *request,
+                           struct hearth_buf *out)
+{
+    size_t n = request->n_queries, n_named = n > MAX_NAMED ? MAX_NAMED : n;
+    hearth_buf_cstr(out, n == 1 ? "segment " : "segments ");
+    for (size_t i = 0; i < n_named; i++) {
+        hearth_buf_cstr(out, i == 0 ? "" : ", ");
+        cli_fit(hearth_str_c(request->queries[i]->segment_id), INT_MAX, false, out);
+    }
+    if (n > n_named) {
+        hearth_buf_printf(out, " and %zu more", n - n_named);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
 static void say_no_snapshots(const struct cli *cli, bool is_task)
 {
     char text[256];
@@ -285,7 +302,8 @@ enum cli_exit cli_task_threads(struct cli *cli)
     hearth__v1__analyze_segments_request__init(&request);
     enum hearth_status status = find_queries(cli, &request, &is_task);
     if (status == HEARTH_OK && request.n_queries == 0) {
-        return cli_task_nothing(cli, cli->args[0], "snapshots");
+        return cli_task_nothing(cli, cli->args[0],
+                                "segments"); /* there may be snapshots of lost ones */
     }
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_TASKS "AnalyzeSegments", &request,
@@ -297,6 +315,7 @@ enum cli_exit cli_task_threads(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     if (answer->n_trees > 0) {
+        print_segments(&request, &out);
         hearth_buf_printf(&out, "%10s  %10s  %6s  %s\n", "duration", "self", "dumps", "code");
     }
     for (size_t i = 0; i < answer->n_trees; i++) {

@@ -519,10 +519,14 @@ static void copy_snapshot(const struct hearth_limits *limits,
         n = (uint32_t)limits->max_snapshot_frames;
     }
     struct hearth_str *frames = hearth_arena_array(arena, n, sizeof *frames);
+    bool is_cut = n < from->n_frames;
     for (uint32_t i = 0; i < n && frames != NULL; i++) {
-        frames[i] = hearth_arena_str(arena, keep_tail(from->frames[i], limits->max_symbol_bytes));
+        struct hearth_str kept = keep_tail(from->frames[i], limits->max_symbol_bytes);
+        is_cut = is_cut || kept.n < from->frames[i].n;
+        frames[i] = hearth_arena_str(arena, kept);
     }
     *ret = *from;
+    ret->is_cut = is_cut;
     ret->frames = frames;
     ret->n_frames = frames == NULL ? 0 : n;
 }

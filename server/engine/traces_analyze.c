@@ -218,12 +218,21 @@ static enum hearth_status analyze(struct asked *asked,
     int64_t limit = asked->limits.max_analyzed_snapshots;
     HEARTH_TRY(read_ranges(asked, ranges, n, err));
     HEARTH_TRY(analyze_snapshots(asked, ret, err));
-    if (limit > 0 && ret->n_found > limit) {
+    bool is_over = limit > 0 && ret->n_found > limit;
+    if (is_over) {
         *ret_tip = hearth_str_c(hearth_arena_printf(arena,
                                                     "Out of snapshot analyze limit, %" PRId64
                                                     " snapshots found, but analysis first %" PRId64
                                                     " snapshots only.",
                                                     ret->n_found, limit));
+    }
+    if (ret->n_cut > 0 && !arena->refused) {
+        *ret_tip = hearth_str_c(hearth_arena_printf(
+            arena,
+            HEARTH_STR_FMT "%s%" PRId64 " snapshots were cut when they came (max-snapshot-frames, "
+                           "max-symbol-bytes): frames at the leaf's end, or the beginnings of long "
+                           "names, are missing",
+            HEARTH_STR_ARG(*ret_tip), is_over ? " " : "", ret->n_cut));
     }
     if (ret->n_trees == 0) {
         HEARTH_TRY(analyze_profiles(asked, ret, err));

@@ -357,6 +357,9 @@ enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snap
     const struct hearth_snapshot **chosen;
     size_t n_chosen;
     HEARTH_TRY(choose(snapshots, n, taken, n_taken, arena, &chosen, &n_chosen, err));
+    for (size_t i = 0; i < n_chosen; i++) {
+        ret->n_cut += chosen[i]->is_cut;
+    }
     struct growing growing;
     growing_init(&growing, arena);
     enum hearth_status status = grow(&growing, chosen, n_chosen, err);

@@ -3,7 +3,9 @@
  *
  *   version 1, table of texts, number of snapshots, then for each:
  *   number and time, minus those of the one before; frames from the root on that are the same as there; the number of the
- *   others, and these
+ *   others, and these.
+ *   Then, if there are any: the number of snapshots that were cut, and for each how many others lie before it, since the
+ *   last one that was cut.
  */
 #include "hearth/model/snapshot_trees.h"
 
@@ -19,6 +21,26 @@ static uint32_t count_same(const struct hearth_snapshot *a, const struct hearth_
         n++;
     }
     return n;
+}
+
+static void
+put_cut(struct hearth_text_writer *to, const struct hearth_snapshot *snapshots, size_t n)
+{
+    size_t n_cut = 0, next = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_cut += snapshots[i].is_cut;
+    }
+    if (n_cut == 0) {
+        return;
+    }
+
+    hearth_number_put(to, n_cut);
+    for (size_t i = 0; i < n; i++) {
+        if (snapshots[i].is_cut) {
+            hearth_number_put(to, i - next);
+            next = i + 1;
+        }
+    }
 }
 
 void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
@@ -41,6 +63,7 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
             hearth_text_put(&to, it->frames[k]);
         }
     }
+    put_cut(&to, snapshots, n);
     hearth_text_writer_finish(&to, VERSION, out);
 }
 
@@ -73,6 +96,21 @@ static bool snapshot_get(struct hearth_text_reader *from,
     return true;
 }
 
+static void get_cut(struct hearth_text_reader *from, struct hearth_snapshot *snapshots, size_t n)
+{
+    size_t n_cut = hearth_count_get(from, 1), next = 0;
+    from->failed = from->failed || n_cut == 0;
+    for (size_t i = 0; i < n_cut && !from->failed; i++) {
+        if (next == n) {
+            from->failed = true;
+            break;
+        }
+        size_t at = next + hearth_below_get(from, n - next - 1);
+        snapshots[at].is_cut = true;
+        next = at + 1;
+    }
+}
+
 enum hearth_status hearth_snapshots_decode(struct hearth_str bytes,
                                            uint32_t segment,
                                            struct hearth_arena *arena,
@@ -92,9 +130,13 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes,
     }
     for (size_t i = 0; i < n && !from.failed; i++) {
         snapshots[i].segment = segment;
+        snapshots[i].is_cut = false;
         if (!snapshot_get(&from, i == 0 ? &nothing : &snapshots[i - 1], arena, &snapshots[i])) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
+    }
+    if (!from.failed && from.at != from.end) {
+        get_cut(&from, snapshots, n);
     }
     if (from.failed || from.at != from.end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "stored snapshots are damaged (%zu bytes)",

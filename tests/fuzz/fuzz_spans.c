@@ -71,6 +71,9 @@ static void snapshots(struct hearth_str bytes, struct hearth_arena *arena)
     hearth_snapshots_encode(all, n, &again);
     status = hearth_snapshots_decode(hearth_buf_view(&again), 1, arena, &same, &n_same, &err);
     require(status == HEARTH_NO_MEMORY || (status == HEARTH_OK && n_same == n));
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        require(all[i].is_cut == same[i].is_cut);
+    }
     hearth_buf_release(&again);
     const struct hearth_snapshot_query query = {1, -1000, 1000};
     struct hearth_snapshot_trees trees;

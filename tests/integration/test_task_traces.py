@@ -160,6 +160,7 @@ class OneServer(unittest.TestCase):
     def test_profiles_of_go_programs_stand_in_where_there_are_no_snapshots(self):
         self.agent.report()
         task, now = new_task(self.server, self.service), now_ms()
+        self.agent.query_tasks(Instance.TRACE)
         profile = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=now * 1_000_000)
         profile.add(["main", "serve", "query"], [5, 50_000_000], {"traceID": "t", "traceSegmentID": "go-a-" + task})
         profile.add(["main", "serve"], [2, 20_000_000], {"traceSegmentID": "go-a-" + task})
@@ -192,10 +193,11 @@ class OneServer(unittest.TestCase):
             self.assertIn(text, ran.out)
         ran = hearth("--url", url, "task", "threads", "cli-" + task)
         self.assertEqual(ran.code, OK, ran.err)
-        lines = [line.split(maxsplit=5) for line in ran.out.splitlines()]
+        self.assertEqual(ran.out.splitlines()[0], "segment cli-" + task)
+        lines = [line.split(maxsplit=5) for line in ran.out.splitlines()[1:]]
         self.assertEqual(lines[0], ["duration", "self", "dumps", "code"])
         self.assertEqual([line[-1].strip() for line in lines[1:]], ["A", "B", "C", "A", "B", "C", "A"])
-        self.assertTrue(ran.out.splitlines()[3].endswith("      C"), ran.out)
+        self.assertTrue(ran.out.splitlines()[4].endswith("      C"), ran.out)
         ran = hearth("--url", url, "task", "threads", "cli-%s@%d-%d" % (task, start, start + 10), "--output", "json")
         self.assertEqual(json.loads(ran.out)["trees"][0]["elements"][0]["durationMs"], "10")
         self.assertEqual(hearth("--url", url, "task", "threads", "cli-%s@1" % task).code, USAGE)
@@ -206,7 +208,7 @@ class OneServer(unittest.TestCase):
         url = "http://127.0.0.1:%d" % self.server.port
         task, start = new_task(self.server, self.service), now_ms()
         ran = hearth("--url", url, "task", "threads", task)
-        self.assertEqual((ran.code, "no snapshots of this trace task" in ran.err), (NO_DATA, True), ran.err)
+        self.assertEqual((ran.code, "no segments of this trace task" in ran.err), (NO_DATA, True), ran.err)
         for name in ("one-", "two-"):
             self.agent.send_snapshots(*dumps(task, name + task, start))
             self.agent.send_segments(self.agent.segment("t-" + name + task, name + task, [
@@ -214,7 +216,8 @@ class OneServer(unittest.TestCase):
         ran = hearth("--url", url, "task", "threads", task)
         self.assertEqual(ran.code, OK, ran.err)
         self.assertEqual(ran.out, hearth("--url", url, "task", "threads", "one-" + task, "two-" + task).out)
-        self.assertEqual(ran.out.splitlines()[1].split(), ["60", "ms", "40", "ms", "8", "A"])
+        self.assertEqual(ran.out.splitlines()[0], "segments one-%s, two-%s" % (task, task))
+        self.assertEqual(ran.out.splitlines()[2].split(), ["60", "ms", "40", "ms", "8", "A"])
         with tempfile.NamedTemporaryFile() as archive:
             self.assertEqual(hearth("--url", url, "task", "export", task, archive.name).code, OK)
             imported = hearth("--url", url, "task", "import", archive.name).out.split()[0]
@@ -258,8 +261,11 @@ class OneServer(unittest.TestCase):
         self.assertEqual(len(request["spans"]), 20)
         self.assertEqual(request["spans"][0]["endpoint"], "n" * 64)
         self.assertEqual(request["spans"][0]["tags"], [{"key": "k", "value": "ü" * 32}])
-        tree, _ = analyze(self.server, "large-" + task)
+        tree, tip = analyze(self.server, "large-" + task)
         self.assertEqual(max(path.count("/") for path in tree), 29)
+        self.assertIn("1 snapshots were cut when they came (max-snapshot-frames, max-symbol-bytes)", tip)
+        url = "http://127.0.0.1:%d" % self.server.port
+        self.assertIn("note: 1 snapshots were cut when they came", hearth("--url", url, "task", "threads", "large-" + task).err)
         self.assertEqual(self.stored("span_group", "segment_id = 'large-%s' AND flags & 4 = 4" % task), 1)
 
     def test_what_makes_no_sense_is_refused_and_not_stored(self):

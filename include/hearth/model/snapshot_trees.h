@@ -26,11 +26,14 @@ struct hearth_snapshot {
     int64_t at_ms;
     const struct hearth_str *frames; /* root first */
     uint32_t n_frames;
+    bool is_cut; /* when it came: frames, or beginnings of their texts, were left out */
 };
 
 /* ---- as stored ---- */
 
-/* Append the packed form: a table of texts, then what each snapshot does not share with the one before. */
+/*
+ * Append the packed form: a table of texts, what each snapshot does not share with the one before, and which were cut.
+ */
 void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
                              size_t n,
                              struct hearth_buf *out);
@@ -67,6 +70,7 @@ struct hearth_snapshot_trees {
     struct hearth_snapshot_tree *trees; /* the longest first */
     size_t n_trees;
     int64_t n_found; /* snapshots that the queries span; more than `limit`: not all were analysed */
+    int64_t n_cut;   /* of those that were analysed */
 };
 
 /*

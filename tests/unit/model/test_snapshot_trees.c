@@ -362,6 +362,67 @@ static void test_what_is_stored_comes_back(void **state)
     hearth_buf_release(&packed);
 }
 
+static void test_which_snapshots_were_cut_comes_back_and_is_counted(void **state)
+{
+    (void)state;
+    struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A-B"), snapshot(7, 1, 20, "A-B"),
+                                          snapshot(7, 2, 30, "A-B"), snapshot(7, 3, 40, "A-B")};
+    for (unsigned mask = 0; mask < 16; mask++) {
+        for (unsigned i = 0; i < 4; i++) {
+            snapshots[i].is_cut = (mask >> i & 1) != 0;
+        }
+        struct hearth_buf packed;
+        hearth_buf_init(&packed, 0);
+        hearth_snapshots_encode(snapshots, 4, &packed);
+        struct hearth_snapshot *again;
+        size_t n;
+        assert_int_equal(
+            hearth_snapshots_decode(hearth_buf_view(&packed), 7, &g_arena, &again, &n, &g_err),
+            HEARTH_OK);
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(again[i].is_cut, mask >> i & 1);
+        }
+
+        /* A query that sees the middle two. */
+        const struct hearth_snapshot_query query = {7, 20, 30};
+        struct hearth_snapshot_trees trees;
+        assert_int_equal(
+            hearth_snapshot_trees_make(again, n, &query, 1, 0, &g_arena, &trees, &g_err),
+            HEARTH_OK);
+        assert_int_equal(trees.n_cut, (mask >> 1 & 1) + (mask >> 2 & 1));
+        hearth_buf_release(&packed);
+    }
+}
+
+static void test_marks_of_cut_snapshots_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A"), snapshot(7, 1, 20, "A")};
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } marks[] = {
+        {"\0", 1},                    /* none */
+        {"\1\2", 2},                  /* of a third */
+        {"\2\1\0", 3},                /* the second, and one behind it */
+        {"\3\0\0\0", 4},              /* three of two */
+        {"\1", 1},       {"\2\0", 2}, /* cut off */
+        {"\1\0\0", 3},                /* something behind */
+    };
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(marks); i++) {
+        struct hearth_buf packed;
+        hearth_buf_init(&packed, 0);
+        hearth_snapshots_encode(snapshots, 2, &packed);
+        hearth_buf_append(&packed, marks[i].bytes, marks[i].n);
+        struct hearth_snapshot *again;
+        size_t n;
+        assert_int_equal(
+            hearth_snapshots_decode(hearth_buf_view(&packed), 7, &g_arena, &again, &n, &g_err),
+            HEARTH_CORRUPT);
+        hearth_buf_release(&packed);
+    }
+}
+
 /* ---- CPU profiles ---- */
 
 static void test_a_cpu_profile_is_one_tree_of_periods(void **state)
@@ -420,6 +481,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_siblings_come_in_order, make_arena, free_arena),
         cmocka_unit_test_setup_teardown(test_the_published_cases, make_arena, free_arena),
         cmocka_unit_test_setup_teardown(test_what_is_stored_comes_back, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_which_snapshots_were_cut_comes_back_and_is_counted,
+                                        make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_marks_of_cut_snapshots_that_cannot_be_are_refused,
+                                        make_arena, free_arena),
         cmocka_unit_test_setup_teardown(test_a_cpu_profile_is_one_tree_of_periods, make_arena,
                                         free_arena),
     };
