@@ -17,8 +17,8 @@ static const struct {
 } g_commands[] = {
     {"list", "", "services that have a policy, and how often it triggered", list, 0},
     {"get", "SERVICE", "what starts profiling there", get, 1},
-    {"set", "SERVICE", "replace it: -f FILE; --observe: only watch, without -f all five metrics",
-     set, 1},
+    {"set", "SERVICE",
+     "replace it: -f FILE; --observe: only watch, without -f CPU, threads and load", set, 1},
     {"apply", "SERVICE", "-f FILE: show what changes, and set it unless somebody else just did",
      apply, 1},
     {"diff", "SERVICE", "-f FILE: show what apply would change", diff, 1},
@@ -169,16 +169,22 @@ cli_policy_from_file(struct cli *cli, const char *service, Hearth__V1__Policy **
     return status == HEARTH_OK ? make_policy(cli, service, targets, n, ret) : status;
 }
 
-/* What is worth looking at before there is a policy. The thresholds do not matter: nothing is to start. */
+/*
+ * What is worth looking at before there is a policy. The thresholds do not matter: nothing is to start. HTTP monitors are
+ * left out: for these the agent traces the connections of the processes, so a file has to ask for them.
+ */
 static enum hearth_status
 make_observer(struct cli *cli, const char *service, Hearth__V1__Policy **ret)
 {
     struct hearth_check_item items[HEARTH_MONITOR_END - 1];
+    size_t n = 0;
     for (enum hearth_monitor i = 1; i < HEARTH_MONITOR_END; i++) {
-        items[i - 1] = (struct hearth_check_item){
-            .monitor = i, .threshold = 100, .period_seconds = 5, .count = 5};
+        if (!hearth_monitor_is_http(i)) {
+            items[n++] = (struct hearth_check_item){
+                .monitor = i, .threshold = 100, .period_seconds = 5, .count = 5};
+        }
     }
-    struct hearth_policy_target target = {HEARTH_POLICY_ON_CPU, items, HEARTH_ARRAY_LEN(items)};
+    struct hearth_policy_target target = {HEARTH_POLICY_ON_CPU, items, n};
     return make_policy(cli, service, &target, 1, ret);
 }
 
