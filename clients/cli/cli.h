@@ -87,6 +87,10 @@ struct cli {
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
+    const char *timeout;   /* of a call */
+    const char *uploading; /* the file that is being sent */
+    const char
+        *waits_for; /* why the server does not acknowledge it, in its words; NULL: not known */
     struct cli_agent agent;
     struct cli_trace trace;
     const char *agent_option, *trace_option; /* the last one of them; NULL: none */
@@ -133,6 +137,11 @@ enum cli_exit cli_no_such(const char *group, const char *word);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 enum cli_exit cli_no_data(struct cli *cli);
+
+/* ---- cmd_upload.c ---- */
+
+/* Says that an upload takes long, and why, if the server knows. `cli` is a struct cli. */
+void cli_upload_waits(void *cli);
 
 /* ---- options.c, help.c ---- */
 

@@ -3,6 +3,9 @@
  *
  * Only the time of a pprof may have to change; since the last of a repeated scalar field wins in
  * protobuf, a new time_nanos is appended and the rest of the file stays untouched.
+ *
+ * The id of a push is made of the file's content and not of the time that it gets: so the same command
+ * can be repeated after a failure that leaves open whether the profile was stored.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
@@ -10,6 +13,7 @@
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/pprof.h"
 #include "hearth/format/text_profile.h"
+#include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 
 #include "cli.h"
@@ -21,6 +25,8 @@
 #define WINDOW_NS      (7 * HEARTH_NS_PER_DAY) /* the server's default */
 #define TIME_NANOS_KEY (9u << 3)               /* Profile.time_nanos, a varint */
 #define MAX_TIME_BYTES 11                      /* the key and the longest varint */
+#define ASK_WHY_MS     2000
+#define REPEATED       "repeated_profiles=" /* in hearth-dropped */
 
 /* All of a file, appended to out, whose cap is the limit. */
 static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
@@ -52,7 +58,9 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
 /* What the upload is about, for guesses and messages. */
 struct upload {
     const char *path;
-    struct hearth_buf wire; /* plain pprof */
+    struct hearth_hash128 content; /* of the inflated file */
+    bool is_moved;                 /* to now */
+    struct hearth_buf wire;        /* plain pprof */
     struct hearth_profile profile;
 };
 
@@ -81,6 +89,7 @@ static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct 
                                                MAX_FILE_BYTES, &u->wire, &cli->err);
     hearth_inflater_free(inflater);
     HEARTH_TRY(status);
+    u->content = hearth_hash128(u->wire.p, u->wire.n, 0);
     if (hearth_ingest_format_of_bytes(hearth_buf_view(&u->wire)) == HEARTH_INGEST_COLLAPSED) {
         struct hearth_str text = hearth_arena_str(&cli->arena, hearth_buf_view(&u->wire));
         hearth_buf_release(&u->wire);
@@ -135,13 +144,14 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
     if (!now) {
         return HEARTH_OK;
     }
+    u->is_moved = true;
     if (cli->time_mode == NULL && too_old) {
         char when[32];
         hearth_clock_format(u->profile.time_ns, when);
-        (void)fprintf(
-            stderr,
-            "%s: recorded at %s, older than 7 days: stored as of now (--time keep keeps it)\n",
-            u->path, when);
+        (void)fprintf(stderr,
+                      "%s: recorded at %s, which is older than servers accept by default "
+                      "(reject-older-than, 7 days): stored as of now\n",
+                      u->path, when);
     }
     hearth_buf_byte(&u->wire, TIME_NANOS_KEY);
     hearth_buf_varint(&u->wire, (uint64_t)hearth_clock_wall_ns());
@@ -197,12 +207,78 @@ add_labels(struct cli *cli, const struct upload *u, Push__V1__RawProfileSeries *
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
-/* The idempotency key: the same bytes with the same time are the same push. */
-static char *content_id(struct cli *cli, struct hearth_str wire)
+/* What makes a repeated push harmless. A file that was moved to now is another one than as it was recorded. */
+static char *push_id(struct cli *cli, const struct upload *u)
 {
-    struct hearth_hash128 h = hearth_hash128(wire.p, wire.n, 0);
-    return hearth_arena_printf(&cli->arena, "%016llx%016llx", (unsigned long long)h.hi,
-                               (unsigned long long)h.lo);
+    return cli->id != NULL
+               ? cli_field(cli, cli->id)
+               : hearth_arena_printf(&cli->arena, "%016llx%016llx%s",
+                                     (unsigned long long)u->content.hi,
+                                     (unsigned long long)u->content.lo, u->is_moved ? "-now" : "");
+}
+
+void cli_upload_waits(void *context)
+{
+    struct cli *cli = context;
+    struct hearth_client_options options;
+    struct hearth_client *client = NULL;
+    struct hearth_err why = HEARTH_ERR_INIT;
+    hearth_client_options_init(&options);
+    if (cli->url != NULL) {
+        options.url = cli->url;
+    }
+    options.tenant = cli->tenant;
+    options.timeout_ms = ASK_WHY_MS;
+
+    /* A question for the database fails at once, with the reason, where a push waits. */
+    enum hearth_status status = hearth_client_new(&options, &client, &why);
+    if (status == HEARTH_OK) {
+        Hearth__V1__StatusRequest request;
+        struct ProtobufCMessage *answer;
+        hearth__v1__status_request__init(&request);
+        status = hearth_client_call(client, "hearth.v1.AdminService/Status", &request.base,
+                                    &hearth__v1__status_response__descriptor, &cli->arena, &answer,
+                                    NULL, &why);
+        hearth_client_free(client);
+    }
+    bool is_known = status == HEARTH_UNAVAILABLE;
+    struct hearth_buf line;
+    hearth_buf_init(&line, 0);
+    hearth_buf_printf(&line, "not acknowledged yet, still waiting%s%s", is_known ? ": " : "",
+                      is_known ? why.msg : "");
+    hearth_buf_byte(&line, '\0');
+    if (!hearth_buf_failed(&line)) {
+        cli_say(cli->uploading, line.p);
+    }
+    hearth_buf_release(&line);
+}
+
+/* Adds to the error what is known about the profile, and what to do. */
+static void say_what_is_known(struct cli *cli, enum hearth_status status)
+{
+    char text[sizeof cli->err.msg];
+    const char *known =
+        status == HEARTH_DEADLINE_EXCEEDED ? "; the profile may still be stored" : "";
+    if (status != HEARTH_DEADLINE_EXCEEDED && status != HEARTH_UNAVAILABLE) {
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%s", cli->err.msg);
+    (void)HEARTH_FAIL(&cli->err, status,
+                      "%.300s%s; run the same command again: within an hour, it is stored once",
+                      text, known);
+}
+
+static void print_stored(const struct upload *u, const char *dropped)
+{
+    if (dropped != NULL && strstr(dropped, REPEATED) != NULL) {
+        (void)printf("%s: stored already within the last hour, not stored again; "
+                     "another --id stores it once more\n",
+                     u->path);
+    } else {
+        (void)printf("%s: %u samples, %u sample types%s%s\n", u->path, u->profile.n_samples,
+                     u->profile.n_types, dropped == NULL ? "" : "; dropped or merged: ",
+                     dropped == NULL ? "" : dropped);
+    }
 }
 
 static enum hearth_status push(struct cli *cli, struct upload *u)
@@ -221,7 +297,7 @@ static enum hearth_status push(struct cli *cli, struct upload *u)
     if (status == HEARTH_OK) {
         status = add_labels(cli, u, &one);
     }
-    sample.id = content_id(cli, hearth_buf_view(&u->wire));
+    sample.id = push_id(cli, u);
     if (status == HEARTH_OK && sample.id == NULL) {
         status = HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -231,15 +307,16 @@ static enum hearth_status push(struct cli *cli, struct upload *u)
         one.n_samples = 1;
         request.series = series;
         request.n_series = 1;
+        cli->uploading = u->path;
         struct ProtobufCMessage *answer;
         const char *dropped = NULL;
         status = hearth_client_call(cli->client, "push.v1.PusherService/Push", &request.base,
                                     &push__v1__push_response__descriptor, &cli->arena, &answer,
                                     &dropped, &cli->err);
         if (status == HEARTH_OK) {
-            (void)printf("%s: %u samples, %u sample types%s%s\n", u->path, u->profile.n_samples,
-                         u->profile.n_types, dropped == NULL ? "" : "; dropped or merged: ",
-                         dropped == NULL ? "" : dropped);
+            print_stored(u, dropped);
+        } else {
+            say_what_is_known(cli, status);
         }
     }
     hearth_buf_release(&packed);
@@ -280,6 +357,9 @@ enum cli_exit cli_upload(struct cli *cli)
     }
     if (cli->output != CLI_TABLE) {
         return cli_usage("upload has no other output than its lines");
+    }
+    if (cli->id != NULL && (cli->n_args > 1 || cli->id[0] == '\0')) {
+        return cli_usage("--id names one file");
     }
     enum cli_exit code = CLI_OK;
     for (size_t i = 0; i < cli->n_args; i++) {

@@ -3,6 +3,7 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
+#include "hearth/query/timeexpr.h"
 
 #include "cli.h"
 
@@ -235,7 +236,8 @@ static void print_note(void *context, struct hearth_str text)
     hearth_buf_release(&line);
 }
 
-#define MESSAGE 128
+#define MESSAGE              128
+#define SAY_WAITING_AFTER_MS 5000
 
 /* An option that would be passed over in silence, so that the answer is to another question; else NULL. */
 static const char *
@@ -271,6 +273,9 @@ find_misplaced(const struct cli *cli, const struct cli_command *command, char me
     if ((cli->search != NULL || cli->sort != NULL) && !is_top) {
         return "--search and --sort are for top";
     }
+    if (cli->id != NULL && command->run != cli_upload && command->run != cli_rules) {
+        return "--id is for upload and rules set";
+    }
     if (cli->offset > 0 && !has_pages) {
         return "--offset is for top, spans top and spans list";
     }
@@ -286,6 +291,20 @@ static enum cli_exit run(struct cli *cli, const struct cli_command *command)
     }
     options.tenant = cli->tenant;
     options.note = print_note;
+    if (command->run == cli_upload) {
+        options.waiting = cli_upload_waits;
+        options.waiting_context = cli;
+        options.waiting_after_ms = SAY_WAITING_AFTER_MS;
+    }
+    if (cli->timeout != NULL) {
+        int64_t ns;
+        enum hearth_status status =
+            hearth_duration_parse(hearth_str_c(cli->timeout), &ns, &cli->err);
+        options.timeout_ms = status == HEARTH_OK ? ns / HEARTH_NS_PER_MS : 0;
+        if (options.timeout_ms <= 0) {
+            return cli_usage("--timeout is a time like 90s, at least 1ms");
+        }
+    }
     if (!command->offline) {
         enum hearth_status status = hearth_client_new(&options, &cli->client, &cli->err);
         if (status != HEARTH_OK) {

@@ -69,6 +69,7 @@ static const char **text_of(struct cli *cli, const char *flag)
         {"--base-from", &cli->base_from},
         {"--base-to", &cli->base_to},
         {"--id", &cli->id},
+        {"--timeout", &cli->timeout},
 #define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
 #define CLI_TEXT_LIST(field, flag)
 #define CLI_TEXT_SWITCH(field, flag)

@@ -15,6 +15,9 @@ struct hearth_client {
     int64_t timeout_ms;
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
+    void (*waiting)(void *context);
+    void *waiting_context;
+    int64_t waiting_after_ms;
 };
 
 void hearth_client_options_init(struct hearth_client_options *options)
@@ -113,6 +116,9 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         .timeout_ms = options->timeout_ms,
         .note = options->note,
         .note_context = options->note_context,
+        .waiting = options->waiting,
+        .waiting_context = options->waiting_context,
+        .waiting_after_ms = options->waiting_after_ms,
     };
     *ret_client = client;
     return HEARTH_OK;
@@ -156,6 +162,20 @@ static grpc_byte_buffer *pack_request(const struct ProtobufCMessage *request)
     return buffer;
 }
 
+/* Until the call has ended, by its deadline at the latest. */
+static void await_end(const struct hearth_client *client, struct exchange *x)
+{
+    gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME), until = never;
+    if (client->waiting != NULL) {
+        until = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                             gpr_time_from_millis(client->waiting_after_ms, GPR_TIMESPAN));
+    }
+    if (grpc_completion_queue_pluck(x->queue, x, until, NULL).type == GRPC_QUEUE_TIMEOUT) {
+        client->waiting(client->waiting_context);
+        (void)grpc_completion_queue_pluck(x->queue, x, never, NULL);
+    }
+}
+
 static void run_exchange(const struct hearth_client *client, struct exchange *x)
 {
     /* Without the first, servers hide label names that are no identifiers. */
@@ -182,7 +202,7 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
                                         .status_details = &x->details}},
     };
     if (grpc_call_start_batch(x->call, ops, HEARTH_ARRAY_LEN(ops), x, NULL) == GRPC_CALL_OK) {
-        (void)grpc_completion_queue_pluck(x->queue, x, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        await_end(client, x);
     } else {
         x->code = GRPC_STATUS_INTERNAL;
     }
@@ -199,7 +219,12 @@ answer_status(const struct hearth_client *client, const struct exchange *x, stru
     struct hearth_str details = {(const char *)GRPC_SLICE_START_PTR(x->details),
                                  GRPC_SLICE_LENGTH(x->details)};
     /* Without an answer at all the core's text is about sockets: say what was tried. */
-    if (status == HEARTH_UNAVAILABLE && x->initial.count == 0 && x->trailing.count == 0) {
+    bool is_answered = x->initial.count > 0 || x->trailing.count > 0;
+    if (status == HEARTH_DEADLINE_EXCEEDED && !is_answered) {
+        return HEARTH_FAIL(err, status, "no answer from %s within %.3g s", client->target,
+                           (double)client->timeout_ms / 1000);
+    }
+    if (status == HEARTH_UNAVAILABLE && !is_answered) {
         return HEARTH_FAIL(err, status, "cannot reach %s: " HEARTH_STR_FMT, client->target,
                            HEARTH_STR_ARG(details));
     }

@@ -5,8 +5,8 @@
  * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types
  *            (hearth/pb/...).
  * Threads:   a client may be used from several threads; each call blocks its caller.
- * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached (the
- *            message names the address).
+ * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached, and
+ *            DEADLINE_EXCEEDED when it does not answer in time (the messages name the address).
  * Source:    gRPC over HTTP/2 without TLS.
  */
 #ifndef HEARTH_CLIENT_H
@@ -28,6 +28,11 @@ struct hearth_client_options {
      * notes are dropped. */
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
+    /* Called once for each call that has no answer after waiting_after_ms, in its thread; it may make
+     * calls of other clients. NULL: never. */
+    void (*waiting)(void *context);
+    void *waiting_context;
+    int64_t waiting_after_ms;
 };
 
 void hearth_client_options_init(struct hearth_client_options *options);

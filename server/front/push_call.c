@@ -31,7 +31,7 @@ static size_t held_bytes(const struct hearth_push_call *call)
     return hearth_arena_held_bytes(&call->arena) + call->body.cap;
 }
 
-/* "merged_samples=12, zero_samples=3" */
+/* "merged_samples=12, zero_samples=3, repeated_profiles=1" */
 static void add_dropped(struct hearth_rpc *rpc, const struct hearth_push_call *call)
 {
     struct hearth_buf text;
@@ -42,6 +42,10 @@ static void add_dropped(struct hearth_rpc *rpc, const struct hearth_push_call *c
             hearth_buf_printf(&text, "%s%s=%llu", text.n > 0 ? ", " : "",
                               hearth_discard_name((enum hearth_discard)i), (unsigned long long)n);
         }
+    }
+    if (call->request.n_repeated > 0) {
+        hearth_buf_printf(&text, "%srepeated_profiles=%u", text.n > 0 ? ", " : "",
+                          call->request.n_repeated);
     }
     if (text.n > 0) {
         hearth_rpc_add_header(rpc, "hearth-dropped",

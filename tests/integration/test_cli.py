@@ -163,6 +163,9 @@ class Cli(unittest.TestCase):
             ('"=eu" is not a value for --label', ["upload", "x", "--label", "=eu"]),
             ("upload needs files", ["upload"]),
             ("--time is now or keep", ["upload", "x", "--time", "later"]),
+            ("--id names one file", ["upload", "x", "y", "--id", "a"]),
+            ("--id is for upload and rules set", ["flame", "--id", "a"]),
+            ("--timeout is a time like 90s, at least 1ms", ["query", "types", "--timeout", "soon"]),
             ("upload has no other output than its lines", ["upload", "x", "-o", "json"]),
             ("query values needs a label name", ["query", "values"]),
             ("this command prints table or json", ["query", "top", "-o", "collapsed"]),
@@ -391,7 +394,8 @@ class Cli(unittest.TestCase):
         path = self.write("old.pb.gz", shop(1_600_000_000 * 10**9).encode())
         self.assertEqual(
             self.upload("old", path).err,
-            "%s: recorded at 2020-09-13T12:26:40.000Z, older than 7 days: stored as of now (--time keep keeps it)\n" % path,
+            "%s: recorded at 2020-09-13T12:26:40.000Z, which is older than servers accept by default "
+            "(reject-older-than, 7 days): stored as of now\n" % path,
         )
         self.assertTrue(self.at("old", now - 60, now + 60))
         self.assertEqual(self.upload("old-said", path, "--time=now").err, "")
@@ -409,14 +413,19 @@ class Cli(unittest.TestCase):
             self.assertEqual(self.upload(service, self.write("timeless", shop(time_ns).encode())).err, "")
             self.assertTrue(self.at(service, now - 60, now + 60))
 
-    def test_the_same_file_with_its_own_time_is_stored_once(self):
+    def test_the_same_file_is_stored_once_unless_another_id_is_said(self):
         path = self.write("once.pb.gz", shop(time.time_ns() - 60 * 10**9).encode())
-        for _ in range(3):
-            self.upload("once", path)
-        self.assertEqual(self.merged("once").totals(), [110_000_000])
-        for _ in range(2):
-            self.upload("twice", path, "--time=now")
-        self.assertEqual(self.merged("twice").totals(), [220_000_000])
+        again = "%s: stored already within the last hour, not stored again; another --id stores it once more\n" % path
+        for service, options in (("once", []), ("once-now", ["--time=now"]), ("once-id", ["--id=a"])):
+            stored = self.upload(service, path, *options).out
+            self.assertEqual(stored, "%s: 5 samples, 2 sample types\n" % path)
+            for _ in range(2):
+                self.assertEqual(self.upload(service, path, *options).out, again)
+            self.assertEqual(self.merged(service).totals(), [110_000_000])
+            self.assertEqual(self.upload(service, path, "--id=b").out, stored)
+            self.assertEqual(self.upload(service, path, *options, "--label", "pod=a").out, stored)
+            self.assertEqual(self.merged(service).totals(), [330_000_000])
+        self.assertEqual(self.upload("once", path, "--time=now").out, "%s: 5 samples, 2 sample types\n" % path)
 
     # ---- questions ----
 

@@ -491,7 +491,8 @@ class PushSemantics(PushTest):
     def test_a_repeated_sample_id_is_acknowledged_without_a_second_row(self):
         before = prometheus.value(self.server.metrics(), "hearth_profiles_repeated_total")
         for _ in range(3):
-            self.push(simple(), {"pod": "a"}, id="the-id")
+            dropped = self.push(simple(), {"pod": "a"}, id="the-id")
+        self.assertEqual(dropped, {"repeated_profiles": 1})
         self.assertEqual(self.n_rows(), 1)
         self.assertEqual(prometheus.value(self.server.metrics(), "hearth_profiles_repeated_total") - before, 2)
         self.push(simple(), {"pod": "b"}, id="the-id")

@@ -106,7 +106,8 @@ The others come back until the request or the configuration changes.
 ## What a push loses without failing
 
 The unit is in the meaning. Counted in `hearth_discarded_total{reason="..."}`, and returned with each push as
-`hearth-dropped: reason=count, ...` (response header; by gRPC initial metadata).
+`hearth-dropped: reason=count, ...` (response header; by gRPC initial metadata). `repeated_profiles` there are profiles that
+were [stored before](../api.md#push) under their ID; their metric is `hearth_profiles_repeated_total`.
 
 | reason | counts |
 |---|---|
