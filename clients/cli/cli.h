@@ -209,6 +209,8 @@ enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command);
 /* Say on standard error what was done with a gauge, unless it was asked for. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);
+/* The figure of a line of n points: their sum, or, of means, their mean. */
+double cli_line_figure(double sum, size_t n_points, Hearth__V1__Aggregation aggregation);
 /* INVALID_ARGUMENT when there are any. */
 HEARTH_MUST_CHECK enum hearth_status cli_no_filters(struct cli *cli, const char *command);
 /* The values as the repeated field of a request. */

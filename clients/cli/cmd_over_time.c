@@ -59,7 +59,8 @@ static void print_courses(const Hearth__V1__FunctionTimelineResponse *answer,
         }
         char text[48];
         cli_course(cells, CELLS, (double)max, out);
-        cli_value(sum, hearth_str_c(answer->unit), text);
+        double figure = cli_line_figure(sum, series->n_points, answer->aggregation);
+        cli_value(figure, hearth_str_c(answer->unit), text);
         hearth_buf_printf(out, "  %10s  ", text);
         cli_fit(hearth_str_c(series->function), INT_MAX, false, out);
         for (size_t k = 0; k < series->n_labels; k++) {

@@ -213,7 +213,7 @@ static void print_courses(const Hearth__V1__TimelineResponse *answer,
         }
         cli_course(cells, CELLS, max, out);
         char text[48];
-        cli_value(sum, unit, text);
+        cli_value(cli_line_figure(sum, series->n_points, answer->aggregation), unit, text);
         hearth_buf_printf(out, "  %10s  ", text);
         print_labels(series->labels, series->n_labels, out);
         hearth_buf_byte(out, '\n');

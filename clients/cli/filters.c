@@ -120,3 +120,9 @@ void cli_say_aggregation(const Hearth__V1__Selection *selection,
             stderr);
     }
 }
+
+double cli_line_figure(double sum, size_t n_points, Hearth__V1__Aggregation aggregation)
+{
+    bool is_mean = aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN && n_points > 0;
+    return is_mean ? sum / (double)n_points : sum;
+}

@@ -430,6 +430,20 @@ class CliQuestions(unittest.TestCase):
             self.assertRegex(done.out, "400", command)
         self.assertNotIn("gauge:", self.run_hearth("flame", SHOP).err)
 
+    def test_the_figure_of_a_gauges_line_is_the_mean_of_its_points(self):
+        for pod, values in (("a", (100, 300)), ("b", (50,))):
+            for minute, value in enumerate(values):
+                at = (self.t - minute * 60_000) * 1_000_000
+                scrape = Profile([("inuse_space", "bytes")], ("space", "bytes"), 524_288, at).add(["keep"], [value])
+                self.server.push(scrape.encode(), {"__name__": "memory", "service_name": "lines", "pod": pod})
+        lines = ["timeline", '{service_name="lines"}', "--type", "memory:inuse_space:bytes:space:bytes", "--by", "pod", "--step", "30s"]
+        for more in ((), ("--function", "keep")):
+            for aggregation, of_a in (((), "200 B"), (("--aggregation", "mean"), "200 B"), (("--aggregation", "sum"), "400 B")):
+                done = hearth(*lines, *more, *aggregation, env={"HEARTH_URL": self.url})
+                self.assertEqual(done.code, OK, done.err)
+                found = sorted(re.search(r"\d+ B", line)[0] for line in done.out.splitlines())
+                self.assertEqual(found, sorted([of_a, "50 B"]), done.out)
+
     def test_wrong_values_are_usage_errors(self):
         self.refused("--by-kind is function, line, file", "top", "--by-kind", "x")
         self.refused("--sort is self, total or name", "top", "--sort", "x")
