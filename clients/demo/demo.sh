@@ -28,7 +28,14 @@ trap finish EXIT
 trap 'finish; exit 0' HUP INT TERM
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-ask() { printf '\033[2m$ hearth %s\033[0m\n' "$*"; "$bin/hearth" "$@" 2>/dev/null; }
+# A word as a shell takes it: in single quotes where it needs some.
+quoted() { case $1 in *[!A-Za-z0-9_./:=-]*) printf "'%s'" "${1//\'/\'\\\'\'}" ;; *) printf '%s' "$1" ;; esac; }
+ask() {
+    local word line=hearth
+    for word; do line="$line $(quoted "$word")"; done
+    printf '\033[2m$ %s\033[0m\n' "$line"
+    "$bin/hearth" "$@" 2>/dev/null
+}
 
 # ---- the server ----
 port=4040
