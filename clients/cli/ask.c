@@ -60,11 +60,8 @@ enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_se
     return HEARTH_OK;
 }
 
-enum hearth_status cli_call(struct cli *cli,
-                            const char *method,
-                            const void *request,
-                            const struct ProtobufCMessageDescriptor *answer_type,
-                            void *ret_answer)
+enum hearth_status cli_call(struct cli *cli, const char *method, const void *request,
+                            const struct ProtobufCMessageDescriptor *answer_type, void *ret_answer)
 {
     struct ProtobufCMessage *answer;
     enum hearth_status status = hearth_client_call(cli->client, method, request, answer_type,
@@ -122,10 +119,8 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
     return HEARTH_OK;
 }
 
-enum hearth_status cli_ask_profile(struct cli *cli,
-                                   Hearth__V1__Selection *selection,
-                                   struct hearth_str *ret_wire,
-                                   struct hearth_profile *ret_profile)
+enum hearth_status cli_ask_profile(struct cli *cli, Hearth__V1__Selection *selection,
+                                   struct hearth_str *ret_wire, struct hearth_profile *ret_profile)
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__MergeResponse *answer;
@@ -176,8 +171,8 @@ enum cli_exit cli_check_output(const struct cli *cli)
                : cli_usage("this command prints table or json");
 }
 
-enum cli_exit
-cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text)
+enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
+                               struct hearth_buf *text)
 {
     if (cli->output == CLI_TABLE) {
         return cli_print(text);

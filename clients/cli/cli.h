@@ -127,12 +127,8 @@ struct cli_command {
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
 /* How many arguments follow the word, which is args[0]: CLI_OK, or say what is missing or too much. */
-enum cli_exit cli_check_words(const char *group,
-                              const char *word,
-                              const char *arguments,
-                              size_t min_args,
-                              size_t max_args,
-                              const struct cli *cli);
+enum cli_exit cli_check_words(const char *group, const char *word, const char *arguments,
+                              size_t min_args, size_t max_args, const struct cli *cli);
 enum cli_exit cli_no_such(const char *group, const char *word);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
@@ -163,21 +159,20 @@ void cli_print_admin_help(const char *sub);
 /* from_ms and to_ms out of --since, --from, --to; prints the resolved range on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
 /* The selector argument ("{}" without one), checked locally: a caret shows what is wrong. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_selector(struct cli *cli, size_t arg, const char **ret_selector);
+HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
+                                                  const char **ret_selector);
 /* The type of CPU time: process_cpu:cpu:..., else wall:cpu:... (Node); without one, the first. */
 const char *cli_prefer_cpu(const char *first, const char *second);
 /* --type, or what the server has: the only one, else that of CPU time; says on standard error which it
  * took. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_profile_type(struct cli *cli, const char *selector, const char **ret_type);
+HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char *selector,
+                                                      const char **ret_type);
 /* The merged profile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
 HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
                                                      Hearth__V1__Selection *selection,
                                                      struct hearth_str *ret_wire,
                                                      struct hearth_profile *ret_profile);
-HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli,
-                                              const char *method,
+HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli, const char *method,
                                               const void *request,
                                               const struct ProtobufCMessageDescriptor *answer_type,
                                               void *ret_answer);
@@ -189,16 +184,16 @@ char **cli_by_names(struct cli *cli);
 /* CLI_OK, or say that the output cannot be had: before anything is changed. */
 enum cli_exit cli_check_output(const struct cli *cli);
 /* The answer as JSON, or the table that `text` holds. Releases text. */
-enum cli_exit
-cli_print_answer(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *text);
+enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
+                               struct hearth_buf *text);
 /* A text of the client for a field of a request: protobuf-c wants them writable. */
 char *cli_field(struct cli *cli, const char *text);
 
 /* ---- filters.c ---- */
 
 /* What a question of hearth.v1 begins with, out of selector argument, range, type and filters. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret);
+HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
+                                                   Hearth__V1__Selection *ret);
 /* --function, --without, --call-site into an initialised message; the arena says whether it held them. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 HEARTH_MUST_CHECK
@@ -221,12 +216,9 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 /* Append the picture or, without colour, the tree of a graph that holds something. */
 HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
                                                     const Querier__V1__FlameGraph *graph,
-                                                    struct hearth_str unit,
-                                                    struct hearth_buf *out);
+                                                    struct hearth_str unit, struct hearth_buf *out);
 /* Append a table of functions or, by `kind`, of lines, .. */
-void cli_draw_top(const struct cli *cli,
-                  const Hearth__V1__TopResponse *answer,
-                  const char *kind,
+void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */
 enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples);

@@ -55,8 +55,8 @@ static void print_tables(const Hearth__V1__StatusResponse *s, struct hearth_buf 
     print_size("all", all, out);
 }
 
-static void
-print_state(struct cli *cli, const Hearth__V1__StatusResponse *s, struct hearth_buf *out)
+static void print_state(struct cli *cli, const Hearth__V1__StatusResponse *s,
+                        struct hearth_buf *out)
 {
     char a[64], b[64];
     hearth_buf_cstr(out, "builder     ");
@@ -122,8 +122,7 @@ static struct verdict verdict_of(Hearth__V1__Verdict verdict)
     }
 }
 
-static void print_checks(const struct cli *cli,
-                         const Hearth__V1__DoctorResponse *answer,
+static void print_checks(const struct cli *cli, const Hearth__V1__DoctorResponse *answer,
                          struct hearth_buf *out)
 {
     size_t width = 0, n_ok = 0, n_advice = 0;
@@ -236,8 +235,8 @@ static enum cli_exit print_retention(struct cli *cli, const Hearth__V1__Retentio
     return cli_print_answer(cli, &r->base, &out);
 }
 
-static enum hearth_status
-read_setting(struct cli *cli, bool is_reset, Hearth__V1__SetRetentionRequest *request)
+static enum hearth_status read_setting(struct cli *cli, bool is_reset,
+                                       Hearth__V1__SetRetentionRequest *request)
 {
     const char *name = cli->args[1];
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_tiers); i++) {

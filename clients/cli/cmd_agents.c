@@ -51,8 +51,8 @@ struct table {
     size_t n;
 };
 
-static enum hearth_status
-start_table(struct cli *cli, struct table *table, const char *const *heads, size_t n, size_t rows)
+static enum hearth_status start_table(struct cli *cli, struct table *table,
+                                      const char *const *heads, size_t n, size_t rows)
 {
     *table = (struct table){.heads = heads, .n_columns = n, .n_rows = rows};
     table->cells = hearth_arena_array(&cli->arena, n * rows, sizeof *table->cells);
@@ -120,8 +120,8 @@ static const char *list_of(struct cli *cli, char *const *texts, size_t n)
 }
 
 /* The table, when it is one that was asked for, or JSON. */
-static enum cli_exit
-finish(struct cli *cli, const ProtobufCMessage *answer, const struct table *table)
+static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer,
+                            const struct table *table)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

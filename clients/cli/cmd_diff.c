@@ -124,8 +124,8 @@ static int by_change(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static enum hearth_status
-make_rows(struct cli *cli, const struct diff *d, struct row **ret, size_t *ret_n)
+static enum hearth_status make_rows(struct cli *cli, const struct diff *d, struct row **ret,
+                                    size_t *ret_n)
 {
     size_t n = d->graph->n_names, n_rows = 0;
     struct row *rows = hearth_arena_calloc(&cli->arena, n, sizeof rows[0]);
@@ -156,9 +156,7 @@ make_rows(struct cli *cli, const struct diff *d, struct row **ret, size_t *ret_n
     return HEARTH_OK;
 }
 
-static void print_row(const struct cli *cli,
-                      const struct diff *d,
-                      const struct row *row,
+static void print_row(const struct cli *cli, const struct diff *d, const struct row *row,
                       struct hearth_buf *out)
 {
     char text[4][32], change[2][32];
@@ -176,11 +174,8 @@ static void print_row(const struct cli *cli,
     hearth_buf_byte(out, '\n');
 }
 
-static void print_table(const struct cli *cli,
-                        const struct diff *d,
-                        const struct row *rows,
-                        size_t n,
-                        struct hearth_buf *out)
+static void print_table(const struct cli *cli, const struct diff *d, const struct row *rows,
+                        size_t n, struct hearth_buf *out)
 {
     size_t limit = cli->has_limit ? (size_t)cli->limit : 30;
     char whole[2][48];
@@ -226,8 +221,8 @@ static int column(const struct cli *cli, const struct diff *d, const struct node
     return (int)(sum / sides * cli->width + 0.5);
 }
 
-static bool
-paint_level(const struct cli *cli, const struct diff *d, size_t level, struct hearth_buf *out)
+static bool paint_level(const struct cli *cli, const struct diff *d, size_t level,
+                        struct hearth_buf *out)
 {
     int at = 0;
     bool visible = false;
@@ -294,8 +289,8 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
     return HEARTH_OK;
 }
 
-static enum hearth_status
-ask(struct cli *cli, const char **ret_type, struct diff *d, ProtobufCMessage **ret)
+static enum hearth_status ask(struct cli *cli, const char **ret_type, struct diff *d,
+                              ProtobufCMessage **ret)
 {
     Hearth__V1__DiffRequest request;
     Hearth__V1__Selection left, right;

@@ -10,8 +10,8 @@
 
 #define ADMIN "hearth.v1.AdminService/"
 
-static enum hearth_status
-ask(struct cli *cli, Hearth__V1__EraseRequest *request, Hearth__V1__EraseResponse **ret_answer)
+static enum hearth_status ask(struct cli *cli, Hearth__V1__EraseRequest *request,
+                              Hearth__V1__EraseResponse **ret_answer)
 {
     return cli_call(cli, ADMIN "Erase", request, &hearth__v1__erase_response__descriptor,
                     ret_answer);
@@ -69,8 +69,8 @@ static enum cli_exit print_erased(struct cli *cli, const Hearth__V1__EraseRespon
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit
-erase(struct cli *cli, Hearth__V1__EraseRequest *request, const Hearth__V1__EraseResponse *counted)
+static enum cli_exit erase(struct cli *cli, Hearth__V1__EraseRequest *request,
+                           const Hearth__V1__EraseResponse *counted)
 {
     bool asks = !cli->yes && isatty(STDIN_FILENO) == 1;
     if (!cli->yes && !asks) {

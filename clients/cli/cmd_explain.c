@@ -33,13 +33,8 @@ static void value(double v, const char *unit, char out[48])
     cli_value(v, hearth_str_c(unit), out);
 }
 
-static void print_row(const char *what,
-                      int64_t rows,
-                      int64_t bytes,
-                      double ms,
-                      int64_t series,
-                      const char *range,
-                      struct hearth_buf *out)
+static void print_row(const char *what, int64_t rows, int64_t bytes, double ms, int64_t series,
+                      const char *range, struct hearth_buf *out)
 {
     char reads[32], size[48], time[48], n[32];
     cli_count(rows, reads);
@@ -66,8 +61,7 @@ static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
 }
 
 static void print_plan(const Hearth__V1__ExplainRequest *request,
-                       const Hearth__V1__ExplainResponse *e,
-                       struct hearth_buf *out)
+                       const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
 {
     char from[32], to[32], series[64], services[64];
     cli_date(e->from_ns / HEARTH_NS_PER_MS, from);
@@ -112,8 +106,8 @@ static enum hearth_status prepare(struct cli *cli, Hearth__V1__ExplainRequest *r
                : HEARTH_OK;
 }
 
-static enum cli_exit
-explain(struct cli *cli, Hearth__V1__ExplainRequest *request, enum hearth_status status)
+static enum cli_exit explain(struct cli *cli, Hearth__V1__ExplainRequest *request,
+                             enum hearth_status status)
 {
     Hearth__V1__ExplainResponse *answer = NULL;
     if (status == HEARTH_OK) {

@@ -54,8 +54,8 @@ static enum hearth_status read_levels(struct cli *cli, struct picture *p)
 
 /* ---- the tree ---- */
 
-static enum hearth_status
-print_tree(struct cli *cli, const struct picture *p, struct hearth_buf *out)
+static enum hearth_status print_tree(struct cli *cli, const struct picture *p,
+                                     struct hearth_buf *out)
 {
     const Querier__V1__FlameGraph *graph = p->graph;
     struct hearth_flamegraph plain = {
@@ -106,8 +106,8 @@ static const char *short_name(const char *name)
     return from;
 }
 
-static void
-paint_level(const struct cli *cli, const struct picture *p, size_t level, struct hearth_buf *out)
+static void paint_level(const struct cli *cli, const struct picture *p, size_t level,
+                        struct hearth_buf *out)
 {
     double scale = (double)cli->width / (double)p->graph->total;
     int at = 0;
@@ -152,10 +152,8 @@ static void paint(const struct cli *cli, const struct picture *p, struct hearth_
     hearth_buf_printf(out, "total: %s\n", total);
 }
 
-enum hearth_status cli_draw_flame(struct cli *cli,
-                                  const Querier__V1__FlameGraph *graph,
-                                  struct hearth_str unit,
-                                  struct hearth_buf *out)
+enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph *graph,
+                                  struct hearth_str unit, struct hearth_buf *out)
 {
     struct picture p = {.graph = graph, .unit = unit};
     if (!cli->color) {
@@ -166,8 +164,8 @@ enum hearth_status cli_draw_flame(struct cli *cli,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-ask(struct cli *cli, const char **ret_type, Querier__V1__FlameGraph **ret_graph)
+static enum hearth_status ask(struct cli *cli, const char **ret_type,
+                              Querier__V1__FlameGraph **ret_graph)
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__Selection selection;

@@ -27,8 +27,8 @@ static int number_of(const char *name, const char *const *names, size_t n)
     return -1;
 }
 
-static void
-print_values(int64_t self, int64_t total, int64_t whole, const char *unit, struct hearth_buf *out)
+static void print_values(int64_t self, int64_t total, int64_t whole, const char *unit,
+                         struct hearth_buf *out)
 {
     char a[48], b[48], self_share[32], total_share[32];
     cli_value((double)self, hearth_str_c(unit), a);
@@ -57,9 +57,7 @@ static int name_width(const struct cli *cli)
 
 /* ---- top ---- */
 
-void cli_draw_top(const struct cli *cli,
-                  const Hearth__V1__TopResponse *answer,
-                  const char *kind,
+void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out)
 {
     print_head(kind, out);
@@ -129,8 +127,8 @@ enum cli_exit cli_top(struct cli *cli)
 /* ---- sandwich ---- */
 
 /* Depth of each node; parents stand before their children. */
-static enum hearth_status
-depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes, size_t n, int **ret)
+static enum hearth_status depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes, size_t n,
+                                 int **ret)
 {
     int *depth = hearth_arena_array(&cli->arena, n, sizeof depth[0]);
     if (depth == NULL) {
@@ -147,10 +145,8 @@ depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes, size_t n, int **
     return HEARTH_OK;
 }
 
-static enum hearth_status print_side(struct cli *cli,
-                                     const char *title,
-                                     Hearth__V1__SandwichNode *const *nodes,
-                                     size_t n,
+static enum hearth_status print_side(struct cli *cli, const char *title,
+                                     Hearth__V1__SandwichNode *const *nodes, size_t n,
                                      const Hearth__V1__SandwichResponse *answer,
                                      struct hearth_buf *out)
 {
@@ -223,8 +219,7 @@ enum cli_exit cli_sandwich(struct cli *cli)
 
 /* ---- lines ---- */
 
-static void print_line(const Hearth__V1__Line *line,
-                       const Hearth__V1__LinesResponse *answer,
+static void print_line(const Hearth__V1__Line *line, const Hearth__V1__LinesResponse *answer,
                        struct hearth_buf *out)
 {
     print_values(line->self, line->total, answer->total, answer->unit, out);

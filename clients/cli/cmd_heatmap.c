@@ -16,8 +16,7 @@ static const char *const g_shades[] = {" ", "░", "▒", "▓", "█"};
 
 /* Largest values on top. A column holds one slot or several. */
 static void print_series(const Types__V1__HeatmapSeries *series,
-                         const Querier__V1__SelectHeatmapRequest *request,
-                         struct hearth_str unit,
+                         const Querier__V1__SelectHeatmapRequest *request, struct hearth_str unit,
                          struct hearth_buf *out)
 {
     int64_t cells[ROWS][COLUMNS] = {0}, max = 0, n = 0;
@@ -59,8 +58,7 @@ static void print_series(const Types__V1__HeatmapSeries *series,
     hearth_buf_printf(out, "%lld points, up to %lld in a cell\n", (long long)n, (long long)max);
 }
 
-static enum hearth_status ask(struct cli *cli,
-                              Querier__V1__SelectHeatmapRequest *request,
+static enum hearth_status ask(struct cli *cli, Querier__V1__SelectHeatmapRequest *request,
                               Querier__V1__SelectHeatmapResponse **ret_answer)
 {
     const char *selector, *type;

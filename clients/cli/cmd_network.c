@@ -92,8 +92,8 @@ static void put_list(struct hearth_buf *out, char *const *texts, size_t n)
 }
 
 /* `any`: there is something; else why nothing may have come is said. */
-static enum cli_exit
-finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out, bool any)
+static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out,
+                            bool any)
 {
     if (!any) {
         cli_say("hearth", "nothing was seen in the range; hearth task list --kind network has the "
@@ -393,10 +393,8 @@ static enum cli_exit request(struct cli *cli)
 
 /* ---- addresses ---- */
 
-static enum cli_exit print_addresses(struct cli *cli,
-                                     const ProtobufCMessage *answer,
-                                     Hearth__V1__AddressName *const *names,
-                                     size_t n)
+static enum cli_exit print_addresses(struct cli *cli, const ProtobufCMessage *answer,
+                                     Hearth__V1__AddressName *const *names, size_t n)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

@@ -18,8 +18,8 @@ static int64_t largest(const Hearth__V1__FunctionSeries *series)
     return max;
 }
 
-static void
-print_points(const Hearth__V1__FunctionSeries *series, const char *unit, struct hearth_buf *out)
+static void print_points(const Hearth__V1__FunctionSeries *series, const char *unit,
+                         struct hearth_buf *out)
 {
     int64_t max = largest(series);
     hearth_buf_printf(out, "%14s  %10s  %10s\n", "", "self", "total");
@@ -36,8 +36,7 @@ print_points(const Hearth__V1__FunctionSeries *series, const char *unit, struct 
 }
 
 static void print_courses(const Hearth__V1__FunctionTimelineResponse *answer,
-                          const Hearth__V1__Selection *selection,
-                          struct hearth_buf *out)
+                          const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
     enum {
         CELLS = 60

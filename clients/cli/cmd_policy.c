@@ -123,10 +123,8 @@ static Hearth__V1__PolicyTarget *make_target(struct cli *cli,
     return out;
 }
 
-static enum hearth_status make_policy(struct cli *cli,
-                                      const char *service,
-                                      const struct hearth_policy_target *targets,
-                                      size_t n,
+static enum hearth_status make_policy(struct cli *cli, const char *service,
+                                      const struct hearth_policy_target *targets, size_t n,
                                       Hearth__V1__Policy **ret)
 {
     Hearth__V1__Policy *out = hearth_arena_alloc(&cli->arena, sizeof *out);
@@ -147,8 +145,8 @@ static enum hearth_status make_policy(struct cli *cli,
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
-enum hearth_status
-cli_policy_from_file(struct cli *cli, const char *service, Hearth__V1__Policy **ret)
+enum hearth_status cli_policy_from_file(struct cli *cli, const char *service,
+                                        Hearth__V1__Policy **ret)
 {
     if (cli->agent.file == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
@@ -173,8 +171,8 @@ cli_policy_from_file(struct cli *cli, const char *service, Hearth__V1__Policy **
  * What is worth looking at before there is a policy. The thresholds do not matter: nothing is to start. HTTP monitors are
  * left out: for these the agent traces the connections of the processes, so a file has to ask for them.
  */
-static enum hearth_status
-make_observer(struct cli *cli, const char *service, Hearth__V1__Policy **ret)
+static enum hearth_status make_observer(struct cli *cli, const char *service,
+                                        Hearth__V1__Policy **ret)
 {
     struct hearth_check_item items[HEARTH_MONITOR_END - 1];
     size_t n = 0;
@@ -196,8 +194,8 @@ static void add_text(struct hearth_buf *out, const char *text)
 }
 
 /* A line that says all of an item. */
-static void
-print_item(Hearth__V1__TaskKind kind, const Hearth__V1__CheckItem *item, struct hearth_buf *out)
+static void print_item(Hearth__V1__TaskKind kind, const Hearth__V1__CheckItem *item,
+                       struct hearth_buf *out)
 {
     enum hearth_monitor monitor = (enum hearth_monitor)item->monitor;
     hearth_buf_printf(out, "%-8s %-23s >= %lld %s in %d of %d s",
@@ -262,8 +260,8 @@ static void print_state(const Hearth__V1__GetPolicyResponse *state, struct heart
 
 /* ---- reading ---- */
 
-static enum hearth_status
-ask(struct cli *cli, const char *service, Hearth__V1__GetPolicyResponse **ret)
+static enum hearth_status ask(struct cli *cli, const char *service,
+                              Hearth__V1__GetPolicyResponse **ret)
 {
     Hearth__V1__GetPolicyRequest request;
     hearth__v1__get_policy_request__init(&request);
@@ -286,11 +284,8 @@ static enum cli_exit get(struct cli *cli)
 }
 
 /* A list; of an empty one `none` is said. */
-static enum cli_exit finish(struct cli *cli,
-                            const ProtobufCMessage *answer,
-                            struct hearth_buf *out,
-                            size_t n,
-                            const char *none)
+static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out,
+                            size_t n, const char *none)
 {
     if (n == 0) {
         cli_say("hearth", none);
@@ -378,8 +373,8 @@ static bool has_line(struct hearth_str text, struct hearth_str line)
 }
 
 /* The lines of `text` that `other` has not. */
-static size_t
-print_missing(struct hearth_str text, struct hearth_str other, char sign, struct hearth_buf *out)
+static size_t print_missing(struct hearth_str text, struct hearth_str other, char sign,
+                            struct hearth_buf *out)
 {
     size_t n = 0;
     for (size_t from = 0, to; from < text.n; from = to + 1) {
@@ -397,10 +392,8 @@ print_missing(struct hearth_str text, struct hearth_str other, char sign, struct
 }
 
 /* What -f changes of what is stored; *ret_n: lines of it. */
-static enum hearth_status compare(struct cli *cli,
-                                  Hearth__V1__SetPolicyRequest *request,
-                                  struct hearth_buf *out,
-                                  size_t *ret_n)
+static enum hearth_status compare(struct cli *cli, Hearth__V1__SetPolicyRequest *request,
+                                  struct hearth_buf *out, size_t *ret_n)
 {
     Hearth__V1__GetPolicyResponse *stored = NULL;
     HEARTH_TRY(cli_policy_from_file(cli, cli->args[0], &request->policy));

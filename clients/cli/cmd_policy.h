@@ -13,7 +13,7 @@
 cli_command_fn cli_policy_dry_run, cli_policy_monitored, cli_policy_series;
 
 /* The policy of -f for a service, ready to be sent. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_policy_from_file(struct cli *cli, const char *service, Hearth__V1__Policy **ret);
+HEARTH_MUST_CHECK enum hearth_status cli_policy_from_file(struct cli *cli, const char *service,
+                                                          Hearth__V1__Policy **ret);
 
 #endif

@@ -90,8 +90,8 @@ static void print_instance(const Hearth__V1__MonitoredInstance *instance, struct
     }
 }
 
-static enum hearth_status
-ask_started(struct cli *cli, int64_t since_ms, Hearth__V1__ListTasksResponse **ret)
+static enum hearth_status ask_started(struct cli *cli, int64_t since_ms,
+                                      Hearth__V1__ListTasksResponse **ret)
 {
     Hearth__V1__ListTasksRequest request;
     hearth__v1__list_tasks_request__init(&request);

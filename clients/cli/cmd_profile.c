@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static enum hearth_status ask(struct cli *cli,
-                              const char **ret_type,
-                              struct hearth_str *ret_wire,
+static enum hearth_status ask(struct cli *cli, const char **ret_type, struct hearth_str *ret_wire,
                               struct hearth_profile *ret_profile)
 {
     Hearth__V1__Selection selection;

@@ -9,8 +9,8 @@
 
 #define QUERIER "querier.v1.QuerierService/"
 
-static enum cli_exit
-print_names(struct cli *cli, const ProtobufCMessage *answer, char *const *names, size_t n)
+static enum cli_exit print_names(struct cli *cli, const ProtobufCMessage *answer,
+                                 char *const *names, size_t n)
 {
     if (n == 0) {
         return cli_no_data(cli);
@@ -174,8 +174,8 @@ static double largest(const Types__V1__Series *series)
 }
 
 /* One series: a line per point with a bar. */
-static void
-print_points(const Types__V1__Series *series, struct hearth_str unit, struct hearth_buf *out)
+static void print_points(const Types__V1__Series *series, struct hearth_str unit,
+                         struct hearth_buf *out)
 {
     double max = largest(series);
     for (size_t i = 0; i < series->n_points; i++) {
@@ -190,8 +190,7 @@ print_points(const Types__V1__Series *series, struct hearth_str unit, struct hea
 
 /* Several: a line per series with its course in block characters, on one scale. */
 static void print_courses(const Hearth__V1__TimelineResponse *answer,
-                          const Hearth__V1__Selection *selection,
-                          struct hearth_str unit,
+                          const Hearth__V1__Selection *selection, struct hearth_str unit,
                           struct hearth_buf *out)
 {
     enum {
@@ -220,8 +219,7 @@ static void print_courses(const Hearth__V1__TimelineResponse *answer,
     }
 }
 
-static enum hearth_status ask_timeline(struct cli *cli,
-                                       Hearth__V1__Selection *selection,
+static enum hearth_status ask_timeline(struct cli *cli, Hearth__V1__Selection *selection,
                                        Hearth__V1__TimelineResponse **ret_answer)
 {
     Hearth__V1__TimelineRequest request;

@@ -34,8 +34,8 @@ static void print_rule(const Settings__V1__RecordingRule *rule, struct hearth_bu
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit
-finish(struct cli *cli, const ProtobufCMessage *answer, const Settings__V1__RecordingRule *rule)
+static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer,
+                            const Settings__V1__RecordingRule *rule)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -64,8 +64,8 @@ static enum cli_exit list_rules(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum hearth_status
-ask_rule(struct cli *cli, const char *id, Settings__V1__GetRecordingRuleResponse **ret)
+static enum hearth_status ask_rule(struct cli *cli, const char *id,
+                                   Settings__V1__GetRecordingRuleResponse **ret)
 {
     Settings__V1__GetRecordingRuleRequest request;
     settings__v1__get_recording_rule_request__init(&request);

@@ -18,8 +18,8 @@ static void put(struct hearth_buf *out, const char *text)
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
 
-static enum cli_exit
-no_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by)
+static enum cli_exit no_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer,
+                             Hearth__V1__SpansBy by)
 {
     char line[128];
     if (answer->total == 0) {
@@ -90,9 +90,7 @@ static const char *name_of(const Hearth__V1__SpanRow *row)
     return row->name[0] != '\0' ? row->name : row->endpoint;
 }
 
-static void print_row_head(const struct cli *cli,
-                           Hearth__V1__SpansBy by,
-                           bool any_stored,
+static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, bool any_stored,
                            struct hearth_buf *out)
 {
     hearth_buf_printf(out, "%10s %7s %9s", "value", "%", "profiles");
@@ -134,12 +132,9 @@ static void put_names(const char *name, const char *service, struct hearth_buf *
     hearth_buf_byte(out, '\n');
 }
 
-static void print_row(const struct cli *cli,
-                      const Hearth__V1__SpanRow *row,
-                      const Hearth__V1__SpansResponse *answer,
-                      Hearth__V1__SpansBy by,
-                      bool any_stored,
-                      struct hearth_buf *out)
+static void print_row(const struct cli *cli, const Hearth__V1__SpanRow *row,
+                      const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by,
+                      bool any_stored, struct hearth_buf *out)
 {
     char value[48], share[32], profiles[32], spans[32], first[32];
     cli_value((double)row->value, hearth_str_c(answer->unit), value);
@@ -174,8 +169,8 @@ static void print_row(const struct cli *cli,
     }
 }
 
-static enum cli_exit
-print_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by)
+static enum cli_exit print_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer,
+                                Hearth__V1__SpansBy by)
 {
     if (answer->n_rows == 0) {
         return no_rows(cli, answer, by);
@@ -284,8 +279,8 @@ static void put_labels(const Hearth__V1__SpanCountSeries *series, struct hearth_
     hearth_buf_byte(out, '\n');
 }
 
-static void
-print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit, struct hearth_buf *out)
+static void print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit,
+                       struct hearth_buf *out)
 {
     int64_t max = most(series);
     put_labels(series, out);
@@ -303,8 +298,7 @@ print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit, struct h
 }
 
 static void print_courses(const Hearth__V1__SpanCountsResponse *answer,
-                          const Hearth__V1__Selection *selection,
-                          struct hearth_buf *out)
+                          const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
     enum {
         CELLS = 60

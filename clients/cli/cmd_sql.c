@@ -132,9 +132,7 @@ static enum hearth_status put_head(struct export *export)
     return status;
 }
 
-static void copy_stack(const struct hearth_stacktree *tree,
-                       uint32_t node,
-                       uint32_t *path,
+static void copy_stack(const struct hearth_stacktree *tree, uint32_t node, uint32_t *path,
                        struct hearth_buf *out)
 {
     size_t depth = 0;
@@ -152,8 +150,8 @@ static void copy_stack(const struct hearth_stacktree *tree,
 }
 
 /* A line for each stack of the step. */
-static enum hearth_status
-put_stacks(struct export *export, const struct hearth_stacktree *tree, int64_t at_ms)
+static enum hearth_status put_stacks(struct export *export, const struct hearth_stacktree *tree,
+                                     int64_t at_ms)
 {
     struct cli *cli = export->cli;
     /* No path is longer than there are nodes. */
@@ -188,11 +186,8 @@ put_stacks(struct export *export, const struct hearth_stacktree *tree, int64_t a
 /* ---- asking ---- */
 
 /* Add the stacks of the profiles from one millisecond to the other, both included. */
-static enum hearth_status add_range(struct export *export,
-                                    struct hearth_stacktree *tree,
-                                    int64_t from_ms,
-                                    int64_t to_ms,
-                                    bool take_off)
+static enum hearth_status add_range(struct export *export, struct hearth_stacktree *tree,
+                                    int64_t from_ms, int64_t to_ms, bool take_off)
 {
     struct cli *cli = export->cli;
     struct hearth_str wire;

@@ -252,8 +252,8 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
     return HEARTH_OK;
 }
 
-static void
-print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead, struct hearth_buf *out)
+static void print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead,
+                        struct hearth_buf *out)
 {
     static const char *const events[] = {"unknown", "notified", "finished", "too large", "failed"};
     char at[32];
@@ -308,8 +308,8 @@ static enum cli_exit list(struct cli *cli)
     return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
 }
 
-static enum hearth_status
-ask_task(struct cli *cli, const char *task_id, Hearth__V1__GetTaskResponse **ret)
+static enum hearth_status ask_task(struct cli *cli, const char *task_id,
+                                   Hearth__V1__GetTaskResponse **ret)
 {
     Hearth__V1__GetTaskRequest request;
     hearth__v1__get_task_request__init(&request);

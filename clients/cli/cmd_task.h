@@ -30,8 +30,8 @@ const char *cli_task_state(Hearth__V1__TaskState state);
 /* oncpu, offcpu, network, trace, async, pprof; false: none of them. */
 HEARTH_MUST_CHECK bool cli_task_kind_of(const char *word, Hearth__V1__TaskKind *ret);
 /* A text with commas as the repeated field of a request; NULL: none. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_task_texts(struct cli *cli, const char *text, size_t *ret_n, char ***ret);
+HEARTH_MUST_CHECK enum hearth_status cli_task_texts(struct cli *cli, const char *text,
+                                                    size_t *ret_n, char ***ret);
 
 /* Ask until the task has ended and print each change; CLI_OK only if it ended with data. */
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);

@@ -10,8 +10,8 @@
 #define MS HEARTH_NS_PER_MS
 
 /* "100ms" as milliseconds of an int32 field. */
-static enum hearth_status
-milliseconds(struct cli *cli, const char *flag, const char *text, int32_t *ret)
+static enum hearth_status milliseconds(struct cli *cli, const char *flag, const char *text,
+                                       int32_t *ret)
 {
     int64_t ns;
     if (hearth_str_eq_c(hearth_str_c(text), "0") || hearth_str_eq_c(hearth_str_c(text), "0ms")) {
@@ -31,8 +31,8 @@ milliseconds(struct cli *cli, const char *flag, const char *text, int32_t *ret)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-number(struct cli *cli, const char *flag, struct hearth_str text, int32_t *ret)
+static enum hearth_status number(struct cli *cli, const char *flag, struct hearth_str text,
+                                 int32_t *ret)
 {
     int64_t n;
     if (!hearth_str_to_i64(text, &n) || n < INT32_MIN || n > INT32_MAX) {
@@ -47,8 +47,8 @@ number(struct cli *cli, const char *flag, struct hearth_str text, int32_t *ret)
 /* ---- sampling rules ---- */
 
 /* One of uri=REGEX, min=100ms, 4xx, 5xx, request=BYTES, response=BYTES. */
-static enum hearth_status
-read_word(struct cli *cli, struct hearth_str word, Hearth__V1__SamplingRule *rule)
+static enum hearth_status read_word(struct cli *cli, struct hearth_str word,
+                                    Hearth__V1__SamplingRule *rule)
 {
     size_t eq = hearth_str_find(word, '=', 0);
     struct hearth_str key = hearth_str_n(word.p, eq);
@@ -93,8 +93,8 @@ read_word(struct cli *cli, struct hearth_str word, Hearth__V1__SamplingRule *rul
                        HEARTH_STR_ARG(word));
 }
 
-static enum hearth_status
-read_rule(struct cli *cli, struct hearth_str text, Hearth__V1__SamplingRule *rule)
+static enum hearth_status read_rule(struct cli *cli, struct hearth_str text,
+                                    Hearth__V1__SamplingRule *rule)
 {
     hearth__v1__sampling_rule__init(rule);
     for (size_t from = 0; from < text.n;) {

@@ -12,8 +12,8 @@
 
 /* ---- runs ---- */
 
-static enum hearth_status
-ask_schedules(struct cli *cli, const char *task_id, Hearth__V1__ListSchedulesResponse **ret)
+static enum hearth_status ask_schedules(struct cli *cli, const char *task_id,
+                                        Hearth__V1__ListSchedulesResponse **ret)
 {
     Hearth__V1__ListSchedulesRequest request;
     hearth__v1__list_schedules_request__init(&request);
@@ -78,8 +78,7 @@ static enum hearth_status find_runs(struct cli *cli, Hearth__V1__AnalyzeStacksRe
                               : HEARTH_OK;
 }
 
-static enum hearth_status fill_request(struct cli *cli,
-                                       Hearth__V1__TimeRange *range,
+static enum hearth_status fill_request(struct cli *cli, Hearth__V1__TimeRange *range,
                                        Hearth__V1__TimeRange **ranges,
                                        Hearth__V1__AnalyzeStacksRequest *request)
 {
@@ -129,15 +128,10 @@ static bool is_child(const Hearth__V1__StackTree *tree, size_t i, size_t parent)
 }
 
 /* Depth first by a path of indices, so that deep stacks need no deep recursion. `line` gets each element. */
-typedef void tree_line_fn(const Hearth__V1__StackTree *tree,
-                          const uint32_t *first,
-                          const uint32_t *path,
-                          size_t depth,
-                          struct hearth_buf *out);
+typedef void tree_line_fn(const Hearth__V1__StackTree *tree, const uint32_t *first,
+                          const uint32_t *path, size_t depth, struct hearth_buf *out);
 
-static bool walk_tree(struct cli *cli,
-                      const Hearth__V1__StackTree *tree,
-                      tree_line_fn *line,
+static bool walk_tree(struct cli *cli, const Hearth__V1__StackTree *tree, tree_line_fn *line,
                       struct hearth_buf *out)
 {
     uint32_t *first = first_children(cli, tree);
@@ -162,11 +156,8 @@ static bool walk_tree(struct cli *cli,
     return true;
 }
 
-static void put_tree_line(const Hearth__V1__StackTree *tree,
-                          const uint32_t *first,
-                          const uint32_t *path,
-                          size_t depth,
-                          struct hearth_buf *out)
+static void put_tree_line(const Hearth__V1__StackTree *tree, const uint32_t *first,
+                          const uint32_t *path, size_t depth, struct hearth_buf *out)
 {
     (void)first;
     const Hearth__V1__StackElement *element = tree->elements[path[depth - 1]];
@@ -176,11 +167,8 @@ static void put_tree_line(const Hearth__V1__StackTree *tree,
 }
 
 /* What the element has for itself; nothing when it is only passed through. */
-static void put_collapsed_line(const Hearth__V1__StackTree *tree,
-                               const uint32_t *first,
-                               const uint32_t *path,
-                               size_t depth,
-                               struct hearth_buf *out)
+static void put_collapsed_line(const Hearth__V1__StackTree *tree, const uint32_t *first,
+                               const uint32_t *path, size_t depth, struct hearth_buf *out)
 {
     uint32_t at = path[depth - 1];
     int64_t self = tree->elements[at]->total;
@@ -242,8 +230,8 @@ enum cli_exit cli_task_stacks(struct cli *cli)
 
 /* ---- files ---- */
 
-static enum hearth_status
-ask_uploads(struct cli *cli, const char *task_id, Hearth__V1__ListUploadsResponse **ret)
+static enum hearth_status ask_uploads(struct cli *cli, const char *task_id,
+                                      Hearth__V1__ListUploadsResponse **ret)
 {
     Hearth__V1__ListUploadsRequest request;
     hearth__v1__list_uploads_request__init(&request);
@@ -291,8 +279,7 @@ static uint32_t *depths_of(struct cli *cli, const Hearth__V1__AnalyzeUploadsResp
 }
 
 static void put_upload_tree(const Hearth__V1__AnalyzeUploadsResponse *answer,
-                            const uint32_t *depths,
-                            struct hearth_buf *out)
+                            const uint32_t *depths, struct hearth_buf *out)
 {
     for (size_t i = 0; i < answer->n_sample_types; i++) {
         hearth_buf_cstr(out, i == 0 ? "sample types: " : ", ");
@@ -321,10 +308,8 @@ static void put_signature(const char *text, struct hearth_buf *out)
 }
 
 /* The root is of the tree, not of its stack traces: it has a line only for those without any frame. */
-static bool put_upload_lines(struct cli *cli,
-                             const Hearth__V1__AnalyzeUploadsResponse *answer,
-                             const uint32_t *depths,
-                             struct hearth_buf *out)
+static bool put_upload_lines(struct cli *cli, const Hearth__V1__AnalyzeUploadsResponse *answer,
+                             const uint32_t *depths, struct hearth_buf *out)
 {
     uint32_t *path = hearth_arena_array(&cli->arena, answer->n_elements + 1, sizeof *path);
     for (size_t i = 0; path != NULL && i < answer->n_elements; i++) {

@@ -88,8 +88,8 @@ static void print_request(const Hearth__V1__ProfiledSegment *request, struct hea
     }
 }
 
-static enum hearth_status
-ask_segments(struct cli *cli, const char *task_id, Hearth__V1__ListSegmentsResponse **ret)
+static enum hearth_status ask_segments(struct cli *cli, const char *task_id,
+                                       Hearth__V1__ListSegmentsResponse **ret)
 {
     Hearth__V1__ListSegmentsRequest request;
     hearth__v1__list_segments_request__init(&request);
@@ -121,8 +121,8 @@ enum cli_exit cli_task_segments(struct cli *cli)
 /* ---- threads ---- */
 
 /* "ID" or "ID@FROM-TO" in milliseconds. */
-static enum hearth_status
-read_query(struct cli *cli, const char *text, Hearth__V1__SegmentQuery *ret)
+static enum hearth_status read_query(struct cli *cli, const char *text,
+                                     Hearth__V1__SegmentQuery *ret)
 {
     struct hearth_str all = hearth_str_c(text);
     size_t at = hearth_str_find(all, '@', 0), dash = hearth_str_find(all, '-', at);
@@ -173,9 +173,7 @@ static void put_ms(int64_t ms, char out[48])
 }
 
 /* What is below an element follows it. A tree is not deeper than max-snapshot-frames. */
-static void print_below(const Hearth__V1__SnapshotTree *tree,
-                        int32_t parent_id,
-                        size_t depth,
+static void print_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_id, size_t depth,
                         struct hearth_buf *out)
 {
     for (size_t i = first_below(tree, parent_id);
@@ -195,8 +193,7 @@ static void print_below(const Hearth__V1__SnapshotTree *tree,
 }
 
 /* Room for n queries in the request. */
-static enum hearth_status make_queries(struct cli *cli,
-                                       size_t n,
+static enum hearth_status make_queries(struct cli *cli, size_t n,
                                        Hearth__V1__AnalyzeSegmentsRequest *request,
                                        Hearth__V1__SegmentQuery **ret)
 {
@@ -238,8 +235,8 @@ static enum hearth_status add_segments(struct cli *cli,
 }
 
 /* One argument may be a task, which is all of its segments. *ret_is_task says whether it is one. */
-static enum hearth_status
-find_queries(struct cli *cli, Hearth__V1__AnalyzeSegmentsRequest *request, bool *ret_is_task)
+static enum hearth_status find_queries(struct cli *cli, Hearth__V1__AnalyzeSegmentsRequest *request,
+                                       bool *ret_is_task)
 {
     *ret_is_task = false;
     if (cli->n_args == 1 && strchr(cli->args[0], '@') == NULL) {

@@ -13,12 +13,8 @@
 /* ---- the request ---- */
 
 /* NAME=VALUE; NAME alone has the value "" where that may be. */
-static enum hearth_status split(struct cli *cli,
-                                const char *text,
-                                const char *flag,
-                                bool may_be_alone,
-                                char **ret_name,
-                                char **ret_value)
+static enum hearth_status split(struct cli *cli, const char *text, const char *flag,
+                                bool may_be_alone, char **ret_name, char **ret_value)
 {
     struct hearth_str all = hearth_str_c(text);
     size_t equals = hearth_str_find(all, '=', 0);
@@ -137,11 +133,8 @@ static enum hearth_status read_question(struct cli *cli, struct question *q)
 
 /* ---- looking up ---- */
 
-static enum hearth_status as_traces(struct cli *cli,
-                                    struct question *q,
-                                    const char *const *ids,
-                                    size_t n,
-                                    Hearth__V1__Lookup ***ret)
+static enum hearth_status as_traces(struct cli *cli, struct question *q, const char *const *ids,
+                                    size_t n, Hearth__V1__Lookup ***ret)
 {
     Hearth__V1__LookupTraceRequest request;
     Hearth__V1__LookupResponse *answer = NULL;
@@ -171,11 +164,8 @@ static enum hearth_status as_traces(struct cli *cli,
                : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
 }
 
-static enum hearth_status as_spans(struct cli *cli,
-                                   struct question *q,
-                                   const char *const *ids,
-                                   size_t n,
-                                   Hearth__V1__Lookup ***ret)
+static enum hearth_status as_spans(struct cli *cli, struct question *q, const char *const *ids,
+                                   size_t n, Hearth__V1__Lookup ***ret)
 {
     Hearth__V1__LookupSpanRequest request;
     Hearth__V1__LookupResponse *answer = NULL;
@@ -216,8 +206,8 @@ static bool is_found(const Hearth__V1__Lookup *lookup)
 }
 
 /* Those that samples do not carry as traces, as spans; what is found by time alone counts as of the trace. */
-static enum hearth_status
-look_up_rest(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
+static enum hearth_status look_up_rest(struct cli *cli, struct question *q, struct cli_found *found,
+                                       size_t n)
 {
     const char *ids[CLI_MAX_LABELS];
     size_t at[CLI_MAX_LABELS], n_rest = 0;
@@ -250,8 +240,8 @@ static bool is_span_text(const char *id)
 }
 
 /* NOT_FOUND, with what the server says of that which the first id is most likely, when there is nothing of any. */
-static enum hearth_status
-look_up_both(struct cli *cli, struct question *q, struct cli_found *found, size_t n)
+static enum hearth_status look_up_both(struct cli *cli, struct question *q, struct cli_found *found,
+                                       size_t n)
 {
     Hearth__V1__Lookup **traces = NULL;
     enum hearth_status status = as_traces(cli, q, cli->args, n, &traces);
@@ -308,8 +298,8 @@ static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size
 
 /* ---- the command ---- */
 
-const char *
-cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, size_t *ret_n)
+const char *cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n,
+                           size_t *ret_n)
 {
     const char *best = "";
     *ret_n = 0;

@@ -22,8 +22,8 @@ struct cli_found {
 };
 
 /* The type of --type, else CPU time (cli_prefer_cpu), else the first type, else "". *ret_n: the number of types. */
-const char *
-cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n, size_t *ret_n);
+const char *cli_trace_type(const struct cli *cli, const struct cli_found *found, size_t n,
+                           size_t *ret_n);
 
 /* As cli_fail; where was looked has a line of its own. */
 enum cli_exit cli_trace_fail(struct cli *cli, enum hearth_status status);
@@ -31,8 +31,8 @@ enum cli_exit cli_trace_fail(struct cli *cli, enum hearth_status status);
 /* ---- cmd_trace_text.c ---- */
 
 /* Append all that is known, and the command that asks further. */
-HEARTH_MUST_CHECK enum hearth_status
-cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_buf *out);
+HEARTH_MUST_CHECK enum hearth_status cli_trace_print(struct cli *cli, const struct cli_found *found,
+                                                     struct hearth_buf *out);
 
 /* ---- cmd_trace_profile.c ---- */
 

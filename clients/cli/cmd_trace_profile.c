@@ -54,9 +54,7 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
 
 /* ---- by id ---- */
 
-static enum hearth_status fill(struct cli *cli,
-                               const struct cli_found *found,
-                               size_t n,
+static enum hearth_status fill(struct cli *cli, const struct cli_found *found, size_t n,
                                Hearth__V1__SpanProfileRequest *request)
 {
     struct {
@@ -95,8 +93,8 @@ static enum hearth_status fill(struct cli *cli,
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
-static void
-put_item_head(const Hearth__V1__SpanProfileItem *item, const char *unit, struct hearth_buf *out)
+static void put_item_head(const Hearth__V1__SpanProfileItem *item, const char *unit,
+                          struct hearth_buf *out)
 {
     char total[48];
     cli_value((double)item->total, hearth_str_c(unit), total);
@@ -104,10 +102,8 @@ put_item_head(const Hearth__V1__SpanProfileItem *item, const char *unit, struct 
     hearth_buf_printf(out, ": %s\n", total);
 }
 
-static enum hearth_status put_flame(struct cli *cli,
-                                    const Hearth__V1__SpanProfileItem *item,
-                                    const char *unit,
-                                    struct hearth_buf *out)
+static enum hearth_status put_flame(struct cli *cli, const Hearth__V1__SpanProfileItem *item,
+                                    const char *unit, struct hearth_buf *out)
 {
     const Querier__V1__FlameGraph *graph = item->flamegraph;
     if (graph == NULL || graph->total == 0 || graph->n_levels == 0 ||
@@ -118,9 +114,7 @@ static enum hearth_status put_flame(struct cli *cli,
     return cli_draw_flame(cli, graph, hearth_str_c(unit), out);
 }
 
-static void put_top(struct cli *cli,
-                    const Hearth__V1__SpanProfileItem *item,
-                    char *unit,
+static void put_top(struct cli *cli, const Hearth__V1__SpanProfileItem *item, char *unit,
                     struct hearth_buf *out)
 {
     Hearth__V1__TopResponse table;

@@ -105,8 +105,8 @@ static void put_labels(const Hearth__V1__FoundProfile *profile, int room, struct
     hearth_buf_release(&text);
 }
 
-static void
-print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup, struct hearth_buf *out)
+static void print_profiles(const struct cli *cli, const Hearth__V1__Lookup *lookup,
+                           struct hearth_buf *out)
 {
     int width = (int)strlen("service");
     for (size_t i = 0; i < lookup->n_profiles; i++) {
@@ -308,11 +308,8 @@ static void put_name(const struct cli *cli, const struct node *node, struct hear
     hearth_buf_cstr(out, span != NULL && strcmp(span->status, "error") == 0 ? ", error" : "");
 }
 
-static void put_span(const struct cli *cli,
-                     const struct node *node,
-                     enum layout layout,
-                     const char *unit,
-                     struct hearth_buf *out)
+static void put_span(const struct cli *cli, const struct node *node, enum layout layout,
+                     const char *unit, struct hearth_buf *out)
 {
     const Hearth__V1__StoredSpan *span = node->span;
     char self[48] = "-", total[48] = "-", took[48] = "-";
@@ -361,8 +358,8 @@ static int by_id_and_trace(const void *a, const void *b)
 }
 
 /* Spans with samples, the largest first, then those that are stored without, by start. */
-static enum hearth_status
-take_nodes(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, struct tree *tree)
+static enum hearth_status take_nodes(struct cli *cli, const Hearth__V1__Lookup *lookup,
+                                     const char *type, struct tree *tree)
 {
     const Hearth__V1__StoredSpan **known =
         hearth_arena_calloc(&cli->arena, lookup->n_spans, sizeof *known);
@@ -397,8 +394,8 @@ take_nodes(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, 
     return HEARTH_OK;
 }
 
-static enum hearth_status
-make_tree(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, struct tree *tree)
+static enum hearth_status make_tree(struct cli *cli, const Hearth__V1__Lookup *lookup,
+                                    const char *type, struct tree *tree)
 {
     *tree = (struct tree){.root = NO_NODE};
     HEARTH_TRY(take_nodes(cli, lookup, type, tree));
@@ -412,10 +409,8 @@ make_tree(struct cli *cli, const Hearth__V1__Lookup *lookup, const char *type, s
     return HEARTH_OK;
 }
 
-static enum hearth_status print_spans(struct cli *cli,
-                                      const Hearth__V1__Lookup *lookup,
-                                      const char *type,
-                                      struct hearth_buf *out)
+static enum hearth_status print_spans(struct cli *cli, const Hearth__V1__Lookup *lookup,
+                                      const char *type, struct hearth_buf *out)
 {
     struct tree tree;
     enum layout layout = layout_of(lookup);
@@ -486,9 +481,7 @@ static void put_server(const struct cli *cli, struct hearth_buf *out)
     }
 }
 
-static void print_further(const struct cli *cli,
-                          const struct cli_found *found,
-                          const char *type,
+static void print_further(const struct cli *cli, const struct cli_found *found, const char *type,
                           struct hearth_buf *out)
 {
     const Hearth__V1__Lookup *lookup = found->lookup;
@@ -527,8 +520,8 @@ static void print_further(const struct cli *cli,
     hearth_buf_byte(out, '\n');
 }
 
-enum hearth_status
-cli_trace_print(struct cli *cli, const struct cli_found *found, struct hearth_buf *out)
+enum hearth_status cli_trace_print(struct cli *cli, const struct cli_found *found,
+                                   struct hearth_buf *out)
 {
     size_t n_types;
     const char *type = cli_trace_type(cli, found, 1, &n_types);

@@ -160,8 +160,8 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
                : HEARTH_OK;
 }
 
-static Types__V1__LabelPair *
-make_pair(struct cli *cli, const char *name, size_t n_name, const char *value)
+static Types__V1__LabelPair *make_pair(struct cli *cli, const char *name, size_t n_name,
+                                       const char *value)
 {
     Types__V1__LabelPair *pair = hearth_arena_alloc(&cli->arena, sizeof *pair);
     if (pair != NULL) {
@@ -183,8 +183,8 @@ static bool has_label(const struct cli *cli, const char *name)
     return false;
 }
 
-static enum hearth_status
-add_labels(struct cli *cli, const struct upload *u, Push__V1__RawProfileSeries *series)
+static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
+                                     Push__V1__RawProfileSeries *series)
 {
     series->labels = hearth_arena_array(&cli->arena, cli->n_labels + 2, sizeof series->labels[0]);
     if (series->labels == NULL) {

@@ -92,12 +92,8 @@ enum cli_exit cli_usage(const char *message)
     return CLI_USAGE;
 }
 
-enum cli_exit cli_check_words(const char *group,
-                              const char *word,
-                              const char *arguments,
-                              size_t min_args,
-                              size_t max_args,
-                              const struct cli *cli)
+enum cli_exit cli_check_words(const char *group, const char *word, const char *arguments,
+                              size_t min_args, size_t max_args, const struct cli *cli)
 {
     size_t n = cli->n_args - 1; /* the word is still there */
     if (n >= min_args && n <= max_args) {
@@ -240,8 +236,8 @@ static void print_note(void *context, struct hearth_str text)
 #define SAY_WAITING_AFTER_MS 5000
 
 /* An option that would be passed over in silence, so that the answer is to another question; else NULL. */
-static const char *
-find_misplaced(const struct cli *cli, const struct cli_command *command, char message[MESSAGE])
+static const char *find_misplaced(const struct cli *cli, const struct cli_command *command,
+                                  char message[MESSAGE])
 {
     bool is_top = command->run == cli_top;
     bool has_pages = is_top || command->run == cli_spans_top || command->run == cli_spans_list;

@@ -237,8 +237,8 @@ static void remember_option(struct cli *cli, const char *flag)
     }
 }
 
-static enum cli_exit
-parse_option(struct cli *cli, const char *arg, const char *next, bool *ret_used)
+static enum cli_exit parse_option(struct cli *cli, const char *arg, const char *next,
+                                  bool *ret_used)
 {
     const char *eq = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
     const char *flag =

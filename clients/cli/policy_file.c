@@ -45,8 +45,8 @@ static bool is_named(struct hearth_str text, const char *const *names)
 
 /* ---- values ---- */
 
-static enum hearth_status
-read_number(struct reading *reading, const yaml_node_t *node, int64_t max, int64_t *ret)
+static enum hearth_status read_number(struct reading *reading, const yaml_node_t *node, int64_t max,
+                                      int64_t *ret)
 {
     if (!hearth_str_to_i64(text_of(node), ret) || *ret > max || *ret < -max) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
@@ -56,8 +56,8 @@ read_number(struct reading *reading, const yaml_node_t *node, int64_t max, int64
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_text(struct reading *reading, const yaml_node_t *node, struct hearth_str *ret)
+static enum hearth_status read_text(struct reading *reading, const yaml_node_t *node,
+                                    struct hearth_str *ret)
 {
     if (is_null(node)) {
         *ret = hearth_str_n("", 0);
@@ -73,11 +73,8 @@ read_text(struct reading *reading, const yaml_node_t *node, struct hearth_str *r
 }
 
 /* The nodes of a list; none for null. */
-static enum hearth_status open_list(struct reading *reading,
-                                    const yaml_node_t *node,
-                                    size_t max,
-                                    const yaml_node_item_t **ret,
-                                    size_t *ret_n)
+static enum hearth_status open_list(struct reading *reading, const yaml_node_t *node, size_t max,
+                                    const yaml_node_item_t **ret, size_t *ret_n)
 {
     *ret = NULL;
     *ret_n = 0;
@@ -104,15 +101,12 @@ static yaml_node_t *node_of(struct reading *reading, int id)
     return node;
 }
 
-typedef enum hearth_status take_fn(struct reading *reading,
-                                   void *context,
-                                   struct hearth_str key,
-                                   const yaml_node_t *value,
-                                   bool *ret_known);
+typedef enum hearth_status take_fn(struct reading *reading, void *context, struct hearth_str key,
+                                   const yaml_node_t *value, bool *ret_known);
 
 /* Each member of a mapping to `take`, which knows the keys. */
-static enum hearth_status
-read_mapping(struct reading *reading, const yaml_node_t *node, take_fn *take, void *context)
+static enum hearth_status read_mapping(struct reading *reading, const yaml_node_t *node,
+                                       take_fn *take, void *context)
 {
     if (node->type != YAML_MAPPING_NODE) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: a mapping is wanted",
@@ -140,8 +134,8 @@ static struct hearth_str without_prefix(struct hearth_str text, struct hearth_st
 
 /* ---- checkers ---- */
 
-static enum hearth_status
-read_uris(struct reading *reading, const yaml_node_t *node, struct hearth_check_item *item)
+static enum hearth_status read_uris(struct reading *reading, const yaml_node_t *node,
+                                    struct hearth_check_item *item)
 {
     const yaml_node_item_t *list;
     HEARTH_TRY(open_list(reading, node, MAX_URIS, &list, &item->n_uri_paths));
@@ -156,11 +150,8 @@ read_uris(struct reading *reading, const yaml_node_t *node, struct hearth_check_
     return HEARTH_OK;
 }
 
-static enum hearth_status take_item(struct reading *reading,
-                                    void *context,
-                                    struct hearth_str key,
-                                    const yaml_node_t *value,
-                                    bool *ret_known)
+static enum hearth_status take_item(struct reading *reading, void *context, struct hearth_str key,
+                                    const yaml_node_t *value, bool *ret_known)
 {
     static const char *const type[] = {"type", "monitor", NULL};
     static const char *const period[] = {"period", "periodSeconds", "period_seconds", NULL};
@@ -197,11 +188,8 @@ static enum hearth_status take_item(struct reading *reading,
 
 /* ---- targets ---- */
 
-static enum hearth_status take_target(struct reading *reading,
-                                      void *context,
-                                      struct hearth_str key,
-                                      const yaml_node_t *value,
-                                      bool *ret_known)
+static enum hearth_status take_target(struct reading *reading, void *context, struct hearth_str key,
+                                      const yaml_node_t *value, bool *ret_known)
 {
     static const char *const type[] = {"type", "kind", NULL};
     static const char *const items[] = {"checkers", "checkItems", "check_items", NULL};
@@ -242,8 +230,8 @@ struct targets {
     size_t n;
 };
 
-static enum hearth_status
-read_targets(struct reading *reading, const yaml_node_t *node, struct targets *ret)
+static enum hearth_status read_targets(struct reading *reading, const yaml_node_t *node,
+                                       struct targets *ret)
 {
     const yaml_node_item_t *list;
     HEARTH_TRY(open_list(reading, node, MAX_TARGETS, &list, &ret->n));
@@ -263,11 +251,8 @@ read_targets(struct reading *reading, const yaml_node_t *node, struct targets *r
 }
 
 /* What answers say besides is passed over. */
-static enum hearth_status take_policy(struct reading *reading,
-                                      void *context,
-                                      struct hearth_str key,
-                                      const yaml_node_t *value,
-                                      bool *ret_known)
+static enum hearth_status take_policy(struct reading *reading, void *context, struct hearth_str key,
+                                      const yaml_node_t *value, bool *ret_known)
 {
     static const char *const others[] = {"service",      "version",    "uuid",        "modifiedMs",
                                          "modified_ms",  "modifiedBy", "modified_by", "isObserving",
@@ -279,11 +264,8 @@ static enum hearth_status take_policy(struct reading *reading,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_root(struct reading *reading,
-                                    void *context,
-                                    struct hearth_str key,
-                                    const yaml_node_t *value,
-                                    bool *ret_known)
+static enum hearth_status take_root(struct reading *reading, void *context, struct hearth_str key,
+                                    const yaml_node_t *value, bool *ret_known)
 {
     if (hearth_str_eq_c(key, "policy")) {
         return value->type == YAML_MAPPING_NODE ? read_mapping(reading, value, take_policy, context)
@@ -314,10 +296,8 @@ static enum hearth_status load(struct hearth_str text, struct reading *reading)
     return status;
 }
 
-enum hearth_status policy_file_read(struct hearth_str text,
-                                    struct hearth_arena *arena,
-                                    struct hearth_policy_target **ret,
-                                    size_t *ret_n,
+enum hearth_status policy_file_read(struct hearth_str text, struct hearth_arena *arena,
+                                    struct hearth_policy_target **ret, size_t *ret_n,
                                     struct hearth_err *err)
 {
     struct reading reading = {.arena = arena, .err = err};

@@ -19,10 +19,8 @@
 #define POLICY_FILE_BYTES ((size_t)1 << 20)
 
 HEARTH_MUST_CHECK
-enum hearth_status policy_file_read(struct hearth_str text,
-                                    struct hearth_arena *arena,
-                                    struct hearth_policy_target **ret,
-                                    size_t *ret_n,
+enum hearth_status policy_file_read(struct hearth_str text, struct hearth_arena *arena,
+                                    struct hearth_policy_target **ret, size_t *ret_n,
                                     struct hearth_err *err);
 
 #endif

@@ -35,8 +35,8 @@ const char *const sizing_disk_names[SIZING_N_DISKS] = {
     [SIZING_DISK_DICT] = "stacks and their names",
 };
 
-enum hearth_status
-sizing_parse(enum sizing_input_id id, const char *text, double *ret, struct hearth_err *err)
+enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, double *ret,
+                                struct hearth_err *err)
 {
     const struct sizing_field *field = &sizing_fields[id];
     struct hearth_str value = hearth_str_c(text);

@@ -64,8 +64,8 @@ extern const char *const sizing_disk_names[SIZING_N_DISKS]; /* "profiles", .. */
 
 /* One value as people write it: "5000", "15s", "on". INVALID_ARGUMENT names the flag. */
 HEARTH_MUST_CHECK
-enum hearth_status
-sizing_parse(enum sizing_input_id id, const char *text, double *ret, struct hearth_err *err);
+enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, double *ret,
+                                struct hearth_err *err);
 
 /* inputs: by enum sizing_input_id, as sizing_parse gives them. */
 void sizing_compute(const double inputs[SIZING_N_INPUTS], struct sizing *ret);

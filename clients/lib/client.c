@@ -91,8 +91,7 @@ static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
 }
 
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
-                                     struct hearth_client **ret_client,
-                                     struct hearth_err *err)
+                                     struct hearth_client **ret_client, struct hearth_err *err)
 {
     char *target = target_of_url(hearth_str_c(options->url), err);
     if (target == NULL) {
@@ -209,8 +208,8 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     grpc_slice_unref(metadata[1].value);
 }
 
-static enum hearth_status
-answer_status(const struct hearth_client *client, const struct exchange *x, struct hearth_err *err)
+static enum hearth_status answer_status(const struct hearth_client *client,
+                                        const struct exchange *x, struct hearth_err *err)
 {
     if (x->code == GRPC_STATUS_OK) {
         return HEARTH_OK;
@@ -232,10 +231,8 @@ answer_status(const struct hearth_client *client, const struct exchange *x, stru
 }
 
 /* The message's bytes in one piece, in arena. */
-static enum hearth_status collect(grpc_byte_buffer *answer,
-                                  struct hearth_arena *arena,
-                                  struct hearth_str *ret,
-                                  struct hearth_err *err)
+static enum hearth_status collect(grpc_byte_buffer *answer, struct hearth_arena *arena,
+                                  struct hearth_str *ret, struct hearth_err *err)
 {
     grpc_byte_buffer_reader reader;
     if (answer == NULL || !grpc_byte_buffer_reader_init(&reader, answer)) {
@@ -254,8 +251,8 @@ static enum hearth_status collect(grpc_byte_buffer *answer,
     return bytes == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static const char *
-find_dropped(const grpc_metadata_array *metadata, struct hearth_arena *arena, const char *found)
+static const char *find_dropped(const grpc_metadata_array *metadata, struct hearth_arena *arena,
+                                const char *found)
 {
     for (size_t i = 0; i < metadata->count; i++) {
         grpc_slice value = metadata->metadata[i].value;
@@ -301,14 +298,12 @@ static void tell_notes(const struct hearth_client *client, const grpc_metadata_a
     }
 }
 
-enum hearth_status hearth_client_call(struct hearth_client *client,
-                                      const char *method,
+enum hearth_status hearth_client_call(struct hearth_client *client, const char *method,
                                       const struct ProtobufCMessage *request,
                                       const struct ProtobufCMessageDescriptor *answer_type,
                                       struct hearth_arena *arena,
                                       struct ProtobufCMessage **ret_answer,
-                                      const char **ret_dropped,
-                                      struct hearth_err *err)
+                                      const char **ret_dropped, struct hearth_err *err)
 {
     char *path = hearth_arena_printf(arena, "/%s", method);
     struct exchange x = {.request = pack_request(request), .details = grpc_empty_slice()};

@@ -40,8 +40,7 @@ void hearth_client_options_init(struct hearth_client_options *options);
 /* Does not connect yet. INVALID_ARGUMENT for a URL that is not one (https is UNIMPLEMENTED). */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
-                                     struct hearth_client **ret_client,
-                                     struct hearth_err *err);
+                                     struct hearth_client **ret_client, struct hearth_err *err);
 void hearth_client_free(struct hearth_client *client);
 
 /*
@@ -50,13 +49,11 @@ void hearth_client_free(struct hearth_client *client);
  * hearth-dropped, NULL when there is none.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_client_call(struct hearth_client *client,
-                                      const char *method,
+enum hearth_status hearth_client_call(struct hearth_client *client, const char *method,
                                       const struct ProtobufCMessage *request,
                                       const struct ProtobufCMessageDescriptor *answer_type,
                                       struct hearth_arena *arena,
                                       struct ProtobufCMessage **ret_answer,
-                                      const char **ret_dropped,
-                                      struct hearth_err *err);
+                                      const char **ret_dropped, struct hearth_err *err);
 
 #endif

@@ -84,10 +84,8 @@ static bool parse_int(struct hearth_str text, bool bytes, int64_t *ret)
 
 /* The items of a list as a NULL-terminated array in the config's arena; `more` appends to what is
  * there. */
-static bool parse_list(struct hearth_config *config,
-                       const char *const **list,
-                       struct hearth_str text,
-                       bool more)
+static bool parse_list(struct hearth_config *config, const char *const **list,
+                       struct hearth_str text, bool more)
 {
     size_t n_old = 0;
     while (more && *list != NULL && (*list)[n_old] != NULL) {
@@ -145,11 +143,8 @@ static bool parse_duration(struct hearth_str text, int64_t *ret)
 /* Set one option from text; `from` says where it stood. `more`: another value of a list from the
  * same source. */
 static enum hearth_status set_option(struct hearth_config *config,
-                                     const struct hearth_option *option,
-                                     struct hearth_str text,
-                                     const char *from,
-                                     bool more,
-                                     struct hearth_err *err)
+                                     const struct hearth_option *option, struct hearth_str text,
+                                     const char *from, bool more, struct hearth_err *err)
 {
     void *to = member(config, option);
     bool ok = false;
@@ -207,10 +202,8 @@ static enum hearth_status load_defaults(struct hearth_config *config, struct hea
     return HEARTH_OK;
 }
 
-static enum hearth_status load_line(struct hearth_config *config,
-                                    struct hearth_str line,
-                                    const char *from,
-                                    struct hearth_err *err)
+static enum hearth_status load_line(struct hearth_config *config, struct hearth_str line,
+                                    const char *from, struct hearth_err *err)
 {
     line = hearth_str_trim(line);
     if (line.n == 0 || line.p[0] == '#') {
@@ -240,8 +233,8 @@ static enum hearth_status load_line(struct hearth_config *config,
     return set_option(config, option, value, from, false, err);
 }
 
-static enum hearth_status
-load_file(struct hearth_config *config, const char *path, struct hearth_err *err)
+static enum hearth_status load_file(struct hearth_config *config, const char *path,
+                                    struct hearth_err *err)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
@@ -303,8 +296,8 @@ static bool is_client_variable(const char *flag)
     return false;
 }
 
-static enum hearth_status
-load_environment(struct hearth_config *config, char *const *environment, struct hearth_err *err)
+static enum hearth_status load_environment(struct hearth_config *config, char *const *environment,
+                                           struct hearth_err *err)
 {
     for (; *environment != NULL; environment++) {
         struct hearth_str pair = hearth_str_c(*environment);
@@ -341,13 +334,9 @@ static bool take_switch(struct hearth_config *config, const char *arg)
 }
 
 /* Split --flag=value, or --flag and the next argument. *i is moved behind what was used. */
-static enum hearth_status take_flag(struct hearth_config *config,
-                                    char *const *argv,
-                                    int argc,
-                                    int *i,
-                                    struct hearth_str *ret_flag,
-                                    struct hearth_str *ret_value,
-                                    struct hearth_err *err)
+static enum hearth_status take_flag(struct hearth_config *config, char *const *argv, int argc,
+                                    int *i, struct hearth_str *ret_flag,
+                                    struct hearth_str *ret_value, struct hearth_err *err)
 {
     struct hearth_str arg = hearth_str_c(argv[*i]);
     if (!hearth_str_starts(arg, HEARTH_STR("--"))) {
@@ -375,11 +364,8 @@ static enum hearth_status take_flag(struct hearth_config *config,
 }
 
 /* First pass: only --config; second pass: all the rest. */
-static enum hearth_status load_flags(struct hearth_config *config,
-                                     int argc,
-                                     char *const *argv,
-                                     const char **ret_file,
-                                     struct hearth_err *err)
+static enum hearth_status load_flags(struct hearth_config *config, int argc, char *const *argv,
+                                     const char **ret_file, struct hearth_err *err)
 {
     static const char from[] = "flag";
     for (int i = 1; i < argc; i++) {
@@ -495,8 +481,8 @@ static void spread(struct hearth_config *config)
         config->read_database_url[0] == '\0' ? NULL : config->read_database_url;
 }
 
-static enum hearth_status
-default_data_dir(struct hearth_config *config, const char *home, bool root, struct hearth_err *err)
+static enum hearth_status default_data_dir(struct hearth_config *config, const char *home,
+                                           bool root, struct hearth_err *err)
 {
     if (config->data_dir[0] != '\0' || config->database_url[0] != '\0') {
         return HEARTH_OK;
@@ -509,11 +495,8 @@ default_data_dir(struct hearth_config *config, const char *home, bool root, stru
     return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_config_load(struct hearth_config *config,
-                                      int argc,
-                                      char *const *argv,
-                                      char *const *environment,
-                                      struct hearth_err *err)
+enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
+                                      char *const *environment, struct hearth_err *err)
 {
     *config = (struct hearth_config){0};
     hearth_arena_init(&config->arena, 0);

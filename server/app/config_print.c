@@ -52,10 +52,8 @@ static void print_list(const char *const *list, struct hearth_buf *out)
     hearth_buf_cstr(out, quote ? "\"" : "");
 }
 
-static void print_value(const struct hearth_config *config,
-                        const struct hearth_option *option,
-                        struct hearth_arena *scratch,
-                        struct hearth_buf *out)
+static void print_value(const struct hearth_config *config, const struct hearth_option *option,
+                        struct hearth_arena *scratch, struct hearth_buf *out)
 {
     const void *at = const_member(config, option);
     const char *text;
@@ -114,8 +112,7 @@ static bool same_list(const char *const *a, const char *const *b)
     return a[i] == NULL && b[i] == NULL;
 }
 
-static bool same_value(const struct hearth_config *a,
-                       const struct hearth_config *b,
+static bool same_value(const struct hearth_config *a, const struct hearth_config *b,
                        const struct hearth_option *option)
 {
     const void *at = const_member(a, option), *bt = const_member(b, option);
@@ -147,10 +144,8 @@ static bool same_value(const struct hearth_config *a,
     return same;
 }
 
-void hearth_config_changes(const struct hearth_config *a,
-                           const struct hearth_config *b,
-                           const char *except,
-                           struct hearth_buf *out)
+void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
+                           const char *except, struct hearth_buf *out)
 {
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];

@@ -41,11 +41,8 @@ struct hearth_embedded_pg {
 
 /* ---- directories ---- */
 
-static enum hearth_status make_dir(const struct hearth_embedded_pg *pg,
-                                   const char *path,
-                                   mode_t mode,
-                                   bool for_cluster,
-                                   struct hearth_err *err)
+static enum hearth_status make_dir(const struct hearth_embedded_pg *pg, const char *path,
+                                   mode_t mode, bool for_cluster, struct hearth_err *err)
 {
     if (mkdir(path, mode) != 0 && errno != EEXIST) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
@@ -61,8 +58,8 @@ static enum hearth_status make_dir(const struct hearth_embedded_pg *pg,
 }
 
 /* Create the parents of a path and itself. */
-static enum hearth_status
-make_dirs(const struct hearth_embedded_pg *pg, const char *path, struct hearth_err *err)
+static enum hearth_status make_dirs(const struct hearth_embedded_pg *pg, const char *path,
+                                    struct hearth_err *err)
 {
     char part[4096];
     size_t n = strlen(path);
@@ -132,8 +129,8 @@ static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hea
     return pg->bin_dir == NULL ? HEARTH_FAIL_ARENA(err, &pg->arena) : HEARTH_OK;
 }
 
-static enum hearth_status
-find_user(struct hearth_embedded_pg *pg, const char *user, struct hearth_err *err)
+static enum hearth_status find_user(struct hearth_embedded_pg *pg, const char *user,
+                                    struct hearth_err *err)
 {
     if (geteuid() != 0) {
         return HEARTH_OK;
@@ -152,11 +149,8 @@ find_user(struct hearth_embedded_pg *pg, const char *user, struct hearth_err *er
     return HEARTH_OK;
 }
 
-static enum hearth_status set_up(struct hearth_embedded_pg *pg,
-                                 const char *data_dir,
-                                 const char *bin_dir,
-                                 const char *user,
-                                 struct hearth_err *err)
+static enum hearth_status set_up(struct hearth_embedded_pg *pg, const char *data_dir,
+                                 const char *bin_dir, const char *user, struct hearth_err *err)
 {
     HEARTH_TRY(find_user(pg, user, err));
     HEARTH_TRY(make_dirs(pg, data_dir, err));
@@ -202,10 +196,8 @@ static void release(struct hearth_embedded_pg *pg)
     hearth_mem_free(pg);
 }
 
-enum hearth_status hearth_embedded_pg_new(const char *data_dir,
-                                          const char *bin_dir,
-                                          const char *user,
-                                          struct hearth_embedded_pg **ret_pg,
+enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_dir,
+                                          const char *user, struct hearth_embedded_pg **ret_pg,
                                           struct hearth_err *err)
 {
     struct hearth_embedded_pg *pg = hearth_mem_zalloc(sizeof *pg);
@@ -232,10 +224,8 @@ const char *hearth_embedded_pg_url(const struct hearth_embedded_pg *pg)
 
 /* Fork and run argv as the cluster's user, output to the log file. The child dies with this thread.
  */
-static enum hearth_status spawn(const struct hearth_embedded_pg *pg,
-                                char *const *argv,
-                                pid_t *ret_pid,
-                                struct hearth_err *err)
+static enum hearth_status spawn(const struct hearth_embedded_pg *pg, char *const *argv,
+                                pid_t *ret_pid, struct hearth_err *err)
 {
     int log = open(pg->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) {
@@ -372,10 +362,8 @@ static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf
         version >= 15 ? "lz4" : "on", version >= 14 ? "default_toast_compression = lz4\n" : "");
 }
 
-static enum hearth_status write_file(const struct hearth_embedded_pg *pg,
-                                     const char *path,
-                                     struct hearth_str text,
-                                     struct hearth_err *err)
+static enum hearth_status write_file(const struct hearth_embedded_pg *pg, const char *path,
+                                     struct hearth_str text, struct hearth_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n &&
@@ -390,8 +378,8 @@ static enum hearth_status write_file(const struct hearth_embedded_pg *pg,
 }
 
 /* hearth.conf, and its include in postgresql.conf of a new cluster. */
-static enum hearth_status
-write_settings(struct hearth_embedded_pg *pg, bool new_cluster, struct hearth_err *err)
+static enum hearth_status write_settings(struct hearth_embedded_pg *pg, bool new_cluster,
+                                         struct hearth_err *err)
 {
     struct hearth_buf text;
     hearth_buf_init(&text, 0);

@@ -180,10 +180,8 @@ static void watch_new_threads(struct sampler *sampler)
     }
 }
 
-static enum hearth_status record(struct sampler *sampler,
-                                 int64_t duration_ns,
-                                 struct hearth_cancel *cancel,
-                                 struct hearth_err *err)
+static enum hearth_status record(struct sampler *sampler, int64_t duration_ns,
+                                 struct hearth_cancel *cancel, struct hearth_err *err)
 {
     int64_t until = hearth_clock_mono_ns() + duration_ns;
     struct sigaction action = {.sa_sigaction = on_sigprof, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -261,8 +259,8 @@ static uint32_t location_of(struct writer *writer, uint64_t address)
     return hearth_profile_builder_location(b, &location, &line, 1);
 }
 
-static enum hearth_status
-add_samples(struct writer *writer, const struct recording *recording, struct hearth_err *err)
+static enum hearth_status add_samples(struct writer *writer, const struct recording *recording,
+                                      struct hearth_err *err)
 {
     size_t used = atomic_load(&recording->used);
     size_t end = used < recording->n_words ? used : recording->n_words;
@@ -287,10 +285,8 @@ add_samples(struct writer *writer, const struct recording *recording, struct hea
     return HEARTH_OK;
 }
 
-static enum hearth_status build(struct writer *writer,
-                                const struct recording *recording,
-                                struct hearth_profile *profile,
-                                struct hearth_err *err)
+static enum hearth_status build(struct writer *writer, const struct recording *recording,
+                                struct hearth_profile *profile, struct hearth_err *err)
 {
     struct hearth_profile_builder *b = writer->builder;
     uint32_t cpu = hearth_profile_builder_string(b, HEARTH_STR("cpu"));
@@ -310,12 +306,9 @@ static enum hearth_status build(struct writer *writer,
     return HEARTH_OK;
 }
 
-static enum hearth_status encode(const struct recording *recording,
-                                 int64_t began_ns,
-                                 int64_t duration_ns,
-                                 struct hearth_arena *arena,
-                                 struct hearth_buf *out,
-                                 struct hearth_err *err)
+static enum hearth_status encode(const struct recording *recording, int64_t began_ns,
+                                 int64_t duration_ns, struct hearth_arena *arena,
+                                 struct hearth_buf *out, struct hearth_err *err)
 {
     struct writer writer = {.builder = hearth_profile_builder_new(arena)};
     writer.images = hearth_self_images(arena, &writer.n_images);
@@ -355,10 +348,8 @@ static size_t words_for(int64_t duration_ns)
                                       : words;
 }
 
-static enum hearth_status profile_once(int64_t duration_ns,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_buf *out,
-                                       struct hearth_err *err)
+static enum hearth_status profile_once(int64_t duration_ns, struct hearth_cancel *cancel,
+                                       struct hearth_buf *out, struct hearth_err *err)
 {
     size_t n_words = words_for(duration_ns);
     struct sampler sampler = {
@@ -389,10 +380,8 @@ static enum hearth_status profile_once(int64_t duration_ns,
     return status;
 }
 
-enum hearth_status hearth_self_profile(int64_t duration_ns,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_buf *out,
-                                       struct hearth_err *err)
+enum hearth_status hearth_self_profile(int64_t duration_ns, struct hearth_cancel *cancel,
+                                       struct hearth_buf *out, struct hearth_err *err)
 {
     if (atomic_exchange(&g_is_busy, true)) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,

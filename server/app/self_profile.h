@@ -22,9 +22,7 @@
  * the system refuses timers; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_self_profile(int64_t duration_ns,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_buf *out,
-                                       struct hearth_err *err);
+enum hearth_status hearth_self_profile(int64_t duration_ns, struct hearth_cancel *cancel,
+                                       struct hearth_buf *out, struct hearth_err *err);
 
 #endif

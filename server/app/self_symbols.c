@@ -51,8 +51,8 @@ static const char *hex_text(const unsigned char *bytes, size_t n, struct hearth_
 }
 
 /* NT_GNU_BUILD_ID of a note segment. */
-static const char *
-find_build_id(const struct file *file, const Elf64_Phdr *segment, struct hearth_arena *arena)
+static const char *find_build_id(const struct file *file, const Elf64_Phdr *segment,
+                                 struct hearth_arena *arena)
 {
     for (uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= segment->p_filesz;) {
         const Elf64_Nhdr *note = part_of(file, segment->p_offset + at, 1, sizeof *note);
@@ -72,10 +72,8 @@ find_build_id(const struct file *file, const Elf64_Phdr *segment, struct hearth_
     return NULL;
 }
 
-static void read_segments(const struct file *file,
-                          const Elf64_Ehdr *header,
-                          struct hearth_arena *arena,
-                          struct hearth_self_image *image)
+static void read_segments(const struct file *file, const Elf64_Ehdr *header,
+                          struct hearth_arena *arena, struct hearth_self_image *image)
 {
     const Elf64_Phdr *segments = part_of(file, header->e_phoff, header->e_phnum, sizeof *segments);
     for (size_t i = 0; segments != NULL && i < header->e_phnum; i++) {
@@ -121,10 +119,8 @@ static const Elf64_Shdr *find_table(const Elf64_Shdr *sections, size_t n, const 
     return found;
 }
 
-static void read_symbols(const struct file *file,
-                         const Elf64_Ehdr *header,
-                         struct hearth_arena *arena,
-                         struct hearth_self_image *image)
+static void read_symbols(const struct file *file, const Elf64_Ehdr *header,
+                         struct hearth_arena *arena, struct hearth_self_image *image)
 {
     const Elf64_Shdr *sections = part_of(file, header->e_shoff, header->e_shnum, sizeof *sections);
     const Elf64_Shdr *table = sections == NULL ? NULL : find_table(sections, header->e_shnum, file);
@@ -216,8 +212,8 @@ struct hearth_self_image *hearth_self_images(struct hearth_arena *arena, size_t 
     return images;
 }
 
-const struct hearth_self_image *
-hearth_self_image_find(const struct hearth_self_image *images, size_t n, uint64_t address)
+const struct hearth_self_image *hearth_self_image_find(const struct hearth_self_image *images,
+                                                       size_t n, uint64_t address)
 {
     for (size_t i = 0; i < n; i++) {
         if (address >= images[i].start && address < images[i].limit) {

@@ -28,8 +28,8 @@ struct hearth_self_image {
 /* The images by address. A file that cannot be read has no symbols. NULL: no memory, or no /proc. */
 struct hearth_self_image *hearth_self_images(struct hearth_arena *arena, size_t *ret_n);
 /* The image of an address, or NULL. */
-const struct hearth_self_image *
-hearth_self_image_find(const struct hearth_self_image *images, size_t n, uint64_t address);
+const struct hearth_self_image *hearth_self_image_find(const struct hearth_self_image *images,
+                                                       size_t n, uint64_t address);
 /* The function at an address in an image; NULL when no symbol covers it. */
 const char *hearth_self_symbol_find(const struct hearth_self_image *image, uint64_t address);
 

@@ -242,10 +242,8 @@ char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
     return text;
 }
 
-void hearth_arena_explain(const struct hearth_arena *arena,
-                          struct hearth_err *err,
-                          const char *file,
-                          uint32_t line)
+void hearth_arena_explain(const struct hearth_arena *arena, struct hearth_err *err,
+                          const char *file, uint32_t line)
 {
     /* A part has the limit that the arena has, and others may have taken its last bytes. */
     if (arena->over_budget || (arena->budget != NULL && arena->budget->is_part)) {

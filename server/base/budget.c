@@ -7,11 +7,8 @@ void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t
     budget->is_part = false;
 }
 
-void hearth_budget_init_part(struct hearth_budget *part,
-                             const char *option,
-                             size_t limit_bytes,
-                             size_t free_bytes,
-                             struct hearth_budget *parent)
+void hearth_budget_init_part(struct hearth_budget *part, const char *option, size_t limit_bytes,
+                             size_t free_bytes, struct hearth_budget *parent)
 {
     part->option = option;
     part->limit_bytes = limit_bytes;
@@ -109,10 +106,8 @@ void hearth_budget_close(struct hearth_budget *part)
     hearth_budget_give(part, atomic_load_explicit(&part->used_bytes, memory_order_relaxed));
 }
 
-void hearth_budget_explain(const struct hearth_budget *budget,
-                           struct hearth_err *err,
-                           const char *file,
-                           uint32_t line)
+void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err *err,
+                           const char *file, uint32_t line)
 {
     if (budget->is_part && budget->parent_refused) {
         hearth_err_set(err, HEARTH_NO_MEMORY, file, line,

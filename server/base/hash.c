@@ -60,9 +60,7 @@ void hearth_idmap_reset(struct hearth_idmap *map)
 }
 
 /* The slot of `key`, or the empty slot where it belongs. cap > n, so the walk ends. */
-static size_t slot_of(const struct hearth_hash128 *keys,
-                      const uint32_t *ids,
-                      size_t cap,
+static size_t slot_of(const struct hearth_hash128 *keys, const uint32_t *ids, size_t cap,
                       struct hearth_hash128 key)
 {
     size_t mask = cap - 1;
@@ -106,9 +104,7 @@ static bool grow(struct hearth_idmap *map)
     return true;
 }
 
-uint32_t hearth_idmap_intern(struct hearth_idmap *map,
-                             struct hearth_hash128 key,
-                             uint32_t new_id,
+uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key, uint32_t new_id,
                              bool *ret_inserted)
 {
     *ret_inserted = false;

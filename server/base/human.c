@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /* Three significant digits in the largest unit that leaves at least 1. */
-static void
-scaled(double value, const double *factors, const char *const *units, size_t n, char out[48])
+static void scaled(double value, const double *factors, const char *const *units, size_t n,
+                   char out[48])
 {
     size_t i = 0;
     while (i + 1 < n && fabs(value) >= factors[i + 1] * 0.9995) {

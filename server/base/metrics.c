@@ -152,8 +152,7 @@ static bool is_counter(enum hearth_metric metric)
     return g_table[metric].kind == COUNTER || g_table[metric].kind == COUNTER_NS;
 }
 
-void hearth_metric_add_label(enum hearth_metric metric,
-                             struct hearth_str label_value,
+void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_value,
                              int64_t value)
 {
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
@@ -164,9 +163,7 @@ void hearth_metric_add_label(enum hearth_metric metric,
     (void)atomic_fetch_add_explicit(&cell->number, value, memory_order_relaxed);
 }
 
-void hearth_metric_add_labels(enum hearth_metric metric,
-                              const char *first,
-                              const char *second,
+void hearth_metric_add_labels(enum hearth_metric metric, const char *first, const char *second,
                               int64_t value)
 {
     char pair[MAX_VALUE_BYTES + 2];
@@ -260,11 +257,8 @@ static void write_escaped(struct hearth_buf *out, struct hearth_str text, bool q
 }
 
 /* name_suffix{label="value",le="..."} and the blank behind it. */
-static void write_name(struct hearth_buf *out,
-                       enum hearth_metric metric,
-                       const char *suffix,
-                       struct hearth_str value,
-                       const char *le)
+static void write_name(struct hearth_buf *out, enum hearth_metric metric, const char *suffix,
+                       struct hearth_str value, const char *le)
 {
     struct hearth_str label = hearth_str_c(g_table[metric].label);
     bool labelled = label.n > 0;
@@ -299,9 +293,7 @@ static void write_seconds(struct hearth_buf *out, int64_t ns)
                       (unsigned long long)(size % HEARTH_NS_PER_SEC));
 }
 
-static void write_histogram(struct hearth_buf *out,
-                            enum hearth_metric metric,
-                            struct cell *cell,
+static void write_histogram(struct hearth_buf *out, enum hearth_metric metric, struct cell *cell,
                             struct hearth_str value)
 {
     int64_t n = 0; /* cumulated, so that _count equals the last bucket whatever happens meanwhile */
@@ -316,9 +308,7 @@ static void write_histogram(struct hearth_buf *out,
     hearth_buf_printf(out, "%lld\n", (long long)n);
 }
 
-static void write_cell(struct hearth_buf *out,
-                       enum hearth_metric metric,
-                       struct cell *cell,
+static void write_cell(struct hearth_buf *out, enum hearth_metric metric, struct cell *cell,
                        struct hearth_str value)
 {
     if (g_table[metric].kind == HISTOGRAM) {

@@ -70,12 +70,8 @@ static void make_printable(char *msg)
     }
 }
 
-void hearth_err_set(struct hearth_err *err,
-                    enum hearth_status status,
-                    const char *file,
-                    uint32_t line,
-                    const char *fmt,
-                    ...)
+void hearth_err_set(struct hearth_err *err, enum hearth_status status, const char *file,
+                    uint32_t line, const char *fmt, ...)
 {
     if (err == NULL) {
         return;

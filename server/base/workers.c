@@ -42,11 +42,8 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-enum hearth_status hearth_workers_start(const char *name,
-                                        unsigned n_threads,
-                                        size_t max_queued,
-                                        struct hearth_workers **ret_workers,
-                                        struct hearth_err *err)
+enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, size_t max_queued,
+                                        struct hearth_workers **ret_workers, struct hearth_err *err)
 {
     if (n_threads == 0) { /* what is queued would never run, not even at stop */
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "worker pool \"%s\" has no threads", name);

@@ -370,11 +370,8 @@ static enum hearth_status copy_plain(struct run *run, size_t start)
     return hearth_buf_failed(run->out) ? fail_memory(run) : HEARTH_OK;
 }
 
-enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
-                                  enum hearth_compression format,
-                                  struct hearth_str in,
-                                  size_t max_bytes,
-                                  struct hearth_buf *out,
+enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_compression format,
+                                  struct hearth_str in, size_t max_bytes, struct hearth_buf *out,
                                   struct hearth_err *err)
 {
     static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
@@ -436,8 +433,8 @@ static enum hearth_status fail_output(const struct hearth_buf *out, struct heart
                        "compressed bytes do not fit the limit of %zu bytes", out->limit_bytes);
 }
 
-enum hearth_status
-hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err)
+enum hearth_status hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out,
+                               struct hearth_err *err)
 {
     prepare_libdeflate();
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
@@ -457,8 +454,8 @@ hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hear
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err)
+enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out,
+                               struct hearth_err *err)
 {
     ZSTD_CCtx *c = ZSTD_createCCtx();
     size_t room = 0;

@@ -65,8 +65,7 @@ static void deflate_input(z_stream *zlib, int flush, struct hearth_buf *out)
     } while (zlib->avail_out == 0 || (flush == Z_FINISH && rc != Z_STREAM_END));
 }
 
-void hearth_gzip_stream_add(struct hearth_gzip_stream *stream,
-                            struct hearth_str in,
+void hearth_gzip_stream_add(struct hearth_gzip_stream *stream, struct hearth_str in,
                             struct hearth_buf *out)
 {
     while (in.n > 0 && !hearth_buf_failed(out)) {

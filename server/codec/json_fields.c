@@ -46,10 +46,8 @@ static void add(struct list *list, const char *outer, const char *key, json_t *v
     list->n++;
 }
 
-enum hearth_status hearth_json_fields_read(struct hearth_str json,
-                                           struct hearth_arena *arena,
-                                           struct hearth_json_field **ret_fields,
-                                           size_t *ret_n,
+enum hearth_status hearth_json_fields_read(struct hearth_str json, struct hearth_arena *arena,
+                                           struct hearth_json_field **ret_fields, size_t *ret_n,
                                            struct hearth_err *err)
 {
     json_t *tree, *value, *inner;
@@ -81,8 +79,7 @@ enum hearth_status hearth_json_fields_read(struct hearth_str json,
 }
 
 const struct hearth_json_field *hearth_json_field_find(const struct hearth_json_field *fields,
-                                                       size_t n,
-                                                       const char *path,
+                                                       size_t n, const char *path,
                                                        enum hearth_json_kind kind)
 {
     for (size_t i = 0; i < n; i++) {

@@ -21,10 +21,8 @@ static size_t count_texts(json_t *table)
     return n;
 }
 
-static enum hearth_status copy_texts(json_t *table,
-                                     struct hearth_arena *arena,
-                                     struct hearth_json_cell *cells,
-                                     struct hearth_err *err)
+static enum hearth_status copy_texts(json_t *table, struct hearth_arena *arena,
+                                     struct hearth_json_cell *cells, struct hearth_err *err)
 {
     const char *row, *column;
     json_t *members, *value;
@@ -55,10 +53,8 @@ static enum hearth_status copy_texts(json_t *table,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_json_table_read(struct hearth_str json,
-                                          struct hearth_arena *arena,
-                                          struct hearth_json_cell **ret_cells,
-                                          size_t *ret_n,
+enum hearth_status hearth_json_table_read(struct hearth_str json, struct hearth_arena *arena,
+                                          struct hearth_json_cell **ret_cells, size_t *ret_n,
                                           struct hearth_err *err)
 {
     json_t *table;

@@ -72,11 +72,8 @@ static bool is_too_deep(struct hearth_str text, unsigned max_depth, size_t *ret_
     return false;
 }
 
-enum hearth_status json_tree_parse(struct hearth_str text,
-                                   unsigned max_depth,
-                                   size_t max_bytes,
-                                   json_t **ret_tree,
-                                   struct hearth_err *err)
+enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, size_t max_bytes,
+                                   json_t **ret_tree, struct hearth_err *err)
 {
     static pthread_once_t g_once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&g_once, set_allocator);

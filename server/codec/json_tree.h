@@ -16,11 +16,8 @@
  * limit). INVALID_ARGUMENT names line and column; NO_MEMORY. Free with json_tree_free.
  */
 HEARTH_MUST_CHECK
-enum hearth_status json_tree_parse(struct hearth_str text,
-                                   unsigned max_depth,
-                                   size_t max_bytes,
-                                   json_t **ret_tree,
-                                   struct hearth_err *err);
+enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, size_t max_bytes,
+                                   json_t **ret_tree, struct hearth_err *err);
 void json_tree_free(json_t *tree);
 
 #endif

@@ -66,10 +66,8 @@ void hearth_packer_free(struct hearth_packer *packer)
     }
 }
 
-enum hearth_status hearth_pack(struct hearth_packer *packer,
-                               struct hearth_str in,
-                               struct hearth_buf *out,
-                               struct hearth_err *err)
+enum hearth_status hearth_pack(struct hearth_packer *packer, struct hearth_str in,
+                               struct hearth_buf *out, struct hearth_err *err)
 {
     char *to = in.n == SIZE_MAX ? NULL : hearth_buf_reserve(out, in.n + 1);
     if (to == NULL) {
@@ -95,8 +93,8 @@ enum hearth_status hearth_pack(struct hearth_packer *packer,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_pack_text(struct hearth_str in, struct hearth_buf *out, struct hearth_err *err)
+enum hearth_status hearth_pack_text(struct hearth_str in, struct hearth_buf *out,
+                                    struct hearth_err *err)
 {
     size_t start = out->n;
     if (in.n >= MIN_TEXT_INPUT) {
@@ -114,12 +112,9 @@ hearth_pack_text(struct hearth_str in, struct hearth_buf *out, struct hearth_err
                : HEARTH_OK;
 }
 
-enum hearth_status hearth_unpack(struct hearth_inflater *inflater,
-                                 struct hearth_str in,
-                                 size_t max_bytes,
-                                 struct hearth_buf *scratch,
-                                 struct hearth_str *ret_view,
-                                 struct hearth_err *err)
+enum hearth_status hearth_unpack(struct hearth_inflater *inflater, struct hearth_str in,
+                                 size_t max_bytes, struct hearth_buf *scratch,
+                                 struct hearth_str *ret_view, struct hearth_err *err)
 {
     if (in.n == 0 || (in.p[0] != PLAIN && in.p[0] != FRAME)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "packed bytes are damaged: %zu bytes, form %d",

@@ -24,10 +24,8 @@ struct walk {
     char *copy;
 };
 
-static enum hearth_status fail_at(const struct walk *walk,
-                                  const uint8_t *at,
-                                  const ProtobufCMessageDescriptor *descriptor,
-                                  const char *field,
+static enum hearth_status fail_at(const struct walk *walk, const uint8_t *at,
+                                  const ProtobufCMessageDescriptor *descriptor, const char *field,
                                   const char *what)
 {
     return HEARTH_FAIL(walk->err, HEARTH_INVALID_ARGUMENT,
@@ -84,11 +82,8 @@ static const char *check_packed(unsigned wire_type, const uint8_t *cur, const ui
 
 /* One occurrence of a known field: its wire type, and its payload [cur, end). NULL or what is
  * wrong. */
-static const char *check_value(struct walk *walk,
-                               const ProtobufCFieldDescriptor *field,
-                               unsigned wire_type,
-                               const uint8_t *cur,
-                               const uint8_t *end)
+static const char *check_value(struct walk *walk, const ProtobufCFieldDescriptor *field,
+                               unsigned wire_type, const uint8_t *cur, const uint8_t *end)
 {
     unsigned own = wire_type_of(field->type);
     if (wire_type != own) {
@@ -112,8 +107,8 @@ static const char *check_value(struct walk *walk,
 
 /* Step over the payload at *cur; *ret_start is where it begins (behind a length). NULL or what is
  * wrong. */
-static const char *
-skip_payload(unsigned wire_type, const uint8_t **cur, const uint8_t *end, const uint8_t **ret_start)
+static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const uint8_t *end,
+                                const uint8_t **ret_start)
 {
     uint64_t n;
     *ret_start = *cur;
@@ -144,9 +139,7 @@ skip_payload(unsigned wire_type, const uint8_t **cur, const uint8_t *end, const 
 
 static enum hearth_status check_message(struct walk *walk,
                                         const ProtobufCMessageDescriptor *descriptor,
-                                        const uint8_t *cur,
-                                        const uint8_t *end,
-                                        unsigned depth)
+                                        const uint8_t *cur, const uint8_t *end, unsigned depth)
 {
     if (depth > HEARTH_PB_MAX_DEPTH) {
         return fail_at(walk, cur, descriptor, NULL, "messages are nested too deep");
@@ -190,8 +183,7 @@ static void arena_free(void *arena, void *ptr)
 
 /* The walk, and where a text is to be mended, another one over a copy that stands for `wire` then. */
 static enum hearth_status check(const ProtobufCMessageDescriptor *descriptor,
-                                struct hearth_str *wire,
-                                struct hearth_arena *arena,
+                                struct hearth_str *wire, struct hearth_arena *arena,
                                 struct hearth_err *err)
 {
     const uint8_t *start = (const uint8_t *)(wire->n == 0 ? "" : wire->p);
@@ -212,10 +204,8 @@ static enum hearth_status check(const ProtobufCMessageDescriptor *descriptor,
 }
 
 enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *descriptor,
-                                    struct hearth_str wire,
-                                    struct hearth_arena *arena,
-                                    struct ProtobufCMessage **ret_message,
-                                    struct hearth_err *err)
+                                    struct hearth_str wire, struct hearth_arena *arena,
+                                    struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
     HEARTH_TRY(check(descriptor, &wire, arena, err));
     const uint8_t *start = (const uint8_t *)(wire.n == 0 ? "" : wire.p);

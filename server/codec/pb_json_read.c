@@ -31,10 +31,8 @@ struct reader {
 };
 
 static enum hearth_status read_message(struct reader *reader,
-                                       const ProtobufCMessageDescriptor *descriptor,
-                                       json_t *json,
-                                       const struct path *path,
-                                       unsigned depth,
+                                       const ProtobufCMessageDescriptor *descriptor, json_t *json,
+                                       const struct path *path, unsigned depth,
                                        ProtobufCMessage **ret_message);
 
 static void put_path(struct hearth_buf *out, const struct path *path)
@@ -50,8 +48,8 @@ static void put_path(struct hearth_buf *out, const struct path *path)
     }
 }
 
-static enum hearth_status
-fail_value(struct reader *reader, const struct path *path, const char *expected)
+static enum hearth_status fail_value(struct reader *reader, const struct path *path,
+                                     const char *expected)
 {
     struct hearth_buf where;
     hearth_buf_init(&where, 0);
@@ -78,8 +76,8 @@ static int hex_digit(char c)
 }
 
 /* False: it is something else, which producers that know no such rule write in base64. */
-static bool
-hex_decode(struct hearth_str text, struct hearth_arena *arena, struct hearth_str *ret_bytes)
+static bool hex_decode(struct hearth_str text, struct hearth_arena *arena,
+                       struct hearth_str *ret_bytes)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (hex_digit(text.p[i]) < 0) {
@@ -94,8 +92,8 @@ hex_decode(struct hearth_str text, struct hearth_arena *arena, struct hearth_str
     return bytes != NULL;
 }
 
-static enum hearth_status
-read_bytes(struct reader *reader, const json_t *json, const struct path *path, void *to)
+static enum hearth_status read_bytes(struct reader *reader, const json_t *json,
+                                     const struct path *path, void *to)
 {
     struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
     struct hearth_str bytes;
@@ -121,11 +119,8 @@ read_bytes(struct reader *reader, const json_t *json, const struct path *path, v
 /* *ret_known is false for a name that this server does not know: such a value counts as not there.
  */
 static enum hearth_status read_enum(struct reader *reader,
-                                    const ProtobufCEnumDescriptor *descriptor,
-                                    const json_t *json,
-                                    const struct path *path,
-                                    void *to,
-                                    bool *ret_known)
+                                    const ProtobufCEnumDescriptor *descriptor, const json_t *json,
+                                    const struct path *path, void *to, bool *ret_known)
 {
     if (!json_is_string(json)) {
         const char *wrong = pb_scalar_from_json(PROTOBUF_C_TYPE_INT32, json, to);
@@ -142,13 +137,9 @@ static enum hearth_status read_enum(struct reader *reader,
 }
 
 /* One value into the bytes at `to`. *ret_known stays true except as said at read_enum. */
-static enum hearth_status read_value(struct reader *reader,
-                                     const ProtobufCFieldDescriptor *field,
-                                     json_t *json,
-                                     const struct path *path,
-                                     unsigned depth,
-                                     void *to,
-                                     bool *ret_known)
+static enum hearth_status read_value(struct reader *reader, const ProtobufCFieldDescriptor *field,
+                                     json_t *json, const struct path *path, unsigned depth,
+                                     void *to, bool *ret_known)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         if (!json_is_string(json)) {
@@ -173,19 +164,16 @@ static enum hearth_status read_value(struct reader *reader,
     return wrong == NULL ? HEARTH_OK : fail_value(reader, path, wrong);
 }
 
-static void
-store_array(char *message, const ProtobufCFieldDescriptor *field, const void *values, size_t n)
+static void store_array(char *message, const ProtobufCFieldDescriptor *field, const void *values,
+                        size_t n)
 {
     memcpy(message + field->quantifier_offset, &n, sizeof n);
     memcpy(message + field->offset, &values, sizeof values);
 }
 
 static enum hearth_status read_repeated(struct reader *reader,
-                                        const ProtobufCFieldDescriptor *field,
-                                        json_t *json,
-                                        const struct path *path,
-                                        unsigned depth,
-                                        char *message)
+                                        const ProtobufCFieldDescriptor *field, json_t *json,
+                                        const struct path *path, unsigned depth, char *message)
 {
     if (!json_is_array(json)) {
         return fail_value(reader, path, "an array");
@@ -221,12 +209,8 @@ static ProtobufCMessage *new_message(struct reader *reader,
 
 static enum hearth_status read_map_entry(struct reader *reader,
                                          const ProtobufCMessageDescriptor *descriptor,
-                                         const char *key,
-                                         json_t *json,
-                                         const struct path *path,
-                                         unsigned depth,
-                                         ProtobufCMessage *entry,
-                                         bool *ret_known)
+                                         const char *key, json_t *json, const struct path *path,
+                                         unsigned depth, ProtobufCMessage *entry, bool *ret_known)
 {
     const ProtobufCFieldDescriptor *key_field = &descriptor->fields[0];
     const ProtobufCFieldDescriptor *value_field = &descriptor->fields[1];
@@ -244,11 +228,8 @@ static enum hearth_status read_map_entry(struct reader *reader,
                       ret_known);
 }
 
-static enum hearth_status read_map(struct reader *reader,
-                                   const ProtobufCFieldDescriptor *field,
-                                   json_t *json,
-                                   const struct path *path,
-                                   unsigned depth,
+static enum hearth_status read_map(struct reader *reader, const ProtobufCFieldDescriptor *field,
+                                   json_t *json, const struct path *path, unsigned depth,
                                    char *message)
 {
     if (!json_is_object(json)) {
@@ -281,11 +262,8 @@ static enum hearth_status read_map(struct reader *reader,
 }
 
 static enum hearth_status read_singular(struct reader *reader,
-                                        const ProtobufCFieldDescriptor *field,
-                                        json_t *json,
-                                        const struct path *path,
-                                        unsigned depth,
-                                        char *message)
+                                        const ProtobufCFieldDescriptor *field, json_t *json,
+                                        const struct path *path, unsigned depth, char *message)
 {
     uint32_t chosen;
     if (pb_is_oneof(field)) {
@@ -303,10 +281,8 @@ static enum hearth_status read_singular(struct reader *reader,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_well_known(struct reader *reader,
-                                          ProtobufCMessage *message,
-                                          const json_t *json,
-                                          const struct path *path,
+static enum hearth_status read_well_known(struct reader *reader, ProtobufCMessage *message,
+                                          const json_t *json, const struct path *path,
                                           bool duration)
 {
     struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
@@ -334,11 +310,8 @@ static unsigned find_field(const ProtobufCMessageDescriptor *descriptor, const c
     return i;
 }
 
-static enum hearth_status read_members(struct reader *reader,
-                                       ProtobufCMessage *message,
-                                       json_t *json,
-                                       const struct path *path,
-                                       unsigned depth)
+static enum hearth_status read_members(struct reader *reader, ProtobufCMessage *message,
+                                       json_t *json, const struct path *path, unsigned depth)
 {
     const ProtobufCMessageDescriptor *descriptor = message->descriptor;
     bool seen[MAX_FIELDS] = {false};
@@ -374,10 +347,8 @@ static enum hearth_status read_members(struct reader *reader,
 }
 
 static enum hearth_status read_message(struct reader *reader,
-                                       const ProtobufCMessageDescriptor *descriptor,
-                                       json_t *json,
-                                       const struct path *path,
-                                       unsigned depth,
+                                       const ProtobufCMessageDescriptor *descriptor, json_t *json,
+                                       const struct path *path, unsigned depth,
                                        ProtobufCMessage **ret_message)
 {
     if (depth > HEARTH_PB_MAX_DEPTH) {
@@ -449,8 +420,8 @@ static size_t mend_escapes(struct hearth_str text, char *copy)
 }
 
 /* A copy stands for `text` when there is something to mend. */
-static enum hearth_status
-mend_text(struct hearth_str *text, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status mend_text(struct hearth_str *text, struct hearth_arena *arena,
+                                    struct hearth_err *err)
 {
     if (hearth_str_utf8_valid(*text) && mend_escapes(*text, NULL) == 0) {
         return HEARTH_OK;
@@ -466,8 +437,7 @@ mend_text(struct hearth_str *text, struct hearth_arena *arena, struct hearth_err
 }
 
 enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *descriptor,
-                                       struct hearth_str json,
-                                       struct hearth_arena *arena,
+                                       struct hearth_str json, struct hearth_arena *arena,
                                        struct ProtobufCMessage **ret_message,
                                        struct hearth_err *err)
 {

@@ -91,8 +91,8 @@ static bool is_integer(ProtobufCType type)
 }
 
 /* A block of the integers of a list from the i-th on; returns how many. */
-static size_t write_integers(
-    struct hearth_buf *out, ProtobufCType type, const char *values, size_t n_values, size_t i)
+static size_t write_integers(struct hearth_buf *out, ProtobufCType type, const char *values,
+                             size_t n_values, size_t i)
 {
     size_t size = pb_value_bytes(type);
     size_t n = n_values - i < INTS_PER_BLOCK ? n_values - i : INTS_PER_BLOCK;
@@ -130,10 +130,8 @@ static void write_well_known(struct hearth_buf *out, const ProtobufCMessage *mes
     out->failed = out->failed || !ok;
 }
 
-static void begin_message(struct hearth_pb_json *json,
-                          const ProtobufCMessage *message,
-                          unsigned depth,
-                          struct hearth_buf *out)
+static void begin_message(struct hearth_pb_json *json, const ProtobufCMessage *message,
+                          unsigned depth, struct hearth_buf *out)
 {
     if (depth > HEARTH_PB_MAX_DEPTH) {
         out->failed = true;
@@ -176,8 +174,8 @@ static void write_hex(struct hearth_buf *out, struct hearth_str bytes)
     hearth_buf_byte(out, '"');
 }
 
-static void
-begin_bytes(struct hearth_pb_json *json, struct hearth_str bytes, struct hearth_buf *out)
+static void begin_bytes(struct hearth_pb_json *json, struct hearth_str bytes,
+                        struct hearth_buf *out)
 {
     hearth_buf_byte(out, '"');
     if (bytes.n <= PART_BYTES) {
@@ -222,11 +220,8 @@ static void write_part(struct hearth_pb_json *json, struct hearth_buf *out)
 }
 
 /* One value that is not a default to be left out. `depth` is that of the message around it. */
-static void begin_value(struct hearth_pb_json *json,
-                        const ProtobufCFieldDescriptor *field,
-                        const void *value,
-                        unsigned depth,
-                        struct hearth_buf *out)
+static void begin_value(struct hearth_pb_json *json, const ProtobufCFieldDescriptor *field,
+                        const void *value, unsigned depth, struct hearth_buf *out)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING: {
@@ -319,8 +314,8 @@ static bool is_absent(const ProtobufCFieldDescriptor *field, const char *message
 /* ---- maps ---- */
 
 /* Keys are strings in JSON whatever their type; at once, because they are short. */
-static void
-write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor *key, const char *value)
+static void write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor *key,
+                          const char *value)
 {
     if (key->type == PROTOBUF_C_TYPE_STRING) {
         const char *text;
@@ -353,10 +348,8 @@ static struct hearth_hash128 map_key_hash(const ProtobufCFieldDescriptor *field,
 }
 
 /* The wire may repeat a key: the last entry counts, and JSON gets one member per key. */
-static bool find_last_entries(struct hearth_idmap *last,
-                              const ProtobufCFieldDescriptor *key,
-                              ProtobufCMessage *const *entries,
-                              size_t n)
+static bool find_last_entries(struct hearth_idmap *last, const ProtobufCFieldDescriptor *key,
+                              ProtobufCMessage *const *entries, size_t n)
 {
     hearth_idmap_init(last);
     for (size_t i = n; i-- > 0;) {
@@ -370,12 +363,9 @@ static bool find_last_entries(struct hearth_idmap *last,
     return true;
 }
 
-static void write_entry(struct hearth_pb_json *json,
-                        struct frame *frame,
-                        const ProtobufCFieldDescriptor *field,
-                        ProtobufCMessage *const *entries,
-                        size_t i,
-                        struct hearth_buf *out)
+static void write_entry(struct hearth_pb_json *json, struct frame *frame,
+                        const ProtobufCFieldDescriptor *field, ProtobufCMessage *const *entries,
+                        size_t i, struct hearth_buf *out)
 {
     const ProtobufCFieldDescriptor *key = &pb_message_of(field)->fields[0];
     const ProtobufCFieldDescriptor *value = &pb_message_of(field)->fields[1];
@@ -400,11 +390,8 @@ static void write_entry(struct hearth_pb_json *json,
 
 /* ---- the machine ---- */
 
-static void begin_values(struct frame *frame,
-                         const ProtobufCFieldDescriptor *field,
-                         const char *values,
-                         size_t n,
-                         struct hearth_buf *out)
+static void begin_values(struct frame *frame, const ProtobufCFieldDescriptor *field,
+                         const char *values, size_t n, struct hearth_buf *out)
 {
     frame->in_values = true;
     frame->has_values = false;
@@ -420,8 +407,8 @@ static void begin_values(struct frame *frame,
     }
 }
 
-static void
-end_values(struct frame *frame, const ProtobufCFieldDescriptor *field, struct hearth_buf *out)
+static void end_values(struct frame *frame, const ProtobufCFieldDescriptor *field,
+                       struct hearth_buf *out)
 {
     frame->in_values = false;
     frame->field++;

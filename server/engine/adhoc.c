@@ -24,10 +24,8 @@ static bool may_stay(char c)
            c == '_' || c == '-';
 }
 
-static enum hearth_status clean_name(struct hearth_str name,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str *ret,
-                                     struct hearth_err *err)
+static enum hearth_status clean_name(struct hearth_str name, struct hearth_arena *arena,
+                                     struct hearth_str *ret, struct hearth_err *err)
 {
     if (name.n == 0) {
         name = HEARTH_STR("profile");
@@ -45,8 +43,8 @@ static enum hearth_status clean_name(struct hearth_str name,
 }
 
 /* A ULID: 48 bits of milliseconds and 80 random ones in Crockford's base 32; a dash and the name. */
-static enum hearth_status
-make_id(struct hearth_adhoc *profile, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status make_id(struct hearth_adhoc *profile, struct hearth_arena *arena,
+                                  struct hearth_err *err)
 {
     static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     unsigned char random[ULID_RANDOM];
@@ -69,12 +67,9 @@ make_id(struct hearth_adhoc *profile, struct hearth_arena *arena, struct hearth_
 
 /* ---- decoding ---- */
 
-static enum hearth_status inflate(const struct hearth_query *query,
-                                  enum hearth_compression format,
-                                  struct hearth_str bytes,
-                                  int64_t max_bytes,
-                                  struct hearth_str *ret,
-                                  struct hearth_err *err)
+static enum hearth_status inflate(const struct hearth_query *query, enum hearth_compression format,
+                                  struct hearth_str bytes, int64_t max_bytes,
+                                  struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -97,10 +92,8 @@ static enum hearth_status inflate(const struct hearth_query *query,
 }
 
 /* What is recognised, within the limits of a push. */
-static enum hearth_status decode_bytes(struct hearth_str bytes,
-                                       const struct hearth_limits *limits,
-                                       struct hearth_arena *arena,
-                                       struct hearth_profile *ret,
+static enum hearth_status decode_bytes(struct hearth_str bytes, const struct hearth_limits *limits,
+                                       struct hearth_arena *arena, struct hearth_profile *ret,
                                        struct hearth_err *err)
 {
     const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(limits);
@@ -121,10 +114,8 @@ static enum hearth_status decode_bytes(struct hearth_str bytes,
     }
 }
 
-static enum hearth_status decode(const struct hearth_query *query,
-                                 struct hearth_str bytes,
-                                 struct hearth_profile *ret,
-                                 struct hearth_err *err)
+static enum hearth_status decode(const struct hearth_query *query, struct hearth_str bytes,
+                                 struct hearth_profile *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_tenant_limits(query->engine, query->tenant, &limits);
@@ -147,10 +138,8 @@ static struct hearth_str string_of(const struct hearth_profile *profile, uint32_
 }
 
 /* How type `t` is called; several of one sample type have their unit with it. */
-static enum hearth_status name_type(const struct hearth_profile *profile,
-                                    uint32_t t,
-                                    struct hearth_arena *arena,
-                                    struct hearth_str *ret,
+static enum hearth_status name_type(const struct hearth_profile *profile, uint32_t t,
+                                    struct hearth_arena *arena, struct hearth_str *ret,
                                     struct hearth_err *err)
 {
     struct hearth_str type = string_of(profile, profile->types[t].type);
@@ -169,8 +158,7 @@ static enum hearth_status name_type(const struct hearth_profile *profile,
 }
 
 static enum hearth_status name_types(const struct hearth_profile *profile,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str **ret,
+                                     struct hearth_arena *arena, struct hearth_str **ret,
                                      struct hearth_err *err)
 {
     struct hearth_str *names = hearth_arena_array(arena, profile->n_types, sizeof *names);
@@ -195,10 +183,8 @@ static uint32_t find_type(const struct hearth_str *names, size_t n, struct heart
 
 /* The wanted one; none wanted: the profile's default, or its first. */
 static enum hearth_status choose_type(const struct hearth_profile *profile,
-                                      const struct hearth_str *names,
-                                      struct hearth_str wanted,
-                                      uint32_t *ret,
-                                      struct hearth_err *err)
+                                      const struct hearth_str *names, struct hearth_str wanted,
+                                      uint32_t *ret, struct hearth_err *err)
 {
     if (wanted.n > 0) {
         *ret = find_type(names, profile->n_types, wanted);
@@ -217,8 +203,7 @@ static enum hearth_status choose_type(const struct hearth_profile *profile,
 /* ---- pictures ---- */
 
 static enum hearth_status max_nodes_of(const struct hearth_query *query,
-                                       const struct hearth_adhoc_spec *spec,
-                                       int64_t *ret,
+                                       const struct hearth_adhoc_spec *spec, int64_t *ret,
                                        struct hearth_err *err)
 {
     struct hearth_limits limits;
@@ -233,10 +218,8 @@ static enum hearth_status max_nodes_of(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status grow_tree(const struct hearth_profile *profile,
-                                    uint32_t type,
-                                    struct hearth_stacktree *tree,
-                                    struct hearth_err *err)
+static enum hearth_status grow_tree(const struct hearth_profile *profile, uint32_t type,
+                                    struct hearth_stacktree *tree, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_stacktree_add_profile(tree, profile, type, err));
     return hearth_stacktree_seal(tree, err);
@@ -245,8 +228,7 @@ static enum hearth_status grow_tree(const struct hearth_profile *profile,
 /* Fill types and graph of a view. */
 static enum hearth_status draw(const struct hearth_query *query,
                                const struct hearth_profile *profile,
-                               const struct hearth_adhoc_spec *spec,
-                               struct hearth_adhoc_view *view,
+                               const struct hearth_adhoc_spec *spec, struct hearth_adhoc_view *view,
                                struct hearth_err *err)
 {
     int64_t max_nodes;
@@ -270,12 +252,10 @@ static enum hearth_status draw(const struct hearth_query *query,
 
 /* ---- questions ---- */
 
-enum hearth_status hearth_adhoc_upload(const struct hearth_query *query,
-                                       struct hearth_str name,
+enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct hearth_str name,
                                        struct hearth_str bytes,
                                        const struct hearth_adhoc_spec *spec,
-                                       struct hearth_adhoc_view *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_tenant_limits(query->engine, query->tenant, &limits);
@@ -299,10 +279,8 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_query *query,
 }
 
 /* The stored profile, decoded. */
-static enum hearth_status load(const struct hearth_query *query,
-                               struct hearth_str id,
-                               struct hearth_adhoc *ret_stored,
-                               struct hearth_profile *ret,
+static enum hearth_status load(const struct hearth_query *query, struct hearth_str id,
+                               struct hearth_adhoc *ret_stored, struct hearth_profile *ret,
                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_adhoc_get(query->engine->store, query->tenant, id, query->cancel,
@@ -312,11 +290,9 @@ static enum hearth_status load(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_adhoc_get(const struct hearth_query *query,
-                                    struct hearth_str id,
+enum hearth_status hearth_adhoc_get(const struct hearth_query *query, struct hearth_str id,
                                     const struct hearth_adhoc_spec *spec,
-                                    struct hearth_adhoc_view *ret,
-                                    struct hearth_err *err)
+                                    struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_adhoc_view){0};
     struct hearth_profile profile;
@@ -324,10 +300,8 @@ enum hearth_status hearth_adhoc_get(const struct hearth_query *query,
     return draw(query, &profile, spec, ret, err);
 }
 
-enum hearth_status hearth_adhoc_list(const struct hearth_query *query,
-                                     struct hearth_adhoc **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err)
+enum hearth_status hearth_adhoc_list(const struct hearth_query *query, struct hearth_adhoc **ret,
+                                     size_t *ret_n, struct hearth_err *err)
 {
     return hearth_store_adhoc_list(query->engine->store, query->tenant, query->cancel, query->arena,
                                    ret, ret_n, err);
@@ -358,10 +332,8 @@ static uint32_t twin_of(const struct side *left, uint32_t t, const struct side *
 
 /* Fill view->types with what both have; *ret_left and *ret_right: the one to compare. */
 static enum hearth_status choose_common(const struct hearth_query *query,
-                                        const struct side sides[2],
-                                        struct hearth_str wanted,
-                                        struct hearth_adhoc_view *view,
-                                        uint32_t ret_types[2],
+                                        const struct side sides[2], struct hearth_str wanted,
+                                        struct hearth_adhoc_view *view, uint32_t ret_types[2],
                                         struct hearth_err *err)
 {
     uint32_t n_left = sides[0].profile.n_types, n_right = sides[1].profile.n_types;
@@ -389,12 +361,10 @@ static enum hearth_status choose_common(const struct hearth_query *query,
                                HEARTH_STR_ARG(wanted));
 }
 
-static enum hearth_status compare(const struct hearth_query *query,
-                                  struct side sides[2],
+static enum hearth_status compare(const struct hearth_query *query, struct side sides[2],
                                   const struct hearth_str ids[2],
                                   const struct hearth_adhoc_spec *spec,
-                                  struct hearth_adhoc_view *view,
-                                  struct hearth_err *err)
+                                  struct hearth_adhoc_view *view, struct hearth_err *err)
 {
     int64_t max_nodes;
     uint32_t types[2];
@@ -421,12 +391,10 @@ static enum hearth_status compare(const struct hearth_query *query,
                                   &view->diff, err);
 }
 
-enum hearth_status hearth_adhoc_diff(const struct hearth_query *query,
-                                     struct hearth_str left_id,
+enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct hearth_str left_id,
                                      struct hearth_str right_id,
                                      const struct hearth_adhoc_spec *spec,
-                                     struct hearth_adhoc_view *ret,
-                                     struct hearth_err *err)
+                                     struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_adhoc_view){0};
     struct side sides[2] = {0};

@@ -9,8 +9,7 @@
 #define MAX_MS       (INT64_MAX / HEARTH_NS_PER_MS)
 #define ABOUT_NOW_NS (120 * HEARTH_NS_PER_SEC)
 
-enum hearth_status hearth_admin_new(struct hearth_store *store,
-                                    struct hearth_admin **ret_admin,
+enum hearth_status hearth_admin_new(struct hearth_store *store, struct hearth_admin **ret_admin,
                                     struct hearth_err *err)
 {
     struct hearth_admin *admin = hearth_mem_zalloc(sizeof *admin);
@@ -50,15 +49,11 @@ static enum hearth_status check_matchers(const struct hearth_selector *selector,
     return HEARTH_OK;
 }
 
-static enum hearth_status select_series(struct hearth_admin *admin,
-                                        struct hearth_str tenant,
-                                        const struct hearth_selector *selector,
-                                        int64_t from_ns,
-                                        int64_t to_ns,
-                                        struct hearth_cancel *cancel,
+static enum hearth_status select_series(struct hearth_admin *admin, struct hearth_str tenant,
+                                        const struct hearth_selector *selector, int64_t from_ns,
+                                        int64_t to_ns, struct hearth_cancel *cancel,
                                         struct hearth_arena *arena,
-                                        struct hearth_series_hit **ret_hits,
-                                        size_t *ret_n,
+                                        struct hearth_series_hit **ret_hits, size_t *ret_n,
                                         struct hearth_err *err)
 {
     const struct hearth_label_index *index = NULL;
@@ -77,8 +72,8 @@ static enum hearth_status select_series(struct hearth_admin *admin,
 }
 
 /* Hits are by (service, series, column). */
-static void
-count_series(const struct hearth_series_hit *hits, size_t n, struct hearth_admin_erased *ret)
+static void count_series(const struct hearth_series_hit *hits, size_t n,
+                         struct hearth_admin_erased *ret)
 {
     for (size_t i = 0; i < n; i++) {
         bool same_service = i > 0 && hits[i - 1].service_id == hits[i].service_id;
@@ -102,12 +97,9 @@ static int64_t end_of_range(int64_t to_ms)
     return about_now ? to_ns - to_ns % HEARTH_NS_PER_HOUR + HEARTH_NS_PER_HOUR - 1 : to_ns;
 }
 
-static enum hearth_status erase(struct hearth_admin *admin,
-                                const struct hearth_admin_erase *what,
-                                struct hearth_selector *selector,
-                                struct hearth_cancel *cancel,
-                                struct hearth_arena *arena,
-                                struct hearth_admin_erased *ret,
+static enum hearth_status erase(struct hearth_admin *admin, const struct hearth_admin_erase *what,
+                                struct hearth_selector *selector, struct hearth_cancel *cancel,
+                                struct hearth_arena *arena, struct hearth_admin_erased *ret,
                                 struct hearth_err *err)
 {
     enum hearth_status status = hearth_selector_parse(selector, what->selector, arena, NULL, err);
@@ -132,10 +124,8 @@ static enum hearth_status erase(struct hearth_admin *admin,
 
 enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
                                       const struct hearth_admin_erase *what,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_admin_erased *ret,
-                                      struct hearth_err *err)
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_admin_erased *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_admin_erased){0};
     if (what->from_ms < 0 || what->from_ms > what->to_ms) {
@@ -150,29 +140,23 @@ enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
     return status;
 }
 
-enum hearth_status hearth_admin_erasures(struct hearth_admin *admin,
-                                         struct hearth_str tenant,
-                                         struct hearth_arena *arena,
-                                         struct hearth_erasure **ret,
-                                         size_t *ret_n,
-                                         struct hearth_err *err)
+enum hearth_status hearth_admin_erasures(struct hearth_admin *admin, struct hearth_str tenant,
+                                         struct hearth_arena *arena, struct hearth_erasure **ret,
+                                         size_t *ret_n, struct hearth_err *err)
 {
     return hearth_store_erasures(admin->store, tenant, arena, ret, ret_n, err);
 }
 
 /* ---- retention ---- */
 
-void hearth_admin_retention(struct hearth_admin *admin,
-                            struct hearth_str tenant,
+void hearth_admin_retention(struct hearth_admin *admin, struct hearth_str tenant,
                             struct hearth_retention *ret)
 {
     hearth_store_retention(admin->store, tenant, ret);
 }
 
-enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin,
-                                              struct hearth_str tenant,
-                                              struct hearth_str name,
-                                              int64_t value_ns,
+enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct hearth_str tenant,
+                                              struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err)
 {
     return hearth_store_retention_set(admin->store, tenant, name, value_ns, err);
@@ -181,12 +165,9 @@ enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin,
 /* ---- roll-ups ---- */
 
 /* The service of that name that has profiles. */
-static enum hearth_status find_service(struct hearth_admin *admin,
-                                       struct hearth_str tenant,
-                                       struct hearth_str name,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_arena *arena,
-                                       int32_t *ret_service_id,
+static enum hearth_status find_service(struct hearth_admin *admin, struct hearth_str tenant,
+                                       struct hearth_str name, struct hearth_cancel *cancel,
+                                       struct hearth_arena *arena, int32_t *ret_service_id,
                                        struct hearth_err *err)
 {
     struct hearth_selector selector;
@@ -209,12 +190,9 @@ static enum hearth_status find_service(struct hearth_admin *admin,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin,
-                                        struct hearth_str tenant,
-                                        struct hearth_str service_name,
-                                        int64_t from_ms,
-                                        struct hearth_cancel *cancel,
-                                        struct hearth_arena *arena,
+enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct hearth_str tenant,
+                                        struct hearth_str service_name, int64_t from_ms,
+                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
     int32_t service_id = 0;
@@ -230,18 +208,14 @@ enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin,
 
 /* ---- looking ---- */
 
-enum hearth_status hearth_admin_state(struct hearth_admin *admin,
-                                      struct hearth_arena *arena,
-                                      struct hearth_background_state *ret,
-                                      struct hearth_err *err)
+enum hearth_status hearth_admin_state(struct hearth_admin *admin, struct hearth_arena *arena,
+                                      struct hearth_background_state *ret, struct hearth_err *err)
 {
     return hearth_store_background_state(admin->store, arena, ret, err);
 }
 
-enum hearth_status hearth_admin_doctor(struct hearth_admin *admin,
-                                       struct hearth_arena *arena,
-                                       struct hearth_check **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_admin_doctor(struct hearth_admin *admin, struct hearth_arena *arena,
+                                       struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     return hearth_store_doctor(admin->store, arena, ret, ret_n, err);

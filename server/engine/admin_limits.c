@@ -17,12 +17,9 @@ static void mark_own(void *context, struct hearth_str name, int64_t value)
 }
 
 enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
-                                       const struct hearth_limits *server,
-                                       struct hearth_str tenant,
-                                       struct hearth_arena *arena,
-                                       struct hearth_admin_limit **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+                                       const struct hearth_limits *server, struct hearth_str tenant,
+                                       struct hearth_arena *arena, struct hearth_admin_limit **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_admin_limit *limits =
         hearth_arena_calloc(arena, hearth_n_tenant_limits, sizeof limits[0]);
@@ -43,8 +40,7 @@ enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
 }
 
 static enum hearth_status read_change(const struct hearth_admin_limit_change *change,
-                                      struct hearth_setting *ret,
-                                      struct hearth_err *err)
+                                      struct hearth_setting *ret, struct hearth_err *err)
 {
     const struct hearth_limit *limit = hearth_limit_find(change->name);
     if (limit == NULL) {
@@ -58,11 +54,9 @@ static enum hearth_status read_change(const struct hearth_admin_limit_change *ch
                : hearth_limit_parse(limit, change->value, &ret->value, err);
 }
 
-enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            const struct hearth_admin_limit_change *changes,
-                                           size_t n,
-                                           struct hearth_arena *arena,
+                                           size_t n, struct hearth_arena *arena,
                                            struct hearth_err *err)
 {
     if (n == 0 || n > MAX_CHANGES) {
@@ -79,8 +73,7 @@ enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin,
     return hearth_store_settings_set(admin->store, tenant, true, settings, n, err);
 }
 
-enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            enum hearth_gauge_aggregation aggregation,
                                            struct hearth_err *err)
 {

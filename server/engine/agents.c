@@ -8,10 +8,8 @@
 
 /* ---- reports ---- */
 
-static enum hearth_status check_name(const struct hearth_reported *reported,
-                                     struct hearth_str name,
-                                     const char *field,
-                                     struct hearth_err *err)
+static enum hearth_status check_name(const struct hearth_reported *reported, struct hearth_str name,
+                                     const char *field, struct hearth_err *err)
 {
     if (hearth_str_trim(name).n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s%s is missing", reported->path, field);
@@ -42,8 +40,7 @@ static enum hearth_status check_properties(const struct hearth_reported *reporte
 }
 
 static enum hearth_status check_process(const struct hearth_reported *reported,
-                                        const struct hearth_limits *limits,
-                                        struct hearth_err *err)
+                                        const struct hearth_limits *limits, struct hearth_err *err)
 {
     const struct hearth_process *process = &reported->process;
     HEARTH_TRY(check_name(reported, process->service, "serviceName", err));
@@ -75,8 +72,7 @@ static bool says_it_can(const struct hearth_process *process)
 }
 
 enum hearth_status hearth_agents_report_processes(const struct hearth_query *query,
-                                                  const struct hearth_reported *reported,
-                                                  size_t n,
+                                                  const struct hearth_reported *reported, size_t n,
                                                   struct hearth_err *err)
 {
     struct hearth_limits limits;
@@ -131,10 +127,8 @@ static enum hearth_status need_service(struct hearth_str service, struct hearth_
                          : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service is missing");
 }
 
-enum hearth_status hearth_agents_services(const struct hearth_query *query,
-                                          int64_t seen_after_ms,
-                                          struct hearth_reported_service **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_agents_services(const struct hearth_query *query, int64_t seen_after_ms,
+                                          struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     return hearth_store_reported_services(query->engine->store, query->tenant, HEARTH_STR(""),
@@ -143,10 +137,8 @@ enum hearth_status hearth_agents_services(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_agents_instances(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           int64_t seen_after_ms,
-                                           struct hearth_instance **ret,
-                                           size_t *ret_n,
+                                           struct hearth_str service, int64_t seen_after_ms,
+                                           struct hearth_instance **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(service, err));
@@ -156,8 +148,7 @@ enum hearth_status hearth_agents_instances(const struct hearth_query *query,
 
 enum hearth_status hearth_agents_processes(const struct hearth_query *query,
                                            const struct hearth_process_filter *filter,
-                                           struct hearth_process **ret,
-                                           size_t *ret_n,
+                                           struct hearth_process **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(filter->service, err));
@@ -166,8 +157,7 @@ enum hearth_status hearth_agents_processes(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_agents_process(const struct hearth_query *query,
-                                         struct hearth_str process_id,
-                                         struct hearth_process *ret,
+                                         struct hearth_str process_id, struct hearth_process *ret,
                                          struct hearth_err *err)
 {
     if (process_id.n != HEARTH_ENTITY_HASH_TEXT) {

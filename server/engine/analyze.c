@@ -23,10 +23,8 @@ static void add_explanation(const struct hearth_explanation *e, struct hearth_an
     }
 }
 
-enum hearth_status hearth_query_analyze(const struct hearth_query *query,
-                                        struct hearth_str text,
-                                        struct hearth_analysis *ret,
-                                        struct hearth_err *err)
+enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct hearth_str text,
+                                        struct hearth_analysis *ret, struct hearth_err *err)
 {
     struct hearth_typed_query typed;
     struct hearth_analysis analysis = {0};

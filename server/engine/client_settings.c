@@ -6,8 +6,7 @@
 #include "query_internal.h"
 
 enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
-                                              struct hearth_client_setting **ret,
-                                              size_t *ret_n,
+                                              struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     return hearth_store_client_settings(query->engine->store, query->tenant, query->cancel,
@@ -38,8 +37,7 @@ enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
-                                                 struct hearth_str name,
-                                                 struct hearth_err *err)
+                                                 struct hearth_str name, struct hearth_err *err)
 {
     if (name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");

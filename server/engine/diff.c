@@ -14,8 +14,8 @@ struct diff_side {
 };
 
 /* Notes of a side, each line with its name. */
-static enum hearth_status
-add_notes(const struct diff_side *side, struct hearth_str lines, struct hearth_err *err)
+static enum hearth_status add_notes(const struct diff_side *side, struct hearth_str lines,
+                                    struct hearth_err *err)
 {
     for (size_t from = 0; from < lines.n;) {
         size_t to = hearth_str_find(lines, '\n', from);
@@ -43,8 +43,8 @@ static enum hearth_status make_side(struct diff_side *side, struct hearth_err *e
     return status;
 }
 
-static enum hearth_status
-check_side(const struct diff_side *side, int64_t *ret_max_nodes, struct hearth_err *err)
+static enum hearth_status check_side(const struct diff_side *side, int64_t *ret_max_nodes,
+                                     struct hearth_err *err)
 {
     struct hearth_profile_type type;
     struct hearth_range range;
@@ -67,8 +67,7 @@ static int64_t common_max_nodes(const struct diff_side sides[2], const int64_t m
 }
 
 static enum hearth_status note_cut(const struct hearth_query *query,
-                                   const struct hearth_flame_diff *diff,
-                                   int64_t max_nodes,
+                                   const struct hearth_flame_diff *diff, int64_t max_nodes,
                                    struct hearth_err *err)
 {
     if (query->notes == NULL || diff->left_folded + diff->right_folded == 0) {
@@ -84,8 +83,8 @@ static enum hearth_status note_cut(const struct hearth_query *query,
                : HEARTH_OK;
 }
 
-static enum hearth_status
-diff(struct diff_side sides[2], struct hearth_flame_diff *ret, struct hearth_err *err)
+static enum hearth_status diff(struct diff_side sides[2], struct hearth_flame_diff *ret,
+                               struct hearth_err *err)
 {
     int64_t max_nodes[2];
     for (int i = 0; i < 4; i++) { /* what is wrong with a side is said before any work is done */
@@ -107,8 +106,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *left_spec,
                                      const struct hearth_query *right,
                                      const struct hearth_merge_spec *right_spec,
-                                     struct hearth_flame_diff *ret,
-                                     struct hearth_err *err)
+                                     struct hearth_flame_diff *ret, struct hearth_err *err)
 {
     struct diff_side sides[2] = {
         {.name = "left", .query = left, .spec = left_spec},

@@ -20,8 +20,8 @@
 /* ---- values for people ---- */
 
 /* Three significant digits, in the largest unit that leaves at least 1. */
-static void format_scaled(
-    int64_t value, const double *factors, const char *const *units, size_t n, char out[32])
+static void format_scaled(int64_t value, const double *factors, const char *const *units, size_t n,
+                          char out[32])
 {
     double v = (double)value;
     size_t i = 0;
@@ -128,9 +128,7 @@ static void append_colour(struct hearth_buf *out, double heat)
                       0xf8 - (unsigned)(heat * 0x60), 0xf8 - (unsigned)(heat * 0xa0));
 }
 
-static void append_node(struct hearth_buf *out,
-                        const struct hearth_call_graph *graph,
-                        size_t i,
+static void append_node(struct hearth_buf *out, const struct hearth_call_graph *graph, size_t i,
                         struct hearth_str unit)
 {
     const struct hearth_call_node *node = &graph->nodes[i];
@@ -157,10 +155,8 @@ static void append_node(struct hearth_buf *out,
     hearth_buf_cstr(out, "\"];\n");
 }
 
-static void append_edge(struct hearth_buf *out,
-                        const struct hearth_call_graph *graph,
-                        const struct hearth_call_edge *edge,
-                        struct hearth_str unit)
+static void append_edge(struct hearth_buf *out, const struct hearth_call_graph *graph,
+                        const struct hearth_call_edge *edge, struct hearth_str unit)
 {
     char value[32];
     double of_total = share(edge->value, graph->total);
@@ -175,8 +171,7 @@ static void append_edge(struct hearth_buf *out,
     hearth_buf_cstr(out, "\"];\n");
 }
 
-void hearth_dot_write(const struct hearth_call_graph *graph,
-                      const struct hearth_profile_type *type,
+void hearth_dot_write(const struct hearth_call_graph *graph, const struct hearth_profile_type *type,
                       struct hearth_buf *out)
 {
     char total[32];
@@ -221,10 +216,8 @@ static enum hearth_status note_left_out(const struct hearth_query *query,
 
 static enum hearth_status write_tree(const struct hearth_query *query,
                                      const struct hearth_stacktree *tree,
-                                     const struct hearth_profile_type *type,
-                                     size_t max_functions,
-                                     int64_t max_nodes,
-                                     struct hearth_buf *out,
+                                     const struct hearth_profile_type *type, size_t max_functions,
+                                     int64_t max_nodes, struct hearth_buf *out,
                                      struct hearth_err *err)
 {
     struct hearth_call_graph graph;
@@ -242,10 +235,8 @@ static enum hearth_status write_tree(const struct hearth_query *query,
 }
 
 /* What is asked for, else the default, but never more than is allowed. */
-static enum hearth_status max_functions(const struct hearth_query *query,
-                                        int64_t max_nodes,
-                                        int64_t *ret_n,
-                                        struct hearth_err *err)
+static enum hearth_status max_functions(const struct hearth_query *query, int64_t max_nodes,
+                                        int64_t *ret_n, struct hearth_err *err)
 {
     struct hearth_merge_spec asked = {.has_max_nodes = true, .max_nodes = max_nodes};
     struct hearth_limits limits;
@@ -259,10 +250,8 @@ static enum hearth_status max_functions(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_query_dot(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    int64_t max_nodes,
-                                    struct hearth_buf *out,
-                                    struct hearth_err *err)
+                                    const struct hearth_merge_spec *spec, int64_t max_nodes,
+                                    struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_profile_type type;
     struct hearth_merge_spec shown = *spec;

@@ -14,8 +14,7 @@
  * Append a digraph. Nodes are n1, n2, ... with exact `self` and `total`, edges have an exact `value`;
  * labels say the same for people, in the unit of the type. Sticky errors of the buffer.
  */
-void hearth_dot_write(const struct hearth_call_graph *graph,
-                      const struct hearth_profile_type *type,
+void hearth_dot_write(const struct hearth_call_graph *graph, const struct hearth_profile_type *type,
                       struct hearth_buf *out);
 
 #endif

@@ -44,10 +44,8 @@ static bool is_grouped_by(const struct hearth_str *group_by, size_t n, struct he
 /* The labels of a hit without those grouped by, copied; none if the series has gone meanwhile. */
 static enum hearth_status copy_labels(const struct hearth_label_index *index,
                                       const struct hearth_series_hit *hit,
-                                      const struct hearth_str *group_by,
-                                      size_t n_group_by,
-                                      struct hearth_arena *arena,
-                                      struct hearth_labels *ret,
+                                      const struct hearth_str *group_by, size_t n_group_by,
+                                      struct hearth_arena *arena, struct hearth_labels *ret,
                                       struct hearth_err *err)
 {
     struct hearth_labels all = {0};
@@ -67,10 +65,8 @@ static enum hearth_status copy_labels(const struct hearth_label_index *index,
 }
 
 /* What a and b both say; a and *ret may be one. */
-static enum hearth_status intersect(const struct hearth_labels *a,
-                                    const struct hearth_labels *b,
-                                    struct hearth_arena *arena,
-                                    struct hearth_labels *ret,
+static enum hearth_status intersect(const struct hearth_labels *a, const struct hearth_labels *b,
+                                    struct hearth_arena *arena, struct hearth_labels *ret,
                                     struct hearth_err *err)
 {
     struct hearth_label *v = hearth_arena_array(arena, a->n, sizeof v[0]);
@@ -89,8 +85,7 @@ static enum hearth_status intersect(const struct hearth_labels *a,
 }
 
 static enum hearth_status fill_one(const struct hearth_exemplar_rows *one,
-                                   const struct hearth_labels *of_hit,
-                                   struct hearth_arena *arena,
+                                   const struct hearth_labels *of_hit, struct hearth_arena *arena,
                                    struct hearth_err *err)
 {
     const struct hearth_single *row = one->rows;
@@ -109,10 +104,8 @@ static enum hearth_status fill_one(const struct hearth_exemplar_rows *one,
 
 enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
                                          const struct hearth_grouping *grouping,
-                                         const struct hearth_str *group_by,
-                                         size_t n_group_by,
-                                         const struct hearth_exemplar_rows *exemplars,
-                                         size_t n,
+                                         const struct hearth_str *group_by, size_t n_group_by,
+                                         const struct hearth_exemplar_rows *exemplars, size_t n,
                                          struct hearth_err *err)
 {
     struct hearth_arena *arena = query->arena;
@@ -144,8 +137,7 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
 
 /* From i on: how many are of one group and bucket. */
 static size_t count_in_bucket(const struct hearth_singles *singles,
-                              const struct hearth_buckets *buckets,
-                              size_t i)
+                              const struct hearth_buckets *buckets, size_t i)
 {
     int64_t b = hearth_bucket_number(buckets, singles->v[i].ts_ns);
     int64_t end_ns = hearth_bucket_end_ns(buckets, b);
@@ -177,8 +169,8 @@ static void mark_candidates(struct hearth_singles *singles, size_t from, size_t 
     }
 }
 
-static void
-pick(const struct hearth_singles *singles, size_t from, size_t n, struct hearth_exemplar_rows *ret)
+static void pick(const struct hearth_singles *singles, size_t from, size_t n,
+                 struct hearth_exemplar_rows *ret)
 {
     for (size_t i = from; i < from + n;) {
         int64_t sum;
@@ -193,12 +185,9 @@ pick(const struct hearth_singles *singles, size_t from, size_t n, struct hearth_
 }
 
 /* Visit each bucket of the series in the answer: to ask, then, with winners, to pick. */
-static void for_each_bucket(struct hearth_singles *singles,
-                            const struct hearth_buckets *buckets,
-                            const size_t *series_of_group,
-                            struct hearth_timeseries *series,
-                            size_t n_series,
-                            struct hearth_exemplar_rows *winners,
+static void for_each_bucket(struct hearth_singles *singles, const struct hearth_buckets *buckets,
+                            const size_t *series_of_group, struct hearth_timeseries *series,
+                            size_t n_series, struct hearth_exemplar_rows *winners,
                             size_t *n_winners)
 {
     size_t at = 0, point = 0;
@@ -235,8 +224,7 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
                                               const struct hearth_buckets *buckets,
                                               const struct hearth_timeseries_spec *spec,
                                               const size_t *series_of_group,
-                                              struct hearth_timeseries *series,
-                                              size_t n_series,
+                                              struct hearth_timeseries *series, size_t n_series,
                                               struct hearth_err *err)
 {
     struct hearth_arena *arena = singles->query->arena;

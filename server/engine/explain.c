@@ -57,10 +57,8 @@ static int64_t series_of(const struct hearth_read_leg *leg,
     return n;
 }
 
-static void explain_leg(const struct hearth_selection *selection,
-                        const struct hearth_read_leg *leg,
-                        const struct hearth_leg_cost *cost,
-                        struct hearth_explained_leg *ret)
+static void explain_leg(const struct hearth_selection *selection, const struct hearth_read_leg *leg,
+                        const struct hearth_leg_cost *cost, struct hearth_explained_leg *ret)
 {
     *ret = (struct hearth_explained_leg){
         .source = leg->source,
@@ -86,10 +84,8 @@ static void explain_leg(const struct hearth_selection *selection,
 }
 
 /* Lines to texts, in the query's arena. */
-static enum hearth_status split_notes(const struct hearth_query *query,
-                                      struct hearth_str text,
-                                      struct hearth_explanation *ret,
-                                      struct hearth_err *err)
+static enum hearth_status split_notes(const struct hearth_query *query, struct hearth_str text,
+                                      struct hearth_explanation *ret, struct hearth_err *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
@@ -112,8 +108,7 @@ static enum hearth_status split_notes(const struct hearth_query *query,
 
 static enum hearth_status explain_once(const struct hearth_query *query,
                                        const struct hearth_selection *selection,
-                                       struct hearth_explanation *ret,
-                                       struct hearth_buf *notes,
+                                       struct hearth_explanation *ret, struct hearth_buf *notes,
                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = query->arena;
@@ -137,12 +132,9 @@ static enum hearth_status explain_once(const struct hearth_query *query,
 }
 
 static enum hearth_status explain(const struct hearth_query *query,
-                                  const struct hearth_selection *selection,
-                                  int64_t from_ns,
-                                  int64_t to_ns,
-                                  struct hearth_str of_range, /* lines */
-                                  struct hearth_explanation *ret,
-                                  struct hearth_err *err)
+                                  const struct hearth_selection *selection, int64_t from_ns,
+                                  int64_t to_ns, struct hearth_str of_range, /* lines */
+                                  struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_buf notes;
     hearth_buf_init(&notes, 0);
@@ -168,8 +160,7 @@ static enum hearth_status explain(const struct hearth_query *query,
 
 static enum hearth_status explain_merge(const struct hearth_query *query,
                                         const struct hearth_merge_spec *spec,
-                                        struct hearth_explanation *ret,
-                                        struct hearth_err *err)
+                                        struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
@@ -179,8 +170,7 @@ static enum hearth_status explain_merge(const struct hearth_query *query,
 
 static enum hearth_status explain_timeseries(const struct hearth_query *query,
                                              const struct hearth_timeseries_spec *spec,
-                                             struct hearth_explanation *ret,
-                                             struct hearth_err *err)
+                                             struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_buckets buckets;
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));

@@ -76,12 +76,8 @@ static int compare_picks(const void *left, const void *right)
     return compare_numbers((uint64_t)a->span->span_id, (uint64_t)b->span->span_id);
 }
 
-static void pick_span(struct export *export,
-                      size_t resource,
-                      struct hearth_exported_span *it,
-                      double ratio,
-                      int64_t oldest_ns,
-                      int64_t newest_ns)
+static void pick_span(struct export *export, size_t resource, struct hearth_exported_span *it,
+                      double ratio, int64_t oldest_ns, int64_t newest_ns)
 {
     if (!hearth_trace_is_kept(it->trace, ratio)) {
         export->outcome.n_sampled++;
@@ -98,10 +94,8 @@ static void pick_span(struct export *export,
     export->picks[export->n_picks++] = (struct pick){resource, it->trace, span, 0};
 }
 
-static enum hearth_status pick_spans(struct export *export,
-                                     double ratio,
-                                     struct hearth_export_resource *resources,
-                                     size_t n,
+static enum hearth_status pick_spans(struct export *export, double ratio,
+                                     struct hearth_export_resource *resources, size_t n,
                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = export->query->arena;
@@ -174,8 +168,8 @@ static struct hearth_str cut_name(struct hearth_str name)
     return name;
 }
 
-static enum hearth_status
-put_row(struct export *export, size_t from, size_t n, struct hearth_err *err)
+static enum hearth_status put_row(struct export *export, size_t from, size_t n,
+                                  struct hearth_err *err)
 {
     const struct pick *first = &export->picks[from];
     const struct hearth_export_resource *resource = &export->resources[first->resource];
@@ -244,11 +238,8 @@ static void count_dropped(const char *reason, size_t n)
     }
 }
 
-static enum hearth_status take_rows(struct export *export,
-                                    size_t n_rows,
-                                    hearth_traces_done_fn *done,
-                                    void *context,
-                                    bool *ret_waits,
+static enum hearth_status take_rows(struct export *export, size_t n_rows,
+                                    hearth_traces_done_fn *done, void *context, bool *ret_waits,
                                     struct hearth_err *err)
 {
     export->taken = hearth_taken_new(export->query, &export->limits, done, context);
@@ -264,14 +255,10 @@ static enum hearth_status take_rows(struct export *export,
     return hearth_taken_submit(export->query, export->taken, ret_waits, err);
 }
 
-enum hearth_status hearth_traces_take_export(const struct hearth_query *query,
-                                             double ratio,
-                                             struct hearth_export_resource *resources,
-                                             size_t n,
-                                             hearth_traces_done_fn *done,
-                                             void *context,
-                                             bool *ret_waits,
-                                             struct hearth_export_outcome *ret,
+enum hearth_status hearth_traces_take_export(const struct hearth_query *query, double ratio,
+                                             struct hearth_export_resource *resources, size_t n,
+                                             hearth_traces_done_fn *done, void *context,
+                                             bool *ret_waits, struct hearth_export_outcome *ret,
                                              struct hearth_err *err)
 {
     struct export export = {.query = query, .resources = resources};

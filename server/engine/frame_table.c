@@ -11,8 +11,7 @@
 #define NO_ROW   (UINT32_MAX - 2) /* it does not count */
 #define MAX_ROWS (UINT32_MAX - 3)
 
-void hearth_frame_table_init(struct hearth_frame_table *table,
-                             enum hearth_top_kind kind,
+void hearth_frame_table_init(struct hearth_frame_table *table, enum hearth_top_kind kind,
                              struct hearth_arena *arena)
 {
     HEARTH_ASSERT(kind != HEARTH_TOP_THREAD);
@@ -21,8 +20,7 @@ void hearth_frame_table_init(struct hearth_frame_table *table,
     hearth_idmap_init(&table->by_key);
 }
 
-void hearth_frame_table_init_lines(struct hearth_frame_table *table,
-                                   struct hearth_str function,
+void hearth_frame_table_init_lines(struct hearth_frame_table *table, struct hearth_str function,
                                    struct hearth_arena *arena)
 {
     hearth_frame_table_init(table, HEARTH_TOP_LINE, arena);
@@ -95,8 +93,8 @@ static uint32_t mapping_text(struct adding *a, const struct frame *frame)
 }
 
 /* The name of a frame as flame graphs have it. `out` holds what has no name of its own. */
-static struct hearth_str
-frame_name(const struct adding *a, const struct frame *frame, char out[HEARTH_FRAME_NAME_BYTES])
+static struct hearth_str frame_name(const struct adding *a, const struct frame *frame,
+                                    char out[HEARTH_FRAME_NAME_BYTES])
 {
     if (frame->function != HEARTH_NO_INDEX) {
         return hearth_frame_shown(a->dict->strings[a->dict->functions[frame->function].name]);
@@ -320,8 +318,8 @@ static inline void count_frame(struct counter *c, uint32_t row, bool is_leaf)
     }
 }
 
-static enum hearth_status
-add_stack(struct adding *a, uint32_t stack, int64_t value, struct hearth_err *err)
+static enum hearth_status add_stack(struct adding *a, uint32_t stack, int64_t value,
+                                    struct hearth_err *err)
 {
     struct hearth_frame_table *table = a->table;
     const struct hearth_dict *dict = a->dict;
@@ -356,8 +354,7 @@ add_stack(struct adding *a, uint32_t stack, int64_t value, struct hearth_err *er
 
 enum hearth_status hearth_frame_table_add(struct hearth_frame_table *table,
                                           const struct hearth_dict *dict,
-                                          const struct hearth_dict_sums *sums,
-                                          const bool *inside,
+                                          const struct hearth_dict_sums *sums, const bool *inside,
                                           struct hearth_err *err)
 {
     struct hearth_arena scratch;

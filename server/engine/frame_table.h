@@ -50,12 +50,10 @@ struct hearth_frame_table {
 };
 
 /* The arena is kept. Rows are what `kind` says; of functions, lines have file and mapping as attributes. */
-void hearth_frame_table_init(struct hearth_frame_table *table,
-                             enum hearth_top_kind kind,
+void hearth_frame_table_init(struct hearth_frame_table *table, enum hearth_top_kind kind,
                              struct hearth_arena *arena);
 /* Only frames of that function count, by file, mapping, build id and line. The text is borrowed. */
-void hearth_frame_table_init_lines(struct hearth_frame_table *table,
-                                   struct hearth_str function,
+void hearth_frame_table_init_lines(struct hearth_frame_table *table, struct hearth_str function,
                                    struct hearth_arena *arena);
 void hearth_frame_table_release(struct hearth_frame_table *table);
 
@@ -66,8 +64,7 @@ void hearth_frame_table_release(struct hearth_frame_table *table);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_frame_table_add(struct hearth_frame_table *table,
                                           const struct hearth_dict *dict,
-                                          const struct hearth_dict_sums *sums,
-                                          const bool *inside,
+                                          const struct hearth_dict_sums *sums, const bool *inside,
                                           struct hearth_err *err);
 
 #endif

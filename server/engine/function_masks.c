@@ -16,10 +16,8 @@ void hearth_function_masks_release(struct hearth_function_masks *table)
 
 /* function_of[name]: which of the functions; HEARTH_MAX_FUNCTIONS: none. */
 static enum hearth_status names_of(const struct hearth_function_masks *table,
-                                   const struct hearth_name_tree *tree,
-                                   struct hearth_arena *arena,
-                                   uint8_t **ret,
-                                   struct hearth_err *err)
+                                   const struct hearth_name_tree *tree, struct hearth_arena *arena,
+                                   uint8_t **ret, struct hearth_err *err)
 {
     uint32_t n = hearth_name_tree_n_names(tree);
     uint8_t *function_of = hearth_arena_array(arena, n, sizeof function_of[0]);
@@ -39,10 +37,8 @@ static enum hearth_status names_of(const struct hearth_function_masks *table,
 }
 
 static enum hearth_status fill(const struct hearth_function_masks *table,
-                               const struct hearth_dict *dict,
-                               struct hearth_function_mask *mask,
-                               struct hearth_arena *scratch,
-                               struct hearth_err *err)
+                               const struct hearth_dict *dict, struct hearth_function_mask *mask,
+                               struct hearth_arena *scratch, struct hearth_err *err)
 {
     struct hearth_arena *arena = table->query->arena;
     uint32_t n_nodes = hearth_name_tree_size(dict->tree);
@@ -79,8 +75,7 @@ static enum hearth_status fill(const struct hearth_function_masks *table,
 }
 
 static enum hearth_status load(const struct hearth_function_masks *table,
-                               struct hearth_function_mask *mask,
-                               uint32_t bound,
+                               struct hearth_function_mask *mask, uint32_t bound,
                                struct hearth_err *err)
 {
     const struct hearth_query *query = table->query;
@@ -96,8 +91,7 @@ static enum hearth_status load(const struct hearth_function_masks *table,
 }
 
 enum hearth_status hearth_function_masks_of(struct hearth_function_masks *table,
-                                            const struct hearth_read_row *row,
-                                            uint32_t bound,
+                                            const struct hearth_read_row *row, uint32_t bound,
                                             const struct hearth_function_mask **ret,
                                             struct hearth_err *err)
 {

@@ -31,8 +31,7 @@ void hearth_function_masks_release(struct hearth_function_masks *table);
 /* Of the dictionary of a row, for the stacks below bound. Made once; in the query's arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_function_masks_of(struct hearth_function_masks *table,
-                                            const struct hearth_read_row *row,
-                                            uint32_t bound,
+                                            const struct hearth_read_row *row, uint32_t bound,
                                             const struct hearth_function_mask **ret,
                                             struct hearth_err *err);
 

@@ -99,8 +99,8 @@ static enum hearth_status take_functions(struct timeline *run, struct hearth_err
 }
 
 /* Groups, and which of them a unit belongs to, while the index is locked. */
-static enum hearth_status
-make_groups(struct timeline *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status make_groups(struct timeline *run, const struct hearth_label_index *index,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     const struct hearth_selection *selection = &run->selection;
@@ -140,8 +140,8 @@ static enum hearth_status find_series(struct timeline *run, struct hearth_err *e
 
 /* ---- rows ---- */
 
-static enum hearth_status
-keep_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status keep_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     struct timeline *run = context;
     if (run->selection.match != NULL && !hearth_profile_match_row(run->selection.match, row)) {
@@ -175,10 +175,8 @@ static void forget_rows(void *context)
     run->rows = NULL;
 }
 
-static enum hearth_status cell_of(struct timeline *run,
-                                  const struct hearth_read_row *row,
-                                  struct cell **ret,
-                                  struct hearth_err *err)
+static enum hearth_status cell_of(struct timeline *run, const struct hearth_read_row *row,
+                                  struct cell **ret, struct hearth_err *err)
 {
     uint32_t hit = row->series_id < 0 /* nothing is grouped by: there is one group */
                        ? 0
@@ -220,11 +218,8 @@ static enum hearth_status cell_of(struct timeline *run,
 }
 
 static enum hearth_status add_stack(const struct timeline *run,
-                                    const struct hearth_function_mask *mask,
-                                    struct cell *cell,
-                                    uint64_t stack,
-                                    int64_t value,
-                                    struct hearth_err *err)
+                                    const struct hearth_function_mask *mask, struct cell *cell,
+                                    uint64_t stack, int64_t value, struct hearth_err *err)
 {
     uint8_t self = mask->self[stack];
     bool overflow = false;
@@ -256,8 +251,8 @@ static enum hearth_status make_room(struct timeline *run, uint32_t bound, struct
     return run->acc == NULL ? HEARTH_FAIL_ARENA(err, &run->acc_arena) : HEARTH_OK;
 }
 
-static enum hearth_status
-add_row(struct timeline *run, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status add_row(struct timeline *run, const struct hearth_read_row *row,
+                                  struct hearth_err *err)
 {
     uint32_t bound;
     if (!hearth_columns_id_bound(row->ids, &bound) || row->n_profiles < 1) {
@@ -287,8 +282,8 @@ add_row(struct timeline *run, const struct hearth_read_row *row, struct hearth_e
 }
 
 /* By span or trace: samples that carry attributes stand beside the row, with their own values. */
-static enum hearth_status
-add_samples(struct timeline *run, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status add_samples(struct timeline *run, const struct hearth_read_row *row,
+                                      struct hearth_err *err)
 {
     struct hearth_arena arena;
     struct hearth_attr_sample *samples;
@@ -325,11 +320,8 @@ add_samples(struct timeline *run, const struct hearth_read_row *row, struct hear
 
 /* ---- pieces ---- */
 
-static enum hearth_status read_piece(struct timeline *run,
-                                     const struct hearth_query *query,
-                                     int64_t first,
-                                     int64_t n,
-                                     struct hearth_err *err)
+static enum hearth_status read_piece(struct timeline *run, const struct hearth_query *query,
+                                     int64_t first, int64_t n, struct hearth_err *err)
 {
     const struct hearth_reader reader = {.reset = forget_rows, .row = keep_row, .context = run};
     bool of_samples = run->selection.match != NULL && run->selection.match->of_samples;
@@ -348,8 +340,8 @@ static enum hearth_status read_piece(struct timeline *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_pieces(struct timeline *run, const struct hearth_query *query, struct hearth_err *err)
+static enum hearth_status read_pieces(struct timeline *run, const struct hearth_query *query,
+                                      struct hearth_err *err)
 {
     const struct hearth_buckets *buckets = &run->buckets;
     bool planned = buckets->step_ms >= MIN_PLANNED_STEP_MS && buckets->n <= MAX_PLANNED_BUCKETS &&
@@ -395,8 +387,8 @@ static int by_group_then_bucket(const void *a, const void *b)
 }
 
 /* Half away from zero; a quotient is rounded down by less than one of its last digits. */
-static enum hearth_status
-mean_of(const struct cell *cells, size_t n, size_t at, int64_t *ret, struct hearth_err *err)
+static enum hearth_status mean_of(const struct cell *cells, size_t n, size_t at, int64_t *ret,
+                                  struct hearth_err *err)
 {
     i128 sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -450,10 +442,8 @@ static int by_sum_then_labels(const void *a, const void *b)
     return hearth_labels_cmp(&x.labels, &y.labels);
 }
 
-static enum hearth_status write_series(const struct timeline *run,
-                                       const struct group *group,
-                                       size_t f,
-                                       struct hearth_function_series *out,
+static enum hearth_status write_series(const struct timeline *run, const struct group *group,
+                                       size_t f, struct hearth_function_series *out,
                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
@@ -473,10 +463,8 @@ static enum hearth_status write_series(const struct timeline *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status write_answer(struct timeline *run,
-                                       struct hearth_function_series **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+static enum hearth_status write_answer(struct timeline *run, struct hearth_function_series **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(fold_units(run, err));
     size_t n_groups = 0;
@@ -511,10 +499,8 @@ static enum hearth_status write_answer(struct timeline *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status run_timeline(struct timeline *run,
-                                       struct hearth_function_series **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+static enum hearth_status run_timeline(struct timeline *run, struct hearth_function_series **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     const struct hearth_timeseries_spec step = {.step_seconds = run->spec->step_seconds};
     struct hearth_limits limits;
@@ -540,8 +526,7 @@ static enum hearth_status run_timeline(struct timeline *run,
 enum hearth_status hearth_query_function_timeline(const struct hearth_query *query,
                                                   const struct hearth_function_timeline_spec *spec,
                                                   struct hearth_function_series **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err)
+                                                  size_t *ret_n, struct hearth_err *err)
 {
     struct timeline run = {.query = query, .spec = spec};
     *ret = NULL;

@@ -15,8 +15,7 @@
 /* Everything selected, in the table. */
 static enum hearth_status fill_table(const struct hearth_query *query,
                                      const struct hearth_merge_spec *spec,
-                                     struct hearth_frame_table *table,
-                                     struct hearth_err *err)
+                                     struct hearth_frame_table *table, struct hearth_err *err)
 {
     struct hearth_sums sums;
     struct hearth_stack_mask mask;
@@ -72,8 +71,8 @@ static int compare_rows(const void *left, const void *right, void *top_ptr)
     return first != 0 ? sign * first : second != 0 ? sign * second : by_name_then_line(a, b);
 }
 
-static enum hearth_status
-copy_texts(struct hearth_arena *arena, struct hearth_top_row *row, struct hearth_err *err)
+static enum hearth_status copy_texts(struct hearth_arena *arena, struct hearth_top_row *row,
+                                     struct hearth_err *err)
 {
     row->name = hearth_arena_str(arena, row->name);
     row->file = hearth_arena_str(arena, row->file);
@@ -86,9 +85,7 @@ copy_texts(struct hearth_arena *arena, struct hearth_top_row *row, struct hearth
 /* rows[n] is sorted, and its page copied to the answer. */
 static enum hearth_status answer_page(const struct hearth_query *query,
                                       const struct hearth_top_spec *top,
-                                      struct hearth_top_row *rows,
-                                      size_t n,
-                                      struct hearth_top *ret,
+                                      struct hearth_top_row *rows, size_t n, struct hearth_top *ret,
                                       struct hearth_err *err)
 {
     if (n > 0) {
@@ -108,13 +105,10 @@ static enum hearth_status answer_page(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status top_of_frames(const struct hearth_query *query,
-                                        const struct hearth_merge_spec *spec,
-                                        const struct hearth_top_spec *top,
-                                        const struct hearth_pattern *search,
-                                        struct hearth_frame_table *table,
-                                        struct hearth_top *ret,
-                                        struct hearth_err *err)
+static enum hearth_status
+top_of_frames(const struct hearth_query *query, const struct hearth_merge_spec *spec,
+              const struct hearth_top_spec *top, const struct hearth_pattern *search,
+              struct hearth_frame_table *table, struct hearth_top *ret, struct hearth_err *err)
 {
     HEARTH_TRY(fill_table(query, spec, table, err));
     struct hearth_top_row *rows = hearth_arena_array(table->arena, table->n_rows, sizeof rows[0]);
@@ -140,13 +134,10 @@ static enum hearth_status top_of_frames(const struct hearth_query *query,
     return answer_page(query, top, rows, n, ret, err);
 }
 
-static enum hearth_status top_of_threads(const struct hearth_query *query,
-                                         const struct hearth_merge_spec *spec,
-                                         const struct hearth_top_spec *top,
-                                         const struct hearth_pattern *search,
-                                         struct hearth_arena *scratch,
-                                         struct hearth_top *ret,
-                                         struct hearth_err *err)
+static enum hearth_status
+top_of_threads(const struct hearth_query *query, const struct hearth_merge_spec *spec,
+               const struct hearth_top_spec *top, const struct hearth_pattern *search,
+               struct hearth_arena *scratch, struct hearth_top *ret, struct hearth_err *err)
 {
     struct hearth_top_row *rows;
     size_t n_rows, n = 0;
@@ -161,8 +152,7 @@ static enum hearth_status top_of_threads(const struct hearth_query *query,
 
 enum hearth_status hearth_query_top(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
-                                    const struct hearth_top_spec *top,
-                                    struct hearth_top *ret,
+                                    const struct hearth_top_spec *top, struct hearth_top *ret,
                                     struct hearth_err *err)
 {
     *ret = (struct hearth_top){0};
@@ -203,8 +193,7 @@ static int by_file_mapping_line(const void *left, const void *right)
 }
 
 static enum hearth_status answer_lines(const struct hearth_frame_table *table,
-                                       struct hearth_arena *arena,
-                                       struct hearth_lines *ret,
+                                       struct hearth_arena *arena, struct hearth_lines *ret,
                                        struct hearth_err *err)
 {
     ret->lines = hearth_arena_array(arena, table->n_rows, sizeof ret->lines[0]);
@@ -234,10 +223,8 @@ static enum hearth_status answer_lines(const struct hearth_frame_table *table,
 }
 
 /* {__profile_type__="..."} */
-static enum hearth_status type_selector(struct hearth_str profile_type,
-                                        struct hearth_arena *arena,
-                                        struct hearth_str *ret,
-                                        struct hearth_err *err)
+static enum hearth_status type_selector(struct hearth_str profile_type, struct hearth_arena *arena,
+                                        struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
@@ -263,8 +250,7 @@ static enum hearth_status type_selector(struct hearth_str profile_type,
 /* Where the selected series say that their source lies. */
 static enum hearth_status find_sources(const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
-                                       struct hearth_lines *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_lines *ret, struct hearth_err *err)
 {
     static const struct hearth_str names[] = {
         {"service_git_ref", 15}, {"service_repository", 18}, {"service_root_path", 17}};
@@ -285,8 +271,7 @@ static enum hearth_status find_sources(const struct hearth_query *query,
 
 enum hearth_status hearth_query_lines(const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec,
-                                      struct hearth_str function,
-                                      struct hearth_lines *ret,
+                                      struct hearth_str function, struct hearth_lines *ret,
                                       struct hearth_err *err)
 {
     *ret = (struct hearth_lines){0};

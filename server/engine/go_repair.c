@@ -55,8 +55,7 @@ static bool is_go(const struct hearth_dict *dict, uint32_t stack)
 }
 
 /* Heap profiles of Go 1.23 and later have more frames: deeper stacks tell. */
-static uint32_t max_frames(const struct hearth_tree_merge *merge,
-                           const struct hearth_dict *dict,
+static uint32_t max_frames(const struct hearth_tree_merge *merge, const struct hearth_dict *dict,
                            const struct hearth_dict_sums *sums)
 {
     uint32_t max = merge->go_max_frames, deepest = 0;
@@ -73,8 +72,7 @@ static uint32_t max_frames(const struct hearth_tree_merge *merge,
 enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
                                        struct hearth_tree_part *part,
                                        const struct hearth_dict *dict,
-                                       const struct hearth_dict_sums *sums,
-                                       struct hearth_err *err)
+                                       const struct hearth_dict_sums *sums, struct hearth_err *err)
 {
     if (!measure_depths(merge, part)) {
         return HEARTH_FAIL_ARENA(err, merge->arena);
@@ -115,8 +113,8 @@ bool hearth_go_needs_repair(const struct hearth_tree_merge *merge)
 
 /* ---- repair ---- */
 
-static enum hearth_status
-join(struct hearth_tree_merge *merge, struct hearth_stacktree *tree, struct hearth_err *err)
+static enum hearth_status join(struct hearth_tree_merge *merge, struct hearth_stacktree *tree,
+                               struct hearth_err *err)
 {
     struct hearth_go_cut *cuts = hearth_arena_array(merge->arena, merge->n_cuts, sizeof cuts[0]);
     if (cuts == NULL) {
@@ -155,8 +153,7 @@ static struct hearth_name_tree *name_tree_of(const struct hearth_stacktree *tree
 }
 
 static enum hearth_status keep_passing(const struct hearth_stack_filter *stacks,
-                                       struct hearth_stacktree *tree,
-                                       struct hearth_arena *arena,
+                                       struct hearth_stacktree *tree, struct hearth_arena *arena,
                                        struct hearth_err *err)
 {
     struct hearth_name_tree *names = name_tree_of(tree);
@@ -175,8 +172,7 @@ static enum hearth_status keep_passing(const struct hearth_stack_filter *stacks,
 
 enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,
                                     const struct hearth_stack_filter *stacks,
-                                    struct hearth_stacktree *tree,
-                                    struct hearth_err *err)
+                                    struct hearth_stacktree *tree, struct hearth_err *err)
 {
     if (merge->n_cuts > 0) {
         HEARTH_TRY(join(merge, tree, err));

@@ -17,8 +17,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
                                        struct hearth_tree_part *part,
                                        const struct hearth_dict *dict,
-                                       const struct hearth_dict_sums *sums,
-                                       struct hearth_err *err);
+                                       const struct hearth_dict_sums *sums, struct hearth_err *err);
 
 /* Some stack may be cut, or some name has type arguments of the compiler. */
 bool hearth_go_needs_repair(const struct hearth_tree_merge *merge);
@@ -31,7 +30,6 @@ bool hearth_go_needs_repair(const struct hearth_tree_merge *merge);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,
                                     const struct hearth_stack_filter *stacks,
-                                    struct hearth_stacktree *tree,
-                                    struct hearth_err *err);
+                                    struct hearth_stacktree *tree, struct hearth_err *err);
 
 #endif

@@ -9,10 +9,8 @@ static struct hearth_hash128 hit_key(int32_t series_id, uint16_t column)
 
 /* The labels of a hit that are asked for, in order of their names. */
 static enum hearth_status project(const struct hearth_labels *all,
-                                  const struct hearth_str *group_by,
-                                  size_t n_group_by,
-                                  struct hearth_arena *arena,
-                                  struct hearth_labels *ret,
+                                  const struct hearth_str *group_by, size_t n_group_by,
+                                  struct hearth_arena *arena, struct hearth_labels *ret,
                                   struct hearth_err *err)
 {
     struct hearth_label *v = hearth_arena_array(arena, n_group_by, sizeof v[0]);
@@ -39,10 +37,8 @@ static enum hearth_status project(const struct hearth_labels *all,
 }
 
 static enum hearth_status group_hit(struct hearth_grouping *grouping,
-                                    struct hearth_idmap *by_labels,
-                                    size_t i,
-                                    const struct hearth_labels *labels,
-                                    struct hearth_err *err)
+                                    struct hearth_idmap *by_labels, size_t i,
+                                    const struct hearth_labels *labels, struct hearth_err *err)
 {
     const struct hearth_series_hit *hit = &grouping->hits[i];
     bool inserted, unused;
@@ -62,12 +58,9 @@ static enum hearth_status group_hit(struct hearth_grouping *grouping,
 
 enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
                                         const struct hearth_label_index *index,
-                                        const struct hearth_series_hit *hits,
-                                        size_t n_hits,
-                                        const struct hearth_str *group_by,
-                                        size_t n_group_by,
-                                        struct hearth_arena *arena,
-                                        struct hearth_err *err)
+                                        const struct hearth_series_hit *hits, size_t n_hits,
+                                        const struct hearth_str *group_by, size_t n_group_by,
+                                        struct hearth_arena *arena, struct hearth_err *err)
 {
     *grouping =
         (struct hearth_grouping){.hits = hits, .n_hits = n_hits, .last_hit = HEARTH_IDMAP_NONE};

@@ -30,12 +30,9 @@ struct hearth_grouping {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
                                         const struct hearth_label_index *index,
-                                        const struct hearth_series_hit *hits,
-                                        size_t n_hits,
-                                        const struct hearth_str *group_by,
-                                        size_t n_group_by,
-                                        struct hearth_arena *arena,
-                                        struct hearth_err *err);
+                                        const struct hearth_series_hit *hits, size_t n_hits,
+                                        const struct hearth_str *group_by, size_t n_group_by,
+                                        struct hearth_arena *arena, struct hearth_err *err);
 void hearth_grouping_release(struct hearth_grouping *grouping);
 /* The hit of a series and column, HEARTH_IDMAP_NONE for others. Cheap when they come in runs. */
 uint32_t hearth_grouping_hit(struct hearth_grouping *grouping, int32_t series_id, uint16_t column);

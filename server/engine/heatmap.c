@@ -39,8 +39,8 @@ struct heatmap_run {
     size_t n_exemplars, cap_exemplars;
 };
 
-static enum hearth_status
-add_spot(struct heatmap_run *run, const struct spot *spot, struct hearth_err *err)
+static enum hearth_status add_spot(struct heatmap_run *run, const struct spot *spot,
+                                   struct hearth_err *err)
 {
     hearth_buf_append(&run->spot_bytes, spot, sizeof *spot);
     return !hearth_buf_failed(&run->spot_bytes)
@@ -52,8 +52,8 @@ add_spot(struct heatmap_run *run, const struct spot *spot, struct hearth_err *er
 
 /* ---- profiles ---- */
 
-static enum hearth_status
-visit_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status visit_total(void *context, const struct hearth_read_total *total,
+                                      struct hearth_err *err)
 {
     struct heatmap_run *run = context;
     uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
@@ -101,11 +101,8 @@ static int by_span(const void *left, const void *right)
            (a->attrs.trace_id_lo > b->attrs.trace_id_lo);
 }
 
-static enum hearth_status add_spans(struct heatmap_run *run,
-                                    const struct hearth_read_row *row,
-                                    uint32_t hit,
-                                    struct hearth_attr_sample *samples,
-                                    size_t n,
+static enum hearth_status add_spans(struct heatmap_run *run, const struct hearth_read_row *row,
+                                    uint32_t hit, struct hearth_attr_sample *samples, size_t n,
                                     struct hearth_err *err)
 {
     if (n > 1) {
@@ -144,8 +141,8 @@ static enum hearth_status add_spans(struct heatmap_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-visit_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row,
+                                    struct hearth_err *err)
 {
     struct heatmap_run *run = context;
     uint32_t hit = hearth_grouping_hit(&run->grouping, row->series_id, row->column);
@@ -282,10 +279,8 @@ static size_t measure_group(const struct heatmap_run *run, size_t i, size_t *ret
 }
 
 /* The largest spot of each cell that has any, as exemplars of the slot. */
-static enum hearth_status add_exemplars(struct heatmap_run *run,
-                                        const struct spot *const *largest,
-                                        struct hearth_heatmap_slot *slot,
-                                        struct hearth_err *err)
+static enum hearth_status add_exemplars(struct heatmap_run *run, const struct spot *const *largest,
+                                        struct hearth_heatmap_slot *slot, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     slot->exemplars = hearth_arena_calloc(arena, CELLS, sizeof slot->exemplars[0]);
@@ -324,11 +319,8 @@ static enum hearth_status add_exemplars(struct heatmap_run *run,
 }
 
 /* n spots of one series from i on. */
-static enum hearth_status fill_series(struct heatmap_run *run,
-                                      size_t i,
-                                      size_t n,
-                                      struct hearth_heatmap_series *series,
-                                      struct hearth_err *err)
+static enum hearth_status fill_series(struct heatmap_run *run, size_t i, size_t n,
+                                      struct hearth_heatmap_series *series, struct hearth_err *err)
 {
     struct hearth_heatmap_slot *slot = NULL;
     const struct spot *largest[CELLS];
@@ -370,8 +362,8 @@ static int by_points_then_labels(const void *left, const void *right)
     return hearth_labels_cmp(&a->series.labels, &b->series.labels);
 }
 
-static enum hearth_status
-fill_grid(struct heatmap_run *run, struct hearth_heatmap *ret, struct hearth_err *err)
+static enum hearth_status fill_grid(struct heatmap_run *run, struct hearth_heatmap *ret,
+                                    struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     struct ranked *ranked = hearth_arena_calloc(arena, run->grouping.n, sizeof ranked[0]);
@@ -439,8 +431,7 @@ static void drop_nameless(struct hearth_heatmap *heatmap)
 /* ---- the question ---- */
 
 static enum hearth_status check_spec(const struct hearth_query *query,
-                                     const struct hearth_heatmap_spec *spec,
-                                     struct hearth_err *err)
+                                     const struct hearth_heatmap_spec *spec, struct hearth_err *err)
 {
     if (!(spec->step_seconds >= 0.001 && spec->step_seconds < 1e12)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step must be >= 1ms");
@@ -459,8 +450,8 @@ static enum hearth_status check_spec(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-find_series(struct heatmap_run *run, const struct hearth_range *range, struct hearth_err *err)
+static enum hearth_status find_series(struct heatmap_run *run, const struct hearth_range *range,
+                                      struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
     struct hearth_store *store = query->engine->store;
@@ -478,8 +469,8 @@ find_series(struct heatmap_run *run, const struct hearth_range *range, struct he
     return status;
 }
 
-static enum hearth_status
-answer(struct heatmap_run *run, struct hearth_heatmap *ret, struct hearth_err *err)
+static enum hearth_status answer(struct heatmap_run *run, struct hearth_heatmap *ret,
+                                 struct hearth_err *err)
 {
     HEARTH_TRY(read_spots(run, err));
     if (run->n_spots == 0) {
@@ -496,8 +487,7 @@ answer(struct heatmap_run *run, struct hearth_heatmap *ret, struct hearth_err *e
 
 enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
                                         const struct hearth_heatmap_spec *spec,
-                                        struct hearth_heatmap *ret,
-                                        struct hearth_err *err)
+                                        struct hearth_heatmap *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_heatmap){0};
     struct heatmap_run run = {.query = query, .spec = spec};

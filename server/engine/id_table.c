@@ -68,8 +68,8 @@ static bool grow(struct hearth_id_table *table)
     return true;
 }
 
-uint32_t
-hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo, bool *ret_inserted)
+uint32_t hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo,
+                                bool *ret_inserted)
 {
     *ret_inserted = false;
     if (HEARTH_UNLIKELY(table->n == table->cap) && !grow(table)) {

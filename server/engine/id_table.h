@@ -29,19 +29,18 @@ void hearth_id_table_init(struct hearth_id_table *table,
 void hearth_id_table_release(struct hearth_id_table *table);
 void hearth_id_table_reset(struct hearth_id_table *table); /* keeps memory */
 /* The number of a key, a new one if there was none. HEARTH_IDMAP_NONE: memory was refused. */
-uint32_t
-hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo, bool *ret_inserted);
+uint32_t hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo,
+                                bool *ret_inserted);
 
-HEARTH_ALWAYS_INLINE uint32_t hearth_id_table_hash(const struct hearth_id_table *table,
-                                                   uint64_t hi,
+HEARTH_ALWAYS_INLINE uint32_t hearth_id_table_hash(const struct hearth_id_table *table, uint64_t hi,
                                                    uint64_t lo)
 {
     return (uint32_t)hearth_hash_mix(hearth_hash_mix(lo, table->seed), hi ^ table->seed);
 }
 
 /* A key will be asked for soon: who knows many at once need not wait for memory at each. */
-HEARTH_ALWAYS_INLINE void
-hearth_id_table_prefetch(const struct hearth_id_table *table, uint64_t hi, uint64_t lo)
+HEARTH_ALWAYS_INLINE void hearth_id_table_prefetch(const struct hearth_id_table *table, uint64_t hi,
+                                                   uint64_t lo)
 {
     if (table->n_slots > 0) {
         __builtin_prefetch(

@@ -62,8 +62,7 @@ static struct hearth_str quoted_name(struct hearth_str name)
 
 static enum hearth_status check_label(const struct hearth_limits *limits,
                                       const struct hearth_push_series *series,
-                                      const struct hearth_label *label,
-                                      struct hearth_arena *arena,
+                                      const struct hearth_label *label, struct hearth_arena *arena,
                                       struct hearth_err *err)
 {
     if (label->name.n == 0) {
@@ -96,8 +95,7 @@ static enum hearth_status check_label(const struct hearth_limits *limits,
  */
 static struct hearth_str find_service(const struct hearth_ingest_options *options,
                                       const struct hearth_labels *sorted,
-                                      struct hearth_str app_name,
-                                      bool *ret_is_app_name)
+                                      struct hearth_str app_name, bool *ret_is_app_name)
 {
     *ret_is_app_name = false;
     bool is_listed = false;
@@ -120,8 +118,7 @@ static struct hearth_str find_service(const struct hearth_ingest_options *option
 
 /* Sorted copy with room for two more labels; duplicates are refused. */
 static enum hearth_status sort_labels(const struct hearth_push_series *series,
-                                      struct hearth_arena *arena,
-                                      struct hearth_labels *ret_sorted,
+                                      struct hearth_arena *arena, struct hearth_labels *ret_sorted,
                                       struct hearth_err *err)
 {
     struct hearth_labels sorted = {
@@ -180,10 +177,8 @@ static void put_label(struct hearth_labels *labels, const char *name, struct hea
 
 enum hearth_status hearth_identity_make(const struct hearth_ingest_options *options,
                                         const struct hearth_push_series *series,
-                                        struct hearth_str app_name,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_identity *ret,
+                                        struct hearth_str app_name, struct hearth_arena *arena,
+                                        uint64_t *discards, struct hearth_identity *ret,
                                         struct hearth_err *err)
 {
     const struct hearth_limits *limits = &options->limits;
@@ -237,12 +232,9 @@ enum hearth_status hearth_identity_make(const struct hearth_ingest_options *opti
 
 enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options *options,
                                               const struct hearth_push_series *series,
-                                              struct hearth_str name,
-                                              struct hearth_str app_name,
-                                              struct hearth_arena *arena,
-                                              uint64_t *discards,
-                                              struct hearth_identity *ret,
-                                              struct hearth_err *err)
+                                              struct hearth_str name, struct hearth_str app_name,
+                                              struct hearth_arena *arena, uint64_t *discards,
+                                              struct hearth_identity *ret, struct hearth_err *err)
 {
     size_t n = series->n_labels;
     struct hearth_push_series named = {.n_labels = n + 1};
@@ -259,8 +251,7 @@ enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options
 
 /* The parts of a type, and the whole, are values of labels (__type__, __profile_type__). */
 static enum hearth_status check_type(const struct hearth_limits *limits,
-                                     const struct hearth_profile_type *type,
-                                     struct hearth_str id,
+                                     const struct hearth_profile_type *type, struct hearth_str id,
                                      struct hearth_err *err)
 {
     const struct {
@@ -289,8 +280,7 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
                                          const struct hearth_identity *identity,
                                          const struct hearth_profile *profile,
                                          struct hearth_arena *arena,
-                                         struct hearth_str **ret_type_ids,
-                                         struct hearth_err *err)
+                                         struct hearth_str **ret_type_ids, struct hearth_err *err)
 {
     struct hearth_str *ids = hearth_arena_array(arena, profile->n_types, sizeof ids[0]);
     if (ids == NULL) {
@@ -320,8 +310,7 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
 }
 
 /* The ids of the types that a group has. */
-static const struct hearth_str *ids_of_group(const struct hearth_str *type_ids,
-                                             uint32_t n_types,
+static const struct hearth_str *ids_of_group(const struct hearth_str *type_ids, uint32_t n_types,
                                              const struct hearth_group *group,
                                              struct hearth_arena *arena)
 {
@@ -340,8 +329,7 @@ enum hearth_status hearth_identity_keys(const struct hearth_limits *limits,
                                         const struct hearth_profile *profile,
                                         const struct hearth_split *split,
                                         struct hearth_arena *arena,
-                                        struct hearth_series_key **ret_keys,
-                                        struct hearth_err *err)
+                                        struct hearth_series_key **ret_keys, struct hearth_err *err)
 {
     struct hearth_str *type_ids;
     HEARTH_TRY(hearth_identity_types(limits, identity, profile, arena, &type_ids, err));
@@ -380,11 +368,8 @@ static const char *window_labels(const struct hearth_identity *identity, char ou
 }
 
 enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
-                                        const struct hearth_identity *identity,
-                                        int64_t time_ns,
-                                        int64_t now_ns,
-                                        int64_t clock_ahead_ns,
-                                        int64_t *ret_ts_ns,
+                                        const struct hearth_identity *identity, int64_t time_ns,
+                                        int64_t now_ns, int64_t clock_ahead_ns, int64_t *ret_ts_ns,
                                         struct hearth_err *err)
 {
     if (time_ns <= 0) {

@@ -150,8 +150,7 @@ void hearth_ingest_drop_idle(struct hearth_ingest *ingest)
 /* ---- engine ---- */
 
 enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options,
-                                     struct hearth_store *store,
-                                     struct hearth_ingest **ret_ingest,
+                                     struct hearth_store *store, struct hearth_ingest **ret_ingest,
                                      struct hearth_err *err)
 {
     struct hearth_ingest *ingest = hearth_mem_zalloc(sizeof *ingest);
@@ -208,10 +207,8 @@ static void count_rejected(const struct hearth_push_request *request, enum heart
                              request->client == NULL ? "task" : request->client, 1);
 }
 
-static void record_failure(struct hearth_push_state *state,
-                           const struct push_job *job,
-                           enum hearth_status status,
-                           const struct hearth_err *err)
+static void record_failure(struct hearth_push_state *state, const struct push_job *job,
+                           enum hearth_status status, const struct hearth_err *err)
 {
     struct hearth_push_request *request = state->request;
     if (job->receipt != NULL) {
@@ -233,8 +230,8 @@ static void record_failure(struct hearth_push_state *state,
     (void)pthread_mutex_unlock(&state->lock);
 }
 
-static void
-job_done(struct hearth_push_item *item, enum hearth_status status, const struct hearth_err *err)
+static void job_done(struct hearth_push_item *item, enum hearth_status status,
+                     const struct hearth_err *err)
 {
     struct push_job *job = HEARTH_CONTAINER_OF(item, struct push_job, item);
     struct hearth_push_state *state = job->state;
@@ -270,10 +267,8 @@ static void count_stage(const char *stage, int64_t *mark)
     *mark = now;
 }
 
-static enum hearth_status inflate_profile(struct push_job *job,
-                                          struct hearth_str profile,
-                                          struct scratch *scratch,
-                                          struct hearth_err *err)
+static enum hearth_status inflate_profile(struct push_job *job, struct hearth_str profile,
+                                          struct scratch *scratch, struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
     const struct hearth_limits *limits = &state->options.limits;
@@ -307,13 +302,11 @@ static enum hearth_status inflate_profile(struct push_job *job,
 }
 
 /* Series ids of all groups: one catalogue call for the profile. */
-static enum hearth_status resolve_groups(struct push_job *job,
-                                         const struct hearth_identity *identity,
-                                         const struct hearth_profile *profile,
-                                         const struct hearth_split *split,
-                                         struct hearth_arena *arena,
-                                         struct hearth_series_ref **ret_refs,
-                                         struct hearth_err *err)
+static enum hearth_status
+resolve_groups(struct push_job *job, const struct hearth_identity *identity,
+               const struct hearth_profile *profile, const struct hearth_split *split,
+               struct hearth_arena *arena, struct hearth_series_ref **ret_refs,
+               struct hearth_err *err)
 {
     struct hearth_series_key *keys;
     HEARTH_TRY(hearth_identity_keys(&job->state->options.limits, identity, profile, split, arena,
@@ -328,12 +321,10 @@ static enum hearth_status resolve_groups(struct push_job *job,
 }
 
 /* Rows of all groups into job->item; stack ids come from the service's dictionary of the day. */
-static enum hearth_status encode_groups(struct push_job *job,
-                                        const struct hearth_profile *profile,
+static enum hearth_status encode_groups(struct push_job *job, const struct hearth_profile *profile,
                                         const struct hearth_split *split,
                                         const struct hearth_series_ref *refs,
-                                        const uint32_t *stack_ids,
-                                        struct hearth_arena *arena,
+                                        const uint32_t *stack_ids, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
     struct hearth_push_item *item = &job->item;
@@ -355,11 +346,9 @@ static enum hearth_status encode_groups(struct push_job *job,
 /* The profile and whose it is: *identity is that of the series, or its own in *named. */
 static enum hearth_status read_profile(struct push_job *job,
                                        const struct hearth_push_sample *sample,
-                                       struct scratch *scratch,
-                                       struct hearth_profile *profile,
+                                       struct scratch *scratch, struct hearth_profile *profile,
                                        const struct hearth_identity **identity,
-                                       struct hearth_identity *named,
-                                       struct hearth_err *err)
+                                       struct hearth_identity *named, struct hearth_err *err)
 {
     const struct hearth_push_request *request = job->state->request;
     const struct hearth_ingest_options *options = &job->state->options;
@@ -388,11 +377,9 @@ static enum hearth_status read_profile(struct push_job *job,
 
 /* Everything between inflated bytes and a row in the commit queue. *ret_submitted: `job_done` will
  * come. */
-static enum hearth_status run_profile(struct push_job *job,
-                                      const struct hearth_identity *identity,
+static enum hearth_status run_profile(struct push_job *job, const struct hearth_identity *identity,
                                       const struct hearth_push_sample *sample,
-                                      struct scratch *scratch,
-                                      bool *ret_submitted,
+                                      struct scratch *scratch, bool *ret_submitted,
                                       struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
@@ -446,8 +433,8 @@ static enum hearth_status run_profile(struct push_job *job,
  * Decoding did not get the memory that it needs. What others hold will be free again, so that the client may come
  * again; a profile that does not fit even alone is refused for good.
  */
-static enum hearth_status
-judge_memory(const struct push_job *job, const struct scratch *scratch, struct hearth_err *err)
+static enum hearth_status judge_memory(const struct push_job *job, const struct scratch *scratch,
+                                       struct hearth_err *err)
 {
     const struct hearth_budget *budget = job->state->ingest->options.budget;
     size_t refused = hearth_budget_refused_bytes();
@@ -473,8 +460,7 @@ judge_memory(const struct push_job *job, const struct scratch *scratch, struct h
                        budget->limit_bytes);
 }
 
-static void push_profile(struct push_job *job,
-                         const struct hearth_identity *identity,
+static void push_profile(struct push_job *job, const struct hearth_identity *identity,
                          const struct hearth_push_sample *sample)
 {
     struct hearth_push_state *state = job->state;
@@ -509,10 +495,8 @@ static void push_profile(struct push_job *job,
 /* One bucket per tenant; charged with the compressed size before, since the rest is known only
  * after the work. */
 static enum hearth_status check_rate(struct hearth_ingest *ingest,
-                                     const struct hearth_limits *limits,
-                                     struct hearth_str tenant,
-                                     int64_t n_bytes,
-                                     struct hearth_err *err)
+                                     const struct hearth_limits *limits, struct hearth_str tenant,
+                                     int64_t n_bytes, struct hearth_err *err)
 {
     int64_t rate = limits->ingest_rate_bytes;
     if (rate <= 0) {
@@ -549,8 +533,7 @@ static enum hearth_status check_rate(struct hearth_ingest *ingest,
 
 /* A profile that says itself that it is too large stays so: that it is beyond the rate, too, does not matter. */
 static enum hearth_status check_sizes(const struct hearth_push_request *request,
-                                      const struct hearth_limits *limits,
-                                      struct hearth_err *err)
+                                      const struct hearth_limits *limits, struct hearth_err *err)
 {
     for (size_t i = 0; i < request->n_series && limits->max_profile_bytes > 0; i++) {
         for (size_t k = 0; k < request->series[i].n_samples; k++) {
@@ -568,8 +551,8 @@ static enum hearth_status check_sizes(const struct hearth_push_request *request,
 }
 
 /* The idempotency key of a profile: the client's id, bound to the series it was sent for. */
-static void
-bind_id(struct push_job *job, const struct hearth_identity *identity, struct hearth_str id)
+static void bind_id(struct push_job *job, const struct hearth_identity *identity,
+                    struct hearth_str id)
 {
     if (id.n == 0) {
         return;
@@ -623,8 +606,7 @@ static void push_series(struct hearth_push_state *state, uint32_t series_idx, st
 }
 
 static enum hearth_status make_state(struct hearth_ingest *ingest,
-                                     struct hearth_push_request *request,
-                                     struct hearth_err *err)
+                                     struct hearth_push_request *request, struct hearth_err *err)
 {
     size_t n_jobs = 0, n_bytes = 0;
     for (size_t i = 0; i < request->n_series; i++) {
@@ -695,10 +677,8 @@ static bool hold_pending(struct hearth_push_request *request)
     return n > 0;
 }
 
-bool hearth_push_withdraw(struct hearth_ingest *ingest,
-                          struct hearth_push_request *request,
-                          enum hearth_status status,
-                          const struct hearth_err *err)
+bool hearth_push_withdraw(struct hearth_ingest *ingest, struct hearth_push_request *request,
+                          enum hearth_status status, const struct hearth_err *err)
 {
     atomic_store(&request->is_given_up, true);
     if (!hold_pending(request)) {

@@ -66,8 +66,7 @@ static void count_notes(const struct hearth_pprof_notes *notes, uint64_t *discar
 
 /* Where the type of a text format has a period, it is the type itself: cpu. */
 static enum hearth_status set_period(const struct hearth_ingest_type *type,
-                                     struct hearth_arena *arena,
-                                     struct hearth_profile *p,
+                                     struct hearth_arena *arena, struct hearth_profile *p,
                                      struct hearth_err *err)
 {
     if (type->period_type[0] == '\0') {
@@ -89,10 +88,8 @@ static enum hearth_status set_period(const struct hearth_ingest_type *type,
 
 static enum hearth_status decode_text(const struct hearth_push_hints *hints,
                                       const struct hearth_pprof_limits *limits,
-                                      struct hearth_str bytes,
-                                      struct hearth_arena *arena,
-                                      uint64_t *discards,
-                                      struct hearth_profile *p,
+                                      struct hearth_str bytes, struct hearth_arena *arena,
+                                      uint64_t *discards, struct hearth_profile *p,
                                       struct hearth_err *err)
 {
     struct hearth_str type = hearth_str_c(hints->type->type);
@@ -129,12 +126,9 @@ static enum hearth_status decode_text(const struct hearth_push_hints *hints,
 
 static enum hearth_status decode_upload(const struct hearth_push_hints *hints,
                                         const struct hearth_pprof_limits *limits,
-                                        struct hearth_str bytes,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_profile *p,
-                                        struct hearth_str *ret_name,
-                                        struct hearth_err *err)
+                                        struct hearth_str bytes, struct hearth_arena *arena,
+                                        uint64_t *discards, struct hearth_profile *p,
+                                        struct hearth_str *ret_name, struct hearth_err *err)
 {
     if (hints->format == HEARTH_INGEST_PPROF) {
         struct hearth_pprof_limits own = *limits;
@@ -162,12 +156,9 @@ static enum hearth_status decode_upload(const struct hearth_push_hints *hints,
 
 enum hearth_status hearth_ingest_decode(const struct hearth_limits *limits,
                                         const struct hearth_push_hints *hints,
-                                        struct hearth_str bytes,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_profile *ret_profile,
-                                        struct hearth_str *ret_name,
-                                        struct hearth_err *err)
+                                        struct hearth_str bytes, struct hearth_arena *arena,
+                                        uint64_t *discards, struct hearth_profile *ret_profile,
+                                        struct hearth_str *ret_name, struct hearth_err *err)
 {
     const struct hearth_pprof_limits decode_limits = hearth_ingest_pprof_limits(limits);
     struct hearth_pprof_notes notes = {0};

@@ -29,22 +29,17 @@ struct hearth_identity {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_make(const struct hearth_ingest_options *options,
                                         const struct hearth_push_series *series,
-                                        struct hearth_str app_name,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_identity *ret,
+                                        struct hearth_str app_name, struct hearth_arena *arena,
+                                        uint64_t *discards, struct hearth_identity *ret,
                                         struct hearth_err *err);
 
 /* The same for a series without __name__, whose profile has that name. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_make_named(const struct hearth_ingest_options *options,
                                               const struct hearth_push_series *series,
-                                              struct hearth_str name,
-                                              struct hearth_str app_name,
-                                              struct hearth_arena *arena,
-                                              uint64_t *discards,
-                                              struct hearth_identity *ret,
-                                              struct hearth_err *err);
+                                              struct hearth_str name, struct hearth_str app_name,
+                                              struct hearth_arena *arena, uint64_t *discards,
+                                              struct hearth_identity *ret, struct hearth_err *err);
 
 /* The limits of a tenant as decoders know them. */
 struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits);
@@ -57,12 +52,9 @@ struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_decode(const struct hearth_limits *limits,
                                         const struct hearth_push_hints *hints,
-                                        struct hearth_str bytes,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_profile *ret_profile,
-                                        struct hearth_str *ret_name,
-                                        struct hearth_err *err);
+                                        struct hearth_str bytes, struct hearth_arena *arena,
+                                        uint64_t *discards, struct hearth_profile *ret_profile,
+                                        struct hearth_str *ret_name, struct hearth_err *err);
 
 /*
  * Ids of the profile's types in column order: array of n_types in arena. INVALID_ARGUMENT when one is longer than the
@@ -73,8 +65,7 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
                                          const struct hearth_identity *identity,
                                          const struct hearth_profile *profile,
                                          struct hearth_arena *arena,
-                                         struct hearth_str **ret_type_ids,
-                                         struct hearth_err *err);
+                                         struct hearth_str **ret_type_ids, struct hearth_err *err);
 
 /*
  * The profile's time in the ingestion window, now for a profile without one. clock_ahead_ns: how far another clock is
@@ -82,11 +73,8 @@ enum hearth_status hearth_identity_types(const struct hearth_limits *limits,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
-                                        const struct hearth_identity *identity,
-                                        int64_t time_ns,
-                                        int64_t now_ns,
-                                        int64_t clock_ahead_ns,
-                                        int64_t *ret_ts_ns,
+                                        const struct hearth_identity *identity, int64_t time_ns,
+                                        int64_t now_ns, int64_t clock_ahead_ns, int64_t *ret_ts_ns,
                                         struct hearth_err *err);
 
 /* True for names that Hearth derives or manages: never own labels. */
@@ -109,13 +97,11 @@ struct hearth_split {
 
 /* The series of each group, in arena. INVALID_ARGUMENT as hearth_identity_types, NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_identity_keys(const struct hearth_limits *limits,
-                                        const struct hearth_identity *identity,
-                                        const struct hearth_profile *profile,
-                                        const struct hearth_split *split,
-                                        struct hearth_arena *arena,
-                                        struct hearth_series_key **ret_keys,
-                                        struct hearth_err *err);
+enum hearth_status
+hearth_identity_keys(const struct hearth_limits *limits, const struct hearth_identity *identity,
+                     const struct hearth_profile *profile, const struct hearth_split *split,
+                     struct hearth_arena *arena, struct hearth_series_key **ret_keys,
+                     struct hearth_err *err);
 
 /*
  * Mark what is dropped in skip[n_samples] (true: leave out; entries already true stay) and group
@@ -124,12 +110,9 @@ enum hearth_status hearth_identity_keys(const struct hearth_limits *limits,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_split_samples(const struct hearth_limits *limits,
                                         const struct hearth_profile *profile,
-                                        const struct hearth_labels *series_labels,
-                                        bool *skip,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_split *ret,
-                                        struct hearth_err *err);
+                                        const struct hearth_labels *series_labels, bool *skip,
+                                        struct hearth_arena *arena, uint64_t *discards,
+                                        struct hearth_split *ret, struct hearth_err *err);
 
 /*
  * Encode one group: equal stacks are merged, ids sorted; attributes go beside. Scratch memory from
@@ -137,22 +120,16 @@ enum hearth_status hearth_split_samples(const struct hearth_limits *limits,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
-                                       const struct hearth_group *group,
-                                       const uint32_t *stack_ids,
-                                       bool has_attrs,
-                                       struct hearth_arena *scratch,
-                                       struct hearth_arena *keep,
-                                       uint64_t *discards,
-                                       struct hearth_push_row *ret_row,
-                                       struct hearth_err *err);
+                                       const struct hearth_group *group, const uint32_t *stack_ids,
+                                       bool has_attrs, struct hearth_arena *scratch,
+                                       struct hearth_arena *keep, uint64_t *discards,
+                                       struct hearth_push_row *ret_row, struct hearth_err *err);
 
 /*
  * Take the push's profiles out of the commit queue; `status` and `err` are their end. Returns whether any of them is or
  * may be stored; true also when that cannot be known, because the push has just begun or ended.
  */
-bool hearth_push_withdraw(struct hearth_ingest *ingest,
-                          struct hearth_push_request *request,
-                          enum hearth_status status,
-                          const struct hearth_err *err);
+bool hearth_push_withdraw(struct hearth_ingest *ingest, struct hearth_push_request *request,
+                          enum hearth_status status, const struct hearth_err *err);
 
 #endif

@@ -86,10 +86,8 @@ static void copy_counts(const struct stats_run *run, struct counts *to, const st
 }
 
 /* Every hit's value, while the index is locked. */
-static enum hearth_status find_values(struct stats_run *run,
-                                      const struct hearth_label_index *index,
-                                      struct hearth_str label,
-                                      struct hearth_err *err)
+static enum hearth_status find_values(struct stats_run *run, const struct hearth_label_index *index,
+                                      struct hearth_str label, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
@@ -102,10 +100,8 @@ static enum hearth_status find_values(struct stats_run *run,
     return find_alone(run, err);
 }
 
-static enum hearth_status select_hits(struct stats_run *run,
-                                      struct hearth_str profile_type,
-                                      struct hearth_str selector,
-                                      struct hearth_str label,
+static enum hearth_status select_hits(struct stats_run *run, struct hearth_str profile_type,
+                                      struct hearth_str selector, struct hearth_str label,
                                       struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
@@ -136,8 +132,8 @@ static void forget_piece(void *context)
 }
 
 /* A profile of one value of the label. */
-static enum hearth_status
-count_profile(struct stats_run *run, uint32_t group, int64_t value, struct hearth_err *err)
+static enum hearth_status count_profile(struct stats_run *run, uint32_t group, int64_t value,
+                                        struct hearth_err *err)
 {
     struct stat *stat = &run->now.stats[group];
     struct hearth_label_stat *out = &stat->out;
@@ -153,8 +149,8 @@ count_profile(struct stats_run *run, uint32_t group, int64_t value, struct heart
     return HEARTH_OK;
 }
 
-static enum hearth_status
-visit(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status visit(void *context, const struct hearth_read_total *total,
+                                struct hearth_err *err)
 {
     struct stats_run *run = context;
     uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
@@ -186,8 +182,8 @@ static enum hearth_status count_gathered(struct stats_run *run, struct hearth_er
 }
 
 /* The rows of a profile have one time, so they are in one piece. Where nothing is found, pieces grow. */
-static enum hearth_status
-read_pieces(struct stats_run *run, const struct hearth_query *query, struct hearth_err *err)
+static enum hearth_status read_pieces(struct stats_run *run, const struct hearth_query *query,
+                                      struct hearth_err *err)
 {
     const struct hearth_reader reader = {.reset = forget_piece, .total = visit, .context = run};
     struct hearth_selection *selection = &run->selection;
@@ -247,12 +243,9 @@ static int by_sum_then_value(const void *a, const void *b)
     return hearth_str_cmp(x->value, y->value);
 }
 
-static enum hearth_status write_stats(const struct stats_run *run,
-                                      int64_t limit,
-                                      struct hearth_label_stat **ret,
-                                      size_t *ret_n,
-                                      int64_t *ret_n_all,
-                                      struct hearth_err *err)
+static enum hearth_status write_stats(const struct stats_run *run, int64_t limit,
+                                      struct hearth_label_stat **ret, size_t *ret_n,
+                                      int64_t *ret_n_all, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     struct hearth_label_stat *stats = hearth_arena_array(arena, run->grouping.n, sizeof stats[0]);
@@ -281,12 +274,9 @@ static enum hearth_status write_stats(const struct stats_run *run,
 
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
                                             struct hearth_str profile_type,
-                                            struct hearth_str selector,
-                                            struct hearth_str label,
-                                            int64_t limit,
-                                            struct hearth_label_stat **ret,
-                                            size_t *ret_n,
-                                            int64_t *ret_n_all,
+                                            struct hearth_str selector, struct hearth_str label,
+                                            int64_t limit, struct hearth_label_stat **ret,
+                                            size_t *ret_n, int64_t *ret_n_all,
                                             struct hearth_err *err)
 {
     if (label.n == 0) {

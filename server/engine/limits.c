@@ -70,10 +70,8 @@ static void take_setting(void *context, struct hearth_str name, int64_t value)
     }
 }
 
-void hearth_limits_of_tenant(const struct hearth_limits *server,
-                             struct hearth_store *store,
-                             struct hearth_str tenant,
-                             struct hearth_limits *ret)
+void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
+                             struct hearth_str tenant, struct hearth_limits *ret)
 {
     *ret = *server;
     if (store != NULL) {
@@ -112,10 +110,8 @@ static bool parse_switch(struct hearth_str text, int64_t *ret)
     return *ret != 0 || hearth_str_eq_c(text, "false");
 }
 
-enum hearth_status hearth_limit_parse(const struct hearth_limit *limit,
-                                      struct hearth_str text,
-                                      int64_t *ret,
-                                      struct hearth_err *err)
+enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct hearth_str text,
+                                      int64_t *ret, struct hearth_err *err)
 {
     bool ok = false;
     const char *wanted = "";

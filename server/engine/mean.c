@@ -80,11 +80,8 @@ static uint32_t intern(struct hearth_idmap *map, const int32_t *parts, size_t n,
     return hearth_idmap_intern(map, key, (uint32_t)next, &inserted);
 }
 
-static enum hearth_status find_part(struct mean *mean,
-                                    const struct hearth_read_row *row,
-                                    size_t dict,
-                                    struct part **ret,
-                                    struct hearth_err *err)
+static enum hearth_status find_part(struct mean *mean, const struct hearth_read_row *row,
+                                    size_t dict, struct part **ret, struct hearth_err *err)
 {
     uint32_t scraped = hearth_selection_scraped(mean->selection, row);
     if (scraped == HEARTH_IDMAP_NONE) {
@@ -139,8 +136,8 @@ static int64_t *page_of(struct mean *mean, struct part *part, uint32_t stack)
 }
 
 /* What a row put into its dictionary's sums goes to those of its series; they are 0 again. */
-static enum hearth_status move_stack(
-    struct mean *mean, struct part *part, uint32_t stack, int64_t *sum, struct hearth_err *err)
+static enum hearth_status move_stack(struct mean *mean, struct part *part, uint32_t stack,
+                                     int64_t *sum, struct hearth_err *err)
 {
     int64_t *page = page_of(mean, part, stack);
     if (page == NULL) {
@@ -155,11 +152,8 @@ static enum hearth_status move_stack(
 }
 
 /* Of a whole row, whose ids say where to look. */
-static enum hearth_status move_row(struct mean *mean,
-                                   struct part *part,
-                                   struct hearth_str ids,
-                                   const struct hearth_dict_sums *dict,
-                                   struct hearth_err *err)
+static enum hearth_status move_row(struct mean *mean, struct part *part, struct hearth_str ids,
+                                   const struct hearth_dict_sums *dict, struct hearth_err *err)
 {
     struct hearth_ids_walk walk = hearth_ids_walk(ids);
     while (hearth_ids_next(&walk)) {
@@ -168,10 +162,8 @@ static enum hearth_status move_row(struct mean *mean,
     return HEARTH_OK;
 }
 
-static enum hearth_status move_samples(struct mean *mean,
-                                       struct part *part,
-                                       const struct hearth_dict_sums *dict,
-                                       struct hearth_err *err)
+static enum hearth_status move_samples(struct mean *mean, struct part *part,
+                                       const struct hearth_dict_sums *dict, struct hearth_err *err)
 {
     for (uint32_t stack = 0; stack < dict->bound; stack++) {
         if (dict->acc[stack] != 0) {
@@ -181,8 +173,8 @@ static enum hearth_status move_samples(struct mean *mean,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status add_row(void *context, const struct hearth_read_row *row,
+                                  struct hearth_err *err)
 {
     struct mean *mean = context;
     struct hearth_sums *sums = mean->sums;
@@ -206,8 +198,8 @@ static enum hearth_status fail_range(struct hearth_err *err)
 }
 
 /* Half away from zero. */
-static enum hearth_status
-round_value(const struct mean *mean, i128 value, int64_t *ret, struct hearth_err *err)
+static enum hearth_status round_value(const struct mean *mean, i128 value, int64_t *ret,
+                                      struct hearth_err *err)
 {
     i128 size = value < 0 ? -value : value;
     i128 whole = (size + ((i128)1 << (FRACTION_BITS - 1)) + mean->slack) >> FRACTION_BITS;
@@ -219,8 +211,8 @@ round_value(const struct mean *mean, i128 value, int64_t *ret, struct hearth_err
 }
 
 /* values[stack] of a dictionary: the quotients of all its series. */
-static enum hearth_status divide_parts(
-    struct mean *mean, const struct part *parts, size_t n, i128 *values, struct hearth_err *err)
+static enum hearth_status divide_parts(struct mean *mean, const struct part *parts, size_t n,
+                                       i128 *values, struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &parts[i];
@@ -250,12 +242,9 @@ static int by_dict(const void *a, const void *b)
 /* ---- the same stack trace in several dictionaries ---- */
 
 /* Keys of the stacks that have a value; stacks[i] is the i-th of them. */
-static enum hearth_status make_keys(const struct hearth_dict *dict,
-                                    const uint32_t *stacks,
-                                    uint32_t n,
-                                    struct hearth_arena *arena,
-                                    struct hearth_stack_keys *ret,
-                                    struct hearth_err *err)
+static enum hearth_status make_keys(const struct hearth_dict *dict, const uint32_t *stacks,
+                                    uint32_t n, struct hearth_arena *arena,
+                                    struct hearth_stack_keys *ret, struct hearth_err *err)
 {
     size_t n_locs = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -293,12 +282,9 @@ static enum hearth_status make_keys(const struct hearth_dict *dict,
     return hearth_stack_keys_make(&all, arena, ret, err);
 }
 
-static enum hearth_status add_traces(struct mean *mean,
-                                     struct hearth_idmap *by_key,
-                                     const struct hearth_dict *dict,
-                                     size_t dict_index,
-                                     const i128 *values,
-                                     struct hearth_arena *arena,
+static enum hearth_status add_traces(struct mean *mean, struct hearth_idmap *by_key,
+                                     const struct hearth_dict *dict, size_t dict_index,
+                                     const i128 *values, struct hearth_arena *arena,
                                      struct hearth_err *err)
 {
     uint32_t bound = mean->sums->dicts[dict_index].bound, n = 0;
@@ -356,13 +342,9 @@ static enum hearth_status sort_dicts(struct mean *mean, struct hearth_err *err)
 }
 
 /* The parts of dictionary i begin at *first, which moves behind them. */
-static enum hearth_status take_dict(const struct hearth_query *query,
-                                    struct mean *mean,
-                                    struct hearth_idmap *by_key,
-                                    size_t i,
-                                    size_t *first,
-                                    struct hearth_arena *arena,
-                                    struct hearth_err *err)
+static enum hearth_status take_dict(const struct hearth_query *query, struct mean *mean,
+                                    struct hearth_idmap *by_key, size_t i, size_t *first,
+                                    struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_dict_sums *sums = &mean->sums->dicts[i];
     const struct part *parts = &mean->parts[*first];
@@ -386,8 +368,8 @@ static enum hearth_status take_dict(const struct hearth_query *query,
     return status;
 }
 
-static enum hearth_status
-divide(const struct hearth_query *query, struct mean *mean, struct hearth_err *err)
+static enum hearth_status divide(const struct hearth_query *query, struct mean *mean,
+                                 struct hearth_err *err)
 {
     struct hearth_idmap by_key;
     struct hearth_arena arena;
@@ -410,8 +392,7 @@ divide(const struct hearth_query *query, struct mean *mean, struct hearth_err *e
 }
 
 enum hearth_status hearth_mean_sum(const struct hearth_query *query,
-                                   struct hearth_selection *selection,
-                                   struct hearth_sums *sums,
+                                   struct hearth_selection *selection, struct hearth_sums *sums,
                                    struct hearth_err *err)
 {
     struct mean mean = {.selection = selection, .sums = sums};

@@ -57,10 +57,8 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
     return &sums->dicts[i];
 }
 
-static enum hearth_status make_room(struct hearth_sums *sums,
-                                    struct hearth_dict_sums *dict,
-                                    uint32_t bound,
-                                    struct hearth_err *err)
+static enum hearth_status make_room(struct hearth_sums *sums, struct hearth_dict_sums *dict,
+                                    uint32_t bound, struct hearth_err *err)
 {
     if (bound <= dict->cap) {
         dict->bound = bound > dict->bound ? bound : dict->bound;
@@ -94,12 +92,9 @@ static enum hearth_status make_room(struct hearth_sums *sums,
 }
 
 /* Samples that carry attributes stand beside the row once more, with their own values. */
-static enum hearth_status add_samples(struct hearth_sums *sums,
-                                      const struct hearth_read_row *row,
-                                      const struct hearth_attr_sample *samples,
-                                      size_t n,
-                                      size_t *ret_dict,
-                                      struct hearth_err *err)
+static enum hearth_status add_samples(struct hearth_sums *sums, const struct hearth_read_row *row,
+                                      const struct hearth_attr_sample *samples, size_t n,
+                                      size_t *ret_dict, struct hearth_err *err)
 {
     struct hearth_dict_sums *dict = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -130,10 +125,8 @@ static enum hearth_status add_samples(struct hearth_sums *sums,
     return HEARTH_OK;
 }
 
-static enum hearth_status sum_samples(struct hearth_sums *sums,
-                                      const struct hearth_read_row *row,
-                                      size_t *ret_dict,
-                                      struct hearth_err *err)
+static enum hearth_status sum_samples(struct hearth_sums *sums, const struct hearth_read_row *row,
+                                      size_t *ret_dict, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, sums->limit_bytes);
@@ -148,10 +141,8 @@ static enum hearth_status sum_samples(struct hearth_sums *sums,
     return status;
 }
 
-enum hearth_status hearth_sums_add_row(struct hearth_sums *sums,
-                                       const struct hearth_read_row *row,
-                                       size_t *ret_dict,
-                                       struct hearth_err *err)
+enum hearth_status hearth_sums_add_row(struct hearth_sums *sums, const struct hearth_read_row *row,
+                                       size_t *ret_dict, struct hearth_err *err)
 {
     *ret_dict = SIZE_MAX;
     if (sums->match != NULL && !hearth_profile_match_row(sums->match, row)) {
@@ -175,8 +166,8 @@ enum hearth_status hearth_sums_add_row(struct hearth_sums *sums,
                                 dict->bound, err);
 }
 
-static enum hearth_status
-sum_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status sum_row(void *context, const struct hearth_read_row *row,
+                                  struct hearth_err *err)
 {
     size_t dict;
     return hearth_sums_add_row(context, row, &dict, err);
@@ -189,8 +180,7 @@ static size_t limit_of(const struct hearth_query *query)
     return limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
 }
 
-void hearth_sums_init(struct hearth_sums *sums,
-                      const struct hearth_query *query,
+void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query,
                       const struct hearth_profile_match *match)
 {
     *sums = (struct hearth_sums){
@@ -215,8 +205,7 @@ static void forget_sums(void *context)
 
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
-                                       struct hearth_selection *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_selection *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_selection){0};
     struct hearth_range range;
@@ -254,8 +243,7 @@ void hearth_sums_sort(struct hearth_sums *sums)
 }
 
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    struct hearth_sums *sums,
+                                    const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
     hearth_sums_init(sums, query, NULL);

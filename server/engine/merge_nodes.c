@@ -38,8 +38,8 @@ static uint32_t keep_inside(struct hearth_tree_part *part, const bool *inside)
 }
 
 /* From the selfs in total[] to totals, in place, children before parents. */
-static enum hearth_status
-sum_totals(const struct hearth_tree_part *part, int64_t *total, struct hearth_err *err)
+static enum hearth_status sum_totals(const struct hearth_tree_part *part, int64_t *total,
+                                     struct hearth_err *err)
 {
     bool overflow = false;
     for (uint32_t end = part->n_nodes; end > 1;) {
@@ -79,13 +79,9 @@ static uint64_t first_of(unsigned step)
 }
 
 /* The smallest total that is shown, at least 1, and how many nodes have any. */
-static enum hearth_status find_bound(const int64_t *total,
-                                     uint32_t n_nodes,
-                                     int64_t max_nodes,
-                                     struct hearth_arena *arena,
-                                     int64_t *ret_bound,
-                                     size_t *ret_n_live,
-                                     struct hearth_err *err)
+static enum hearth_status find_bound(const int64_t *total, uint32_t n_nodes, int64_t max_nodes,
+                                     struct hearth_arena *arena, int64_t *ret_bound,
+                                     size_t *ret_n_live, struct hearth_err *err)
 {
     /* Two, in turn: neighbours are often alike, and an increment waits for the one before. */
     uint32_t counts[N_STEPS] = {0}, odd[N_STEPS] = {0};
@@ -194,8 +190,8 @@ static uint32_t place_name(struct placing *p, uint32_t name)
  * Nodes of an empty tree where names meet. Most nodes are still the only one of their name below their
  * parent; only those of names that may meet, and what is below them, are looked up.
  */
-static uint32_t place_meeting(
-    struct placing *p, uint32_t i, uint32_t parent, uint32_t name, struct hearth_idmap *met)
+static uint32_t place_meeting(struct placing *p, uint32_t i, uint32_t parent, uint32_t name,
+                              struct hearth_idmap *met)
 {
     struct hearth_name_node from = hearth_name_tree_node(p->part->tree, i);
     p->meets[i] = p->meets[from.parent] || p->name_meets[from.name];
@@ -343,8 +339,8 @@ static enum hearth_status place(struct placing *p, int64_t max_nodes, struct hea
     return HEARTH_OK;
 }
 
-static enum hearth_status
-fail_negative(const struct hearth_tree_part *part, uint32_t node, struct hearth_err *err)
+static enum hearth_status fail_negative(const struct hearth_tree_part *part, uint32_t node,
+                                        struct hearth_err *err)
 {
     struct hearth_str name =
         hearth_name_tree_name(part->tree, hearth_name_tree_node(part->tree, node).name);
@@ -353,12 +349,9 @@ fail_negative(const struct hearth_tree_part *part, uint32_t node, struct hearth_
 }
 
 enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
-                                          const struct hearth_merge_spec *spec,
-                                          bool alone,
-                                          int64_t max_nodes,
-                                          struct hearth_stacktree *tree,
-                                          struct hearth_arena *arena,
-                                          struct hearth_err *err)
+                                          const struct hearth_merge_spec *spec, bool alone,
+                                          int64_t max_nodes, struct hearth_stacktree *tree,
+                                          struct hearth_arena *arena, struct hearth_err *err)
 {
     bool *inside;
     uint32_t size = hearth_name_tree_size(part->tree);

@@ -16,11 +16,8 @@
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
-                                          const struct hearth_merge_spec *spec,
-                                          bool alone,
-                                          int64_t max_nodes,
-                                          struct hearth_stacktree *tree,
-                                          struct hearth_arena *arena,
-                                          struct hearth_err *err);
+                                          const struct hearth_merge_spec *spec, bool alone,
+                                          int64_t max_nodes, struct hearth_stacktree *tree,
+                                          struct hearth_arena *arena, struct hearth_err *err);
 
 #endif

@@ -87,11 +87,8 @@ static uint32_t add_function(struct pprof_merge *m, struct translation *t, uint3
 }
 
 /* as_callee: which line is executing does not matter. HEARTH_NO_INDEX when memory was refused. */
-static uint32_t add_location(struct pprof_merge *m,
-                             struct translation *t,
-                             uint32_t location,
-                             bool as_callee,
-                             struct hearth_arena *arena)
+static uint32_t add_location(struct pprof_merge *m, struct translation *t, uint32_t location,
+                             bool as_callee, struct hearth_arena *arena)
 {
     uint32_t *known = as_callee ? &t->callee[location] : &t->location[location];
     if (*known != HEARTH_NO_INDEX) {
@@ -140,11 +137,8 @@ static uint32_t other_location(struct pprof_merge *m)
  * What the Go compiler needs of a stack (spec->go_pgo): its leaf-most locations, each the caller of the
  * one before.
  */
-static enum hearth_status add_leaf_side(struct pprof_merge *m,
-                                        struct translation *t,
-                                        uint32_t stack,
-                                        int64_t value,
-                                        struct hearth_arena *arena,
+static enum hearth_status add_leaf_side(struct pprof_merge *m, struct translation *t,
+                                        uint32_t stack, int64_t value, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
     const struct hearth_dict *dict = t->dict;
@@ -195,11 +189,8 @@ static uint32_t kept_locations(const struct translation *t, uint32_t stack, uint
     return kept;
 }
 
-static enum hearth_status add_stack(struct pprof_merge *m,
-                                    struct translation *t,
-                                    uint32_t stack,
-                                    int64_t value,
-                                    struct hearth_arena *arena,
+static enum hearth_status add_stack(struct pprof_merge *m, struct translation *t, uint32_t stack,
+                                    int64_t value, struct hearth_arena *arena,
                                     struct hearth_err *err)
 {
     const struct hearth_dict *dict = t->dict;
@@ -231,10 +222,8 @@ static enum hearth_status add_stack(struct pprof_merge *m,
  * does.
  */
 static enum hearth_status find_kept_nodes(struct pprof_merge *m,
-                                          const struct hearth_name_tree *tree,
-                                          uint32_t n_nodes,
-                                          bool **ret_stays,
-                                          struct hearth_err *err)
+                                          const struct hearth_name_tree *tree, uint32_t n_nodes,
+                                          bool **ret_stays, struct hearth_err *err)
 {
     struct hearth_arena *arena = m->query->arena;
     bool *stays = hearth_arena_calloc(arena, n_nodes, sizeof stays[0]);
@@ -266,10 +255,8 @@ static enum hearth_status find_kept_nodes(struct pprof_merge *m,
 }
 
 /* The marks of a dictionary's tree, made once, and again when the tree has grown. */
-static enum hearth_status marks_of(struct pprof_merge *m,
-                                   struct hearth_name_tree *tree,
-                                   const struct tree_marks **ret_marks,
-                                   struct hearth_err *err)
+static enum hearth_status marks_of(struct pprof_merge *m, struct hearth_name_tree *tree,
+                                   const struct tree_marks **ret_marks, struct hearth_err *err)
 {
     uint32_t size = hearth_name_tree_size(tree);
     size_t i = m->n_marks; /* most likely those of the dictionary before */
@@ -297,11 +284,9 @@ static enum hearth_status marks_of(struct pprof_merge *m,
     return HEARTH_OK;
 }
 
-static enum hearth_status add_dict(struct pprof_merge *m,
-                                   const struct hearth_dict *dict,
+static enum hearth_status add_dict(struct pprof_merge *m, const struct hearth_dict *dict,
                                    const struct hearth_dict_sums *part,
-                                   struct hearth_arena *scratch,
-                                   struct hearth_err *err)
+                                   struct hearth_arena *scratch, struct hearth_err *err)
 {
     struct translation t = {
         .dict = dict,
@@ -331,10 +316,8 @@ static enum hearth_status add_dict(struct pprof_merge *m,
 }
 
 /* Visit the dictionaries of all sums: with `merge` to sum its tree, else to build the message. */
-static enum hearth_status each_dict(struct pprof_merge *m,
-                                    const struct hearth_sums *sums,
-                                    struct hearth_tree_merge *merge,
-                                    struct hearth_err *err)
+static enum hearth_status each_dict(struct pprof_merge *m, const struct hearth_sums *sums,
+                                    struct hearth_tree_merge *merge, struct hearth_err *err)
 {
     struct hearth_arena scratch;
     hearth_arena_init_like(&scratch, m->query->arena);
@@ -360,8 +343,8 @@ static enum hearth_status each_dict(struct pprof_merge *m,
 }
 
 /* The sealed tree, and the bound below which its nodes are lost. */
-static enum hearth_status
-find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_err *err)
+static enum hearth_status find_bound(struct pprof_merge *m, const struct hearth_sums *sums,
+                                     struct hearth_err *err)
 {
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
@@ -389,8 +372,8 @@ find_bound(struct pprof_merge *m, const struct hearth_sums *sums, struct hearth_
     return status;
 }
 
-static enum hearth_status
-add_up(const struct hearth_profile *profile, int64_t *ret_total, struct hearth_err *err)
+static enum hearth_status add_up(const struct hearth_profile *profile, int64_t *ret_total,
+                                 struct hearth_err *err)
 {
     *ret_total = 0;
     for (uint32_t i = 0; i < profile->n_samples; i++) {
@@ -404,8 +387,7 @@ add_up(const struct hearth_profile *profile, int64_t *ret_total, struct hearth_e
 /* What clients of querier.v1 expect in the header fields. */
 static enum hearth_status finish_profile(struct pprof_merge *m,
                                          const struct hearth_profile_type *type,
-                                         struct hearth_buf *out,
-                                         struct hearth_err *err)
+                                         struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_profile_builder *b = m->builder;
     struct hearth_value_type period_type = {
@@ -439,10 +421,8 @@ static enum hearth_status finish_profile(struct pprof_merge *m,
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the pprof message");
 }
 
-static enum hearth_status merge_sums(struct pprof_merge *m,
-                                     const struct hearth_sums *sums,
-                                     struct hearth_buf *out,
-                                     struct hearth_err *err)
+static enum hearth_status merge_sums(struct pprof_merge *m, const struct hearth_sums *sums,
+                                     struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(m->spec->profile_type, &type, err));
@@ -470,8 +450,7 @@ static bool all_zero(const struct hearth_sums *sums)
 }
 
 enum hearth_status hearth_query_pprof(const struct hearth_query *query,
-                                      const struct hearth_merge_spec *spec,
-                                      struct hearth_buf *out,
+                                      const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                       struct hearth_err *err)
 {
     struct hearth_sums sums;

@@ -90,10 +90,8 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
 }
 
 enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
-                                            const struct hearth_merge_spec *spec,
-                                            int64_t max_nodes,
-                                            struct hearth_stacktree *tree,
-                                            struct hearth_err *err)
+                                            const struct hearth_merge_spec *spec, int64_t max_nodes,
+                                            struct hearth_stacktree *tree, struct hearth_err *err)
 {
     /* What is repaired is whole first: stacks are filtered, and nodes cut, by what is shown. */
     struct hearth_merge_spec each = *spec;
@@ -112,8 +110,7 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
 
 /* What the tenant wants of Go's stacks, and how deep cut ones are; 0: they stay as they are. */
 static enum hearth_status look_at_go(const struct hearth_query *query,
-                                     struct hearth_merge_spec *spec,
-                                     uint32_t *ret_max_frames,
+                                     struct hearth_merge_spec *spec, uint32_t *ret_max_frames,
                                      struct hearth_err *err)
 {
     struct hearth_profile_type type;
@@ -141,8 +138,7 @@ static void note_joined(const struct hearth_query *query, const struct hearth_tr
 
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
-                                              int64_t max_nodes,
-                                              struct hearth_stacktree *tree,
+                                              int64_t max_nodes, struct hearth_stacktree *tree,
                                               struct hearth_err *err)
 {
     struct hearth_sums sums;
@@ -177,8 +173,7 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
 
 enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
                                           const struct hearth_merge_spec *spec,
-                                          int64_t *ret_max_nodes,
-                                          struct hearth_err *err)
+                                          int64_t *ret_max_nodes, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
@@ -204,10 +199,8 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
 }
 
 /* n_all: nodes without the root, before anything was folded. */
-static void note_cut(const struct hearth_query *query,
-                     const struct hearth_merge_spec *spec,
-                     size_t n_all,
-                     int64_t max_nodes)
+static void note_cut(const struct hearth_query *query, const struct hearth_merge_spec *spec,
+                     size_t n_all, int64_t max_nodes)
 {
     bool asked = spec->has_max_nodes && spec->max_nodes != 0;
     struct hearth_limits limits;
@@ -222,8 +215,7 @@ static void note_cut(const struct hearth_query *query,
 
 enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
-                                           struct hearth_flamegraph *ret,
-                                           struct hearth_err *err)
+                                           struct hearth_flamegraph *ret, struct hearth_err *err)
 {
     int64_t max_nodes;
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
@@ -241,8 +233,7 @@ enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_query_tree(const struct hearth_query *query,
-                                     const struct hearth_merge_spec *spec,
-                                     struct hearth_buf *out,
+                                     const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                      struct hearth_err *err)
 {
     int64_t max_nodes;

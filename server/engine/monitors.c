@@ -35,8 +35,7 @@ static struct hearth_str label_of(const struct hearth_meter *meter, const char *
 }
 
 static enum hearth_status take_meter(const struct hearth_meter *meter,
-                                     struct hearth_monitor_point *points,
-                                     size_t *n,
+                                     struct hearth_monitor_point *points, size_t *n,
                                      struct hearth_err *err)
 {
     struct hearth_monitor_point point = {.value = meter->value,
@@ -74,8 +73,7 @@ static bool is_in_time(const struct hearth_limits *limits, int64_t at_ms)
 }
 
 enum hearth_status hearth_monitors_take(const struct hearth_query *query,
-                                        const struct hearth_meter_set *set,
-                                        size_t *ret_n_taken,
+                                        const struct hearth_meter_set *set, size_t *ret_n_taken,
                                         struct hearth_err *err)
 {
     size_t n = 0;
@@ -124,10 +122,8 @@ static void make_means(struct hearth_monitor_line *line, int64_t step_ms)
     line->n_values = n;
 }
 
-enum hearth_status hearth_policy_range(const struct hearth_query *query,
-                                       int64_t *ret_start_ms,
-                                       int64_t *ret_end_ms,
-                                       struct hearth_err *err)
+enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t *ret_start_ms,
+                                       int64_t *ret_end_ms, struct hearth_err *err)
 {
     int64_t hour_ms = HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS;
     int64_t end_ms = query->end_ms == 0 ? hearth_clock_wall_ns() / HEARTH_NS_PER_MS : query->end_ms;
@@ -155,10 +151,8 @@ enum hearth_status hearth_policy_range(const struct hearth_query *query,
 
 enum hearth_status hearth_monitors_series(const struct hearth_query *query,
                                           const struct hearth_monitor_filter *filter,
-                                          int32_t step_seconds,
-                                          struct hearth_monitor_line **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err)
+                                          int32_t step_seconds, struct hearth_monitor_line **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
     if (filter->service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");

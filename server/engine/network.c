@@ -29,8 +29,7 @@ static bool is_process_id(struct hearth_str text)
     return ok;
 }
 
-enum hearth_status hearth_network_check_end(const struct hearth_network_end *end,
-                                            const char *role,
+enum hearth_status hearth_network_check_end(const struct hearth_network_end *end, const char *role,
                                             struct hearth_err *err)
 {
     if (end->process_id.n > 0) {
@@ -68,8 +67,7 @@ enum hearth_status hearth_network_split_call(struct hearth_str call_id,
                        HEARTH_STR_ARG(call_id));
 }
 
-enum hearth_status hearth_network_check_names(struct hearth_str service,
-                                              struct hearth_str instance,
+enum hearth_status hearth_network_check_names(struct hearth_str service, struct hearth_str instance,
                                               struct hearth_err *err)
 {
     const struct hearth_str names[] = {service, instance};
@@ -85,8 +83,8 @@ enum hearth_status hearth_network_check_names(struct hearth_str service,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_network_check_time(const struct hearth_query *query, int64_t at_ms, struct hearth_err *err)
+enum hearth_status hearth_network_check_time(const struct hearth_query *query, int64_t at_ms,
+                                             struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
@@ -128,10 +126,8 @@ static void forget_seen(struct hearth_network *network, uint64_t key)
 }
 
 static enum hearth_status report_virtual(const struct hearth_query *query,
-                                         struct hearth_str service,
-                                         struct hearth_str instance,
-                                         const struct hearth_network_end *ends,
-                                         size_t n,
+                                         struct hearth_str service, struct hearth_str instance,
+                                         const struct hearth_network_end *ends, size_t n,
                                          struct hearth_err *err)
 {
     struct hearth_network *network = query->engine->network;
@@ -171,10 +167,8 @@ static enum hearth_status report_virtual(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_network_resolve(const struct hearth_query *query,
-                                          struct hearth_str service,
-                                          struct hearth_str instance,
-                                          struct hearth_network_end *ends,
-                                          size_t n,
+                                          struct hearth_str service, struct hearth_str instance,
+                                          struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err)
 {
     struct hearth_str *addresses = hearth_arena_array(query->arena, n, sizeof *addresses);
@@ -237,8 +231,8 @@ struct relation {
     size_t row; /* index */
 };
 
-static enum hearth_status
-read_relation(const struct hearth_meter *meter, struct relation *ret, struct hearth_err *err)
+static enum hearth_status read_relation(const struct hearth_meter *meter, struct relation *ret,
+                                        struct hearth_err *err)
 {
     static const char *const labels[2][3] = {
         {"client_process_id", "client_local", "client_address"},
@@ -267,8 +261,8 @@ read_relation(const struct hearth_meter *meter, struct relation *ret, struct hea
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_meter(struct hearth_network_sums *sums, const struct kept *kept, struct hearth_err *err)
+static enum hearth_status add_meter(struct hearth_network_sums *sums, const struct kept *kept,
+                                    struct hearth_err *err)
 {
     const struct hearth_meter *meter = kept->meter;
     bool is_histogram = hearth_network_meters[kept->number].kind == HEARTH_NETWORK_HISTOGRAM;
@@ -312,8 +306,8 @@ static uint64_t end_hash(const struct hearth_network_end *end, uint64_t seed)
     return hearth_hash64(end->address.p, end->address.n, seed);
 }
 
-static enum hearth_status
-name_meter(const struct hearth_meter *meter, enum hearth_status status, struct hearth_err *err)
+static enum hearth_status name_meter(const struct hearth_meter *meter, enum hearth_status status,
+                                     struct hearth_err *err)
 {
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "meter \"" HEARTH_STR_FMT "\"", HEARTH_STR_ARG(meter->name));
@@ -322,8 +316,8 @@ name_meter(const struct hearth_meter *meter, enum hearth_status status, struct h
 }
 
 /* Which meters are kept, and the distinct relations that they are of. */
-static enum hearth_status
-find_relations(struct gathering *g, struct hearth_idmap *map, struct hearth_err *err)
+static enum hearth_status find_relations(struct gathering *g, struct hearth_idmap *map,
+                                         struct hearth_err *err)
 {
     for (size_t i = 0; i < g->set->n_meters; i++) {
         const struct hearth_meter *meter = &g->set->meters[i];
@@ -392,8 +386,8 @@ static void add_address(struct hearth_buf *list, const struct hearth_network_end
 }
 
 /* Relations whose ends have become the same processes are one row. */
-static enum hearth_status
-make_rows(struct gathering *g, struct hearth_idmap *map, struct hearth_err *err)
+static enum hearth_status make_rows(struct gathering *g, struct hearth_idmap *map,
+                                    struct hearth_err *err)
 {
     for (size_t i = 0; i < g->n_relations; i++) {
         struct relation *relation = &g->relations[i];
@@ -490,8 +484,7 @@ static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
 }
 
 enum hearth_status hearth_network_take(const struct hearth_query *query,
-                                       const struct hearth_meter_set *set,
-                                       size_t *ret_n_taken,
+                                       const struct hearth_meter_set *set, size_t *ret_n_taken,
                                        struct hearth_err *err)
 {
     struct gathering g = {.query = query, .set = set};

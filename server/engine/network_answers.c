@@ -33,10 +33,8 @@ const char *hearth_network_component_name(enum hearth_network_component componen
     return "tcp";
 }
 
-static enum hearth_status range_of(const struct hearth_query *query,
-                                   struct hearth_str service,
-                                   struct hearth_str instance,
-                                   struct hearth_network_range *ret,
+static enum hearth_status range_of(const struct hearth_query *query, struct hearth_str service,
+                                   struct hearth_str instance, struct hearth_network_range *ret,
                                    struct hearth_err *err)
 {
     int64_t start_ms = query->start_ms, end_ms = query->end_ms;
@@ -53,8 +51,8 @@ static enum hearth_status range_of(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static struct hearth_str
-call_id_of(struct hearth_arena *arena, struct hearth_str source, struct hearth_str destination)
+static struct hearth_str call_id_of(struct hearth_arena *arena, struct hearth_str source,
+                                    struct hearth_str destination)
 {
     return hearth_str_c(hearth_arena_printf(arena, "%.*s-%.*s", (int)source.n, source.p,
                                             (int)destination.n, destination.p));
@@ -83,8 +81,7 @@ static struct hearth_network_node *find_node(struct drawing *drawing, struct hea
 
 /* A process of another instance, or one that is gone: then it has its id only. */
 static enum hearth_status find_process(const struct hearth_query *query,
-                                       struct hearth_str process_id,
-                                       struct hearth_process *ret,
+                                       struct hearth_str process_id, struct hearth_process *ret,
                                        struct hearth_err *err)
 {
     const struct hearth_process_filter filter = {.process_id = process_id};
@@ -96,8 +93,8 @@ static enum hearth_status find_process(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_node(struct drawing *drawing, struct hearth_str process_id, struct hearth_err *err)
+static enum hearth_status add_node(struct drawing *drawing, struct hearth_str process_id,
+                                   struct hearth_err *err)
 {
     if (find_node(drawing, process_id) != NULL) {
         return HEARTH_OK;
@@ -118,10 +115,8 @@ add_node(struct drawing *drawing, struct hearth_str process_id, struct hearth_er
     return HEARTH_OK;
 }
 
-static bool list_addresses(struct drawing *drawing,
-                           struct hearth_str process_id,
-                           struct hearth_str lines,
-                           bool *is_cut)
+static bool list_addresses(struct drawing *drawing, struct hearth_str process_id,
+                           struct hearth_str lines, bool *is_cut)
 {
     struct hearth_network_node *node = find_node(drawing, process_id);
     if (lines.n == 0 || node == NULL) {
@@ -227,8 +222,7 @@ static enum hearth_status draw(struct drawing *drawing, struct hearth_err *err)
 }
 
 enum hearth_status hearth_network_topology(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           struct hearth_str instance,
+                                           struct hearth_str service, struct hearth_str instance,
                                            struct hearth_network_topology *ret,
                                            struct hearth_err *err)
 {
@@ -287,8 +281,8 @@ static bool grow(struct hearth_arena *arena, void **items, size_t *cap, size_t n
 }
 
 /* The line of this end with the metric, code and percentile; made when it is new. NULL without memory. */
-static struct hearth_network_line *
-line_of(struct lines *lines, unsigned meter, struct hearth_str code, int32_t percentile, size_t *at)
+static struct hearth_network_line *line_of(struct lines *lines, unsigned meter,
+                                           struct hearth_str code, int32_t percentile, size_t *at)
 {
     const struct hearth_network_meter *about = &hearth_network_meters[meter];
     for (size_t i = lines->first_of_end; i < lines->n_lines; i++) {
@@ -321,12 +315,8 @@ line_of(struct lines *lines, unsigned meter, struct hearth_str code, int32_t per
     return line->code.p == NULL ? NULL : line;
 }
 
-static enum hearth_status add_point(struct lines *lines,
-                                    unsigned meter,
-                                    struct hearth_str code,
-                                    int32_t percentile,
-                                    double value,
-                                    struct hearth_err *err)
+static enum hearth_status add_point(struct lines *lines, unsigned meter, struct hearth_str code,
+                                    int32_t percentile, double value, struct hearth_err *err)
 {
     size_t at;
     struct hearth_network_line *line = line_of(lines, meter, code, percentile, &at);
@@ -391,8 +381,8 @@ static enum hearth_status begin_lines(void *context, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_flush(void *context, const struct hearth_network_flush *flush, struct hearth_err *err)
+static enum hearth_status take_flush(void *context, const struct hearth_network_flush *flush,
+                                     struct hearth_err *err)
 {
     struct lines *lines = context;
     int64_t minute_ms = flush->at_ms - flush->at_ms % MINUTE_MS;
@@ -433,8 +423,7 @@ static int compare_lines(const void *left, const void *right)
 }
 
 static enum hearth_status want(const struct hearth_network_series_spec *spec,
-                               bool wanted[HEARTH_NETWORK_METERS],
-                               struct hearth_err *err)
+                               bool wanted[HEARTH_NETWORK_METERS], struct hearth_err *err)
 {
     static const char prefix[] = "process_relation_";
     for (unsigned i = 0; i < HEARTH_NETWORK_METERS; i++) {
@@ -458,8 +447,7 @@ static enum hearth_status want(const struct hearth_network_series_spec *spec,
 
 enum hearth_status hearth_network_series(const struct hearth_query *query,
                                          const struct hearth_network_series_spec *spec,
-                                         struct hearth_network_line **ret,
-                                         size_t *ret_n,
+                                         struct hearth_network_line **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     struct lines lines = {.query = query};

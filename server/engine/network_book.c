@@ -12,8 +12,8 @@
 /* ---- addresses ---- */
 
 /* Where ip and port meet; false when there is no port. */
-static bool
-split_port(struct hearth_str text, struct hearth_str *ret_ip, struct hearth_str *ret_port)
+static bool split_port(struct hearth_str text, struct hearth_str *ret_ip,
+                       struct hearth_str *ret_port)
 {
     size_t colon = text.n;
     while (colon > 0 && text.p[colon - 1] != ':') {
@@ -31,10 +31,8 @@ split_port(struct hearth_str text, struct hearth_str *ret_ip, struct hearth_str 
     return true;
 }
 
-enum hearth_status hearth_address_normal(struct hearth_str text,
-                                         struct hearth_arena *arena,
-                                         struct hearth_str *ret,
-                                         struct hearth_err *err)
+enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,
+                                         struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_str ip, port;
     int64_t number = 0;
@@ -82,8 +80,8 @@ static int by_address(const void *left, const void *right)
     return hearth_str_cmp(a->address, b->address);
 }
 
-static enum hearth_status
-add_configured(struct hearth_network *network, const char *text, struct hearth_err *err)
+static enum hearth_status add_configured(struct hearth_network *network, const char *text,
+                                         struct hearth_err *err)
 {
     struct hearth_str item = hearth_str_c(text);
     size_t equals = hearth_str_find(item, '=', 0);
@@ -169,8 +167,7 @@ static const struct hearth_network_address *find_configured(const struct hearth_
 /* ---- look-ups ---- */
 
 static struct hearth_str name_of(const struct hearth_network *network,
-                                 const struct hearth_address_name *own,
-                                 size_t n_own,
+                                 const struct hearth_address_name *own, size_t n_own,
                                  struct hearth_str address)
 {
     const struct hearth_network_address *configured = find_configured(network, address);
@@ -186,10 +183,8 @@ static struct hearth_str name_of(const struct hearth_network *network,
 }
 
 enum hearth_status hearth_network_names(const struct hearth_query *query,
-                                        const struct hearth_str *addresses,
-                                        size_t n,
-                                        struct hearth_str *ret_names,
-                                        struct hearth_err *err)
+                                        const struct hearth_str *addresses, size_t n,
+                                        struct hearth_str *ret_names, struct hearth_err *err)
 {
     /* Of each: itself, and without its port. */
     struct hearth_str *forms = hearth_arena_calloc(query->arena, 2 * n, sizeof *forms);
@@ -223,8 +218,7 @@ enum hearth_status hearth_network_names(const struct hearth_query *query,
 /* ---- questions ---- */
 
 enum hearth_status hearth_network_addresses(const struct hearth_query *query,
-                                            struct hearth_network_address **ret,
-                                            size_t *ret_n,
+                                            struct hearth_network_address **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
     const struct hearth_network *network = query->engine->network;
@@ -254,8 +248,7 @@ enum hearth_status hearth_network_addresses(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_network_addresses_set(const struct hearth_query *query,
-                                                const struct hearth_address_name *names,
-                                                size_t n,
+                                                const struct hearth_address_name *names, size_t n,
                                                 struct hearth_err *err)
 {
     struct hearth_limits limits;

@@ -36,18 +36,14 @@ struct hearth_network {
 
 /* The same address in one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_address_normal(struct hearth_str text,
-                                         struct hearth_arena *arena,
-                                         struct hearth_str *ret,
-                                         struct hearth_err *err);
+enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,
+                                         struct hearth_str *ret, struct hearth_err *err);
 
 /* names[i] of addresses[i]; empty where there is none. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_names(const struct hearth_query *query,
-                                        const struct hearth_str *addresses,
-                                        size_t n,
-                                        struct hearth_str *ret_names,
-                                        struct hearth_err *err);
+                                        const struct hearth_str *addresses, size_t n,
+                                        struct hearth_str *ret_names, struct hearth_err *err);
 
 /* One end of a connection as an agent says it; one of the three. */
 struct hearth_network_end {
@@ -60,23 +56,19 @@ struct hearth_network_end {
 /* process_id of each is set; those that no agent watches are reported. `what` names the ends in messages. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_resolve(const struct hearth_query *query,
-                                          struct hearth_str service,
-                                          struct hearth_str instance,
-                                          struct hearth_network_end *ends,
-                                          size_t n,
+                                          struct hearth_str service, struct hearth_str instance,
+                                          struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err);
 /* What agents say of one end; INVALID_ARGUMENT when it is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_check_end(const struct hearth_network_end *end,
-                                            const char *role,
+enum hearth_status hearth_network_check_end(const struct hearth_network_end *end, const char *role,
                                             struct hearth_err *err);
 /* Within what reject-older-than and reject-newer-than allow. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_network_check_time(const struct hearth_query *query, int64_t at_ms, struct hearth_err *err);
+enum hearth_status hearth_network_check_time(const struct hearth_query *query, int64_t at_ms,
+                                             struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_check_names(struct hearth_str service,
-                                              struct hearth_str instance,
+enum hearth_status hearth_network_check_names(struct hearth_str service, struct hearth_str instance,
                                               struct hearth_err *err);
 
 /* "source-destination", or INVALID_ARGUMENT. */

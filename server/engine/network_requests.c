@@ -24,8 +24,8 @@ static const char *const REASONS[] = {"", "slow", "status_4xx", "status_5xx"};
 
 /* ---- texts of agents ---- */
 
-static enum hearth_status
-check_text(struct hearth_str text, const char *what, size_t max, struct hearth_err *err)
+static enum hearth_status check_text(struct hearth_str text, const char *what, size_t max,
+                                     struct hearth_err *err)
 {
     if (text.n > max || !hearth_str_utf8_valid(text)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s is not %zu bytes of UTF-8 at most",
@@ -59,10 +59,8 @@ static struct hearth_str cut_to(struct hearth_str text, size_t n)
     return hearth_str_n(text.p, n);
 }
 
-static enum hearth_status redact(const struct hearth_query *query,
-                                 struct hearth_str text,
-                                 struct hearth_str *ret,
-                                 int32_t *n_redacted,
+static enum hearth_status redact(const struct hearth_query *query, struct hearth_str text,
+                                 struct hearth_str *ret, int32_t *n_redacted,
                                  struct hearth_err *err)
 {
     struct hearth_buf out;
@@ -117,8 +115,8 @@ static bool flag_at(const struct json *json, const char *path)
     return field != NULL && field->flag;
 }
 
-static enum hearth_status
-reason_of(struct hearth_str text, enum hearth_sampled_reason *ret, struct hearth_err *err)
+static enum hearth_status reason_of(struct hearth_str text, enum hearth_sampled_reason *ret,
+                                    struct hearth_err *err)
 {
     for (size_t i = 1; i < HEARTH_ARRAY_LEN(REASONS); i++) {
         if (hearth_str_eq_c(text, REASONS[i])) {
@@ -131,8 +129,8 @@ reason_of(struct hearth_str text, enum hearth_sampled_reason *ret, struct hearth
                        HEARTH_STR_ARG(text));
 }
 
-static enum hearth_status
-read_words(const struct json *json, struct hearth_sampled_request *ret, struct hearth_err *err)
+static enum hearth_status read_words(const struct json *json, struct hearth_sampled_request *ret,
+                                     struct hearth_err *err)
 {
     struct hearth_str side = text_at(json, "detect_point");
     struct hearth_str provider = text_at(json, "trace_provider");
@@ -158,8 +156,8 @@ read_words(const struct json *json, struct hearth_sampled_request *ret, struct h
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_numbers(const struct json *json, struct hearth_sampled_request *ret, struct hearth_err *err)
+static enum hearth_status read_numbers(const struct json *json, struct hearth_sampled_request *ret,
+                                       struct hearth_err *err)
 {
     double latency_ms = number_at(json, "latency"), status = number_at(json, "status");
     if (!(latency_ms >= 0 && latency_ms < MAX_LATENCY_MS)) {
@@ -173,10 +171,8 @@ read_numbers(const struct json *json, struct hearth_sampled_request *ret, struct
     return HEARTH_OK;
 }
 
-static enum hearth_status read_ends(const struct hearth_query *query,
-                                    const struct json *json,
-                                    struct hearth_sampled_request *ret,
-                                    struct hearth_err *err)
+static enum hearth_status read_ends(const struct hearth_query *query, const struct json *json,
+                                    struct hearth_sampled_request *ret, struct hearth_err *err)
 {
     struct hearth_network_end ends[2] = {
         {.process_id = text_at(json, "client_process.process_id"),
@@ -196,8 +192,7 @@ static enum hearth_status read_ends(const struct hearth_query *query,
 
 static enum hearth_status read_request(const struct hearth_query *query,
                                        const struct hearth_sampled_log *log,
-                                       struct hearth_sampled_request *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_sampled_request *ret, struct hearth_err *err)
 {
     struct json json;
     int32_t n_redacted = 0;
@@ -277,11 +272,8 @@ static enum hearth_status check_event(const struct hearth_captured_event *event,
 }
 
 /* Of a tag whose room is `left` bytes. */
-static enum hearth_status cut_tag(struct hearth_captured_event *event,
-                                  struct hearth_property *tag,
-                                  size_t left,
-                                  struct hearth_arena *arena,
-                                  struct hearth_err *err)
+static enum hearth_status cut_tag(struct hearth_captured_event *event, struct hearth_property *tag,
+                                  size_t left, struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_str kept = cut_to(tag->value, left);
     size_t n_all = tag->value.n;
@@ -294,8 +286,7 @@ static enum hearth_status cut_tag(struct hearth_captured_event *event,
 
 static enum hearth_status make_tags(const struct hearth_query *query,
                                     const struct hearth_captured_event *in,
-                                    struct hearth_captured_event *out,
-                                    struct hearth_err *err)
+                                    struct hearth_captured_event *out, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
@@ -325,8 +316,7 @@ static enum hearth_status make_tags(const struct hearth_query *query,
 
 enum hearth_status hearth_network_take_event(const struct hearth_query *query,
                                              const struct hearth_captured_event *event,
-                                             bool *ret_kept,
-                                             struct hearth_err *err)
+                                             bool *ret_kept, struct hearth_err *err)
 {
     struct hearth_captured_event out = *event;
     struct hearth_limits limits;
@@ -356,8 +346,7 @@ enum hearth_status hearth_network_take_event(const struct hearth_query *query,
 
 enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                            const struct hearth_network_requests_spec *spec,
-                                           struct hearth_sampled_request **ret,
-                                           size_t *ret_n,
+                                           struct hearth_sampled_request **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     struct hearth_sampled_filter filter = {.service = spec->service,
@@ -397,11 +386,8 @@ static void note(struct hearth_arena *arena, struct hearth_str *notes, size_t *n
 }
 
 static enum hearth_status note_all(struct hearth_arena *arena,
-                                   const struct hearth_captured_event *events,
-                                   size_t n,
-                                   int64_t n_dropped,
-                                   struct hearth_str **ret,
-                                   size_t *ret_n,
+                                   const struct hearth_captured_event *events, size_t n,
+                                   int64_t n_dropped, struct hearth_str **ret, size_t *ret_n,
                                    struct hearth_err *err)
 {
     int64_t n_redacted = 0, n_cut = 0;
@@ -442,10 +428,8 @@ static enum hearth_status note_all(struct hearth_arena *arena,
 enum hearth_status hearth_network_request(const struct hearth_query *query,
                                           struct hearth_str request_id,
                                           struct hearth_sampled_request *ret,
-                                          struct hearth_captured_event **ret_events,
-                                          size_t *ret_n,
-                                          struct hearth_str **ret_notes,
-                                          size_t *ret_n_notes,
+                                          struct hearth_captured_event **ret_events, size_t *ret_n,
+                                          struct hearth_str **ret_notes, size_t *ret_n_notes,
                                           struct hearth_err *err)
 {
     const struct hearth_sampled_filter filter = {.request_id = request_id, .limit = 1};
@@ -471,10 +455,8 @@ enum hearth_status hearth_network_request(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_network_attached(const struct hearth_query *query,
-                                           const struct hearth_str *trace_ids,
-                                           size_t n_ids,
-                                           struct hearth_captured_event **ret,
-                                           size_t *ret_n,
+                                           const struct hearth_str *trace_ids, size_t n_ids,
+                                           struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     *ret_n = 0;

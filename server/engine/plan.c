@@ -103,8 +103,8 @@ static void cover_rows(struct planner *p, const struct plan_group *group, struct
 }
 
 /* The blocks of tiers[tier] that lie wholly within s, and smaller ones for the rest of it. */
-static void
-cover(struct planner *p, const struct plan_group *group, size_t tier, struct plan_stretch s)
+static void cover(struct planner *p, const struct plan_group *group, size_t tier,
+                  struct plan_stretch s)
 {
     if (s.from_ns >= s.to_ns) {
         return;
@@ -206,9 +206,7 @@ static void note_gap(struct planner *p, struct plan_stretch gap, bool deleted)
 
 /* ---- legs ---- */
 
-static void add_leg(struct planner *p,
-                    enum hearth_source source,
-                    struct plan_stretch at,
+static void add_leg(struct planner *p, enum hearth_source source, struct plan_stretch at,
                     const struct plan_hits *hits)
 {
     if (hits->n == 0 || at.from_ns >= at.to_ns) {
@@ -286,10 +284,8 @@ static int by_source_then_time(const void *a, const void *b)
 }
 
 enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
-                                    struct hearth_arena *arena,
-                                    struct hearth_read_plan *ret,
-                                    struct hearth_buf *notes,
-                                    struct hearth_err *err)
+                                    struct hearth_arena *arena, struct hearth_read_plan *ret,
+                                    struct hearth_buf *notes, struct hearth_err *err)
 {
     *ret = (struct hearth_read_plan){.state = input->state};
     struct planner p = {.in = input, .arena = arena, .notes = notes};

@@ -19,8 +19,8 @@ struct standing {
     uint32_t group;
 };
 
-static void
-find_tombstones(const struct planner *p, struct plan_service *service, int32_t service_id)
+static void find_tombstones(const struct planner *p, struct plan_service *service,
+                            int32_t service_id)
 {
     const struct hearth_read_state *state = p->in->state;
     size_t low = 0, high = state->n_tombstones;
@@ -163,8 +163,8 @@ static bool names_series(const struct hearth_tombstone *t, int32_t series_id)
 }
 
 /* What of the range a tombstone hides; false: nothing. */
-static bool
-hidden_stretch(const struct planner *p, const struct hearth_tombstone *t, struct plan_stretch *ret)
+static bool hidden_stretch(const struct planner *p, const struct hearth_tombstone *t,
+                           struct plan_stretch *ret)
 {
     int64_t end = t->to_ns == INT64_MAX ? INT64_MAX : t->to_ns + 1;
     *ret =
@@ -201,8 +201,8 @@ static void forbid(struct plan_group *group, struct plan_stretch s)
     group->n_forbidden = n;
 }
 
-enum plan_fate
-hearth_plan_fate(const struct planner *p, const struct plan_service *service, int32_t series_id)
+enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_service *service,
+                                int32_t series_id)
 {
     enum plan_fate fate = PLAN_ALIVE;
     for (size_t i = 0; i < service->n_tombstones; i++) {

@@ -121,8 +121,8 @@ enum plan_fate {
 };
 
 /* What tombstones leave of a series. */
-enum plan_fate
-hearth_plan_fate(const struct planner *p, const struct plan_service *service, int32_t series_id);
+enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_service *service,
+                                int32_t series_id);
 
 /* Fill services and groups. False when memory was refused. */
 HEARTH_MUST_CHECK bool hearth_plan_group(struct planner *p);

@@ -11,12 +11,9 @@
 #include <stdlib.h>
 
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
-                                         struct hearth_str profile_type,
-                                         struct hearth_str selector,
-                                         const struct hearth_label_index *index,
-                                         int64_t from_ns,
-                                         int64_t to_ns,
-                                         struct hearth_selection *ret,
+                                         struct hearth_str profile_type, struct hearth_str selector,
+                                         const struct hearth_label_index *index, int64_t from_ns,
+                                         int64_t to_ns, struct hearth_selection *ret,
                                          struct hearth_err *err)
 {
     *ret = (struct hearth_selection){.from_ns = from_ns, .to_ns = to_ns};
@@ -68,10 +65,8 @@ uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
 
 enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          const struct hearth_selection *selection,
-                                         struct hearth_arena *arena,
-                                         struct hearth_read_plan *ret,
-                                         struct hearth_buf *notes,
-                                         struct hearth_err *err)
+                                         struct hearth_arena *arena, struct hearth_read_plan *ret,
+                                         struct hearth_buf *notes, struct hearth_err *err)
 {
     struct hearth_read_state *state = hearth_arena_zalloc(arena, sizeof *state);
     if (state == NULL) {
@@ -114,8 +109,8 @@ struct planned_read {
     bool foreign_members; /* a block had some that were not selected */
 };
 
-static enum hearth_status
-find_allowed(struct planned_read *read, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status find_allowed(struct planned_read *read, const struct hearth_read_row *row,
+                                       struct hearth_err *err)
 {
     struct allowed *allowed = &read->allowed;
     const struct hearth_selection *selection = read->selection;
@@ -156,8 +151,8 @@ find_allowed(struct planned_read *read, const struct hearth_read_row *row, struc
  * That a selection covers a service is what the label index said; what a block is made of, it says
  * itself.
  */
-static enum hearth_status
-visit_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row,
+                                    struct hearth_err *err)
 {
     struct planned_read *read = context;
     if (HEARTH_UNLIKELY(row->series_id < 0)) {
@@ -181,10 +176,8 @@ static void count_legs(const struct hearth_read_plan *plan)
     }
 }
 
-static enum hearth_status read_once(const struct hearth_query *query,
-                                    struct planned_read *read,
-                                    struct hearth_buf *notes,
-                                    struct hearth_err *err)
+static enum hearth_status read_once(const struct hearth_query *query, struct planned_read *read,
+                                    struct hearth_buf *notes, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     struct hearth_read_plan plan;
@@ -198,8 +191,8 @@ static enum hearth_status read_once(const struct hearth_query *query,
                   : hearth_store_read(store, &plan, query->cancel, visit_row, read, err);
 }
 
-static enum hearth_status
-hand_over_notes(const struct hearth_query *query, struct hearth_buf *notes, struct hearth_err *err)
+static enum hearth_status hand_over_notes(const struct hearth_query *query,
+                                          struct hearth_buf *notes, struct hearth_err *err)
 {
     if (query->notes == NULL || notes->n == 0) {
         return HEARTH_OK;
@@ -212,8 +205,7 @@ hand_over_notes(const struct hearth_query *query, struct hearth_buf *notes, stru
 
 enum hearth_status hearth_selection_read(const struct hearth_query *query,
                                          struct hearth_selection *selection,
-                                         const struct hearth_reader *reader,
-                                         struct hearth_err *err)
+                                         const struct hearth_reader *reader, struct hearth_err *err)
 {
     if (selection->n_hits == 0) {
         return HEARTH_OK;

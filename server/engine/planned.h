@@ -35,12 +35,9 @@ struct hearth_selection {
 /* Under the index's lock. totals and rows are left for the caller to set. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
-                                         struct hearth_str profile_type,
-                                         struct hearth_str selector,
-                                         const struct hearth_label_index *index,
-                                         int64_t from_ns,
-                                         int64_t to_ns,
-                                         struct hearth_selection *ret,
+                                         struct hearth_str profile_type, struct hearth_str selector,
+                                         const struct hearth_label_index *index, int64_t from_ns,
+                                         int64_t to_ns, struct hearth_selection *ret,
                                          struct hearth_err *err);
 
 /*
@@ -61,10 +58,8 @@ enum hearth_status hearth_selection_match(const struct hearth_query *query,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          const struct hearth_selection *selection,
-                                         struct hearth_arena *arena,
-                                         struct hearth_read_plan *ret,
-                                         struct hearth_buf *notes,
-                                         struct hearth_err *err);
+                                         struct hearth_arena *arena, struct hearth_read_plan *ret,
+                                         struct hearth_buf *notes, struct hearth_err *err);
 
 /*
  * Who takes what is read: totals when the selection wants them and not rows, else rows; with both,
@@ -88,8 +83,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
-                                       struct hearth_selection *ret,
-                                       struct hearth_err *err);
+                                       struct hearth_selection *ret, struct hearth_err *err);
 
 /*
  * The mean per scrape of a gauge, as sums: each series' sums are divided by the number of its profiles,
@@ -98,8 +92,7 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_mean_sum(const struct hearth_query *query,
-                                   struct hearth_selection *selection,
-                                   struct hearth_sums *sums,
+                                   struct hearth_selection *selection, struct hearth_sums *sums,
                                    struct hearth_err *err);
 
 /* The buckets of a time series, and which profiles fall into them. */
@@ -130,7 +123,6 @@ int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
                                              const struct hearth_timeseries_spec *spec,
-                                             struct hearth_buckets *ret,
-                                             struct hearth_err *err);
+                                             struct hearth_buckets *ret, struct hearth_err *err);
 
 #endif

@@ -6,10 +6,8 @@
 /* ---- counts ---- */
 
 enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
-                                          struct hearth_str service,
-                                          bool by_process,
-                                          struct hearth_trigger_count **ret,
-                                          size_t *ret_n,
+                                          struct hearth_str service, bool by_process,
+                                          struct hearth_trigger_count **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
@@ -18,10 +16,8 @@ enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
 }
 
 static enum hearth_status count_triggers(const struct hearth_query *query,
-                                         const struct hearth_trigger_count *counts,
-                                         size_t n_counts,
-                                         struct hearth_policy_state *state,
-                                         struct hearth_err *err)
+                                         const struct hearth_trigger_count *counts, size_t n_counts,
+                                         struct hearth_policy_state *state, struct hearth_err *err)
 {
     const struct hearth_policy *policy = &state->policy;
     state->status = hearth_arena_array(query->arena, policy->n_targets, sizeof state->status[0]);
@@ -45,10 +41,8 @@ static enum hearth_status count_triggers(const struct hearth_query *query,
 
 /* ---- reading ---- */
 
-static enum hearth_status find_policy(const struct hearth_query *query,
-                                      struct hearth_str service,
-                                      struct hearth_policy *ret,
-                                      struct hearth_err *err)
+static enum hearth_status find_policy(const struct hearth_query *query, struct hearth_str service,
+                                      struct hearth_policy *ret, struct hearth_err *err)
 {
     struct hearth_policy *found;
     size_t n;
@@ -62,10 +56,8 @@ static enum hearth_status find_policy(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_get(const struct hearth_query *query,
-                                       struct hearth_str service,
-                                       struct hearth_policy_state *ret,
-                                       struct hearth_err *err)
+enum hearth_status hearth_policies_get(const struct hearth_query *query, struct hearth_str service,
+                                       struct hearth_policy_state *ret, struct hearth_err *err)
 {
     struct hearth_trigger_count *counts;
     size_t n;
@@ -75,8 +67,7 @@ enum hearth_status hearth_policies_get(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_policies_list(const struct hearth_query *query,
-                                        struct hearth_policy_state **ret,
-                                        size_t *ret_n,
+                                        struct hearth_policy_state **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     struct hearth_policy *policies;
@@ -99,10 +90,8 @@ enum hearth_status hearth_policies_list(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_policies_history(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           struct hearth_policy **ret,
-                                           size_t *ret_n,
-                                           struct hearth_err *err)
+                                           struct hearth_str service, struct hearth_policy **ret,
+                                           size_t *ret_n, struct hearth_err *err)
 {
     return hearth_store_policy_versions(query->engine->store, query->tenant, service, query->cancel,
                                         query->arena, ret, ret_n, err);
@@ -164,8 +153,7 @@ static void warn_of_twins(const struct hearth_policy *policy, struct warnings *w
 
 static enum hearth_status find_warnings(const struct hearth_query *query,
                                         const struct hearth_policy *policy,
-                                        struct warnings *warnings,
-                                        struct hearth_err *err)
+                                        struct warnings *warnings, struct hearth_err *err)
 {
     struct hearth_process_filter filter = {
         .service = policy->service,
@@ -216,8 +204,7 @@ static enum hearth_status check_version(const struct hearth_query *query,
 enum hearth_status hearth_policies_set(const struct hearth_query *query,
                                        struct hearth_policy_change *change,
                                        struct hearth_policy *ret_policy,
-                                       struct hearth_str **ret_warnings,
-                                       size_t *ret_n_warnings,
+                                       struct hearth_str **ret_warnings, size_t *ret_n_warnings,
                                        struct hearth_err *err)
 {
     struct hearth_limits limits;
@@ -246,8 +233,7 @@ enum hearth_status hearth_policies_set(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_policies_delete(const struct hearth_query *query,
-                                          struct hearth_str service,
-                                          struct hearth_str modified_by,
+                                          struct hearth_str service, struct hearth_str modified_by,
                                           struct hearth_err *err)
 {
     struct hearth_limits limits;

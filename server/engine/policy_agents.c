@@ -24,10 +24,8 @@ static int by_service(const void *key, const void *element)
 }
 
 enum hearth_status hearth_policies_for_agent(const struct hearth_query *query,
-                                             const struct hearth_policy_query *asked,
-                                             size_t n,
-                                             struct hearth_buf *out,
-                                             struct hearth_err *err)
+                                             const struct hearth_policy_query *asked, size_t n,
+                                             struct hearth_buf *out, struct hearth_err *err)
 {
     if (n == 0) {
         return HEARTH_OK;
@@ -66,8 +64,8 @@ enum hearth_status hearth_policies_for_agent(const struct hearth_query *query,
 
 /* ---- reports ---- */
 
-static enum hearth_status
-check_name(const char *what, struct hearth_str name, struct hearth_err *err)
+static enum hearth_status check_name(const char *what, struct hearth_str name,
+                                     struct hearth_err *err)
 {
     if (name.n == 0 || name.n > HEARTH_AGENT_NAME_BYTES || !hearth_str_utf8_valid(name)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s must have 1 to %d bytes of UTF-8",
@@ -76,8 +74,8 @@ check_name(const char *what, struct hearth_str name, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-check_cause(const struct hearth_policy_cause *cause, size_t i, struct hearth_err *err)
+static enum hearth_status check_cause(const struct hearth_policy_cause *cause, size_t i,
+                                      struct hearth_err *err)
 {
     if (cause->monitor <= 0 || cause->monitor >= HEARTH_MONITOR_END) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "cause %zu is of no known monitor", i + 1);
@@ -187,8 +185,8 @@ static void write_sampling(const struct hearth_policy_report *report, struct hea
     hearth_json_array_end(&json);
 }
 
-static enum hearth_status
-make_task_id(struct hearth_arena *arena, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status make_task_id(struct hearth_arena *arena, struct hearth_str *ret,
+                                       struct hearth_err *err)
 {
     unsigned char random[TASK_ID_BYTES];
     char text[TASK_ID_BYTES * 2 + 1];
@@ -204,10 +202,8 @@ make_task_id(struct hearth_arena *arena, struct hearth_str *ret, struct hearth_e
 
 /* An agent whose answer was lost reports again at its next check, seconds later. */
 static enum hearth_status find_repeated(const struct hearth_query *query,
-                                        const struct hearth_policy_report *report,
-                                        int64_t now_ms,
-                                        struct hearth_str *ret_task_id,
-                                        struct hearth_err *err)
+                                        const struct hearth_policy_report *report, int64_t now_ms,
+                                        struct hearth_str *ret_task_id, struct hearth_err *err)
 {
     struct hearth_task_filter filter = {.service = report->service,
                                         .instance = report->instance,
@@ -229,8 +225,7 @@ static enum hearth_status find_repeated(const struct hearth_query *query,
 
 static enum hearth_status put_task(const struct hearth_query *query,
                                    const struct hearth_policy_report *report,
-                                   struct hearth_task *task,
-                                   struct hearth_buf *text,
+                                   struct hearth_task *task, struct hearth_buf *text,
                                    struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
@@ -252,8 +247,7 @@ static enum hearth_status put_task(const struct hearth_query *query,
 
 enum hearth_status hearth_policies_report(const struct hearth_query *query,
                                           const struct hearth_policy_report *report,
-                                          struct hearth_str *ret_task_id,
-                                          struct hearth_err *err)
+                                          struct hearth_str *ret_task_id, struct hearth_err *err)
 {
     HEARTH_TRY(check_report(report, err));
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;

@@ -38,8 +38,7 @@ static const char *threshold_complaint(const struct hearth_check_item *item)
 }
 
 static enum hearth_status check_numbers(const struct hearth_check_item *item,
-                                        const struct hearth_limits *limits,
-                                        struct hearth_err *err)
+                                        const struct hearth_limits *limits, struct hearth_err *err)
 {
     int64_t longest = limits->max_policy_period_ns / HEARTH_NS_PER_SEC;
     const char *complaint = item->period_seconds <= 0 ? "period must be bigger than zero"
@@ -88,8 +87,7 @@ static enum hearth_status check_uri_paths(const struct hearth_check_item *item,
 
 /* Agents would leave an item out whose expression they cannot compile; they say so in their log only. */
 static enum hearth_status check_uris(const struct hearth_check_item *item,
-                                     const struct hearth_limits *limits,
-                                     struct hearth_err *err)
+                                     const struct hearth_limits *limits, struct hearth_err *err)
 {
     if (item->n_uri_paths == 0 && item->uri_regex.n == 0) {
         return HEARTH_OK;
@@ -117,10 +115,8 @@ static enum hearth_status check_uris(const struct hearth_check_item *item,
     return HEARTH_OK;
 }
 
-static enum hearth_status check_item(const struct hearth_policy_target *target,
-                                     size_t i,
-                                     const struct hearth_limits *limits,
-                                     struct hearth_err *err)
+static enum hearth_status check_item(const struct hearth_policy_target *target, size_t i,
+                                     const struct hearth_limits *limits, struct hearth_err *err)
 {
     const struct hearth_check_item *item = &target->items[i];
     const char *monitor = hearth_monitor_name(item->monitor);
@@ -161,8 +157,7 @@ static enum hearth_status check_targets(const struct hearth_policy *policy, stru
 }
 
 enum hearth_status hearth_policy_check(const struct hearth_policy *policy,
-                                       const struct hearth_limits *limits,
-                                       struct hearth_err *err)
+                                       const struct hearth_limits *limits, struct hearth_err *err)
 {
     if (policy->service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
@@ -238,8 +233,7 @@ static void write_targets(const struct hearth_policy *policy, struct hearth_buf 
     hearth_json_array_end(&json);
 }
 
-enum hearth_status hearth_policy_finish(struct hearth_policy *policy,
-                                        struct hearth_arena *arena,
+enum hearth_status hearth_policy_finish(struct hearth_policy *policy, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
     for (size_t i = 0; i < policy->n_targets; i++) {
@@ -269,8 +263,8 @@ enum hearth_status hearth_policy_finish(struct hearth_policy *policy,
 
 /* ---- as agents are told ---- */
 
-static void
-write_agent_item(struct hearth_json *json, const struct hearth_check_item *item, bool is_observing)
+static void write_agent_item(struct hearth_json *json, const struct hearth_check_item *item,
+                             bool is_observing)
 {
     char threshold[32];
     (void)snprintf(threshold, sizeof threshold, "%" PRId64,
@@ -314,8 +308,7 @@ static void write_profiling(struct hearth_json *json, const struct hearth_policy
     hearth_json_object_end(json);
 }
 
-void hearth_policy_write_entries(const struct hearth_policy_entry *entries,
-                                 size_t n,
+void hearth_policy_write_entries(const struct hearth_policy_entry *entries, size_t n,
                                  struct hearth_buf *out)
 {
     struct hearth_json json;

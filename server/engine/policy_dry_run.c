@@ -197,8 +197,7 @@ static enum hearth_status find_resolution(struct dry_run *run, struct hearth_err
 
 enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
                                            const struct hearth_policy *policy,
-                                           struct hearth_dry_run *ret,
-                                           struct hearth_err *err)
+                                           struct hearth_dry_run *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
     struct dry_run run = {.query = query, .policy = policy, .ret = ret};

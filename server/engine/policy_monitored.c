@@ -13,8 +13,8 @@ struct answer {
     size_t n_processes, n_instances, n_counts;
 };
 
-static enum hearth_status
-ask(struct answer *answer, struct hearth_str service, struct hearth_err *err)
+static enum hearth_status ask(struct answer *answer, struct hearth_str service,
+                              struct hearth_err *err)
 {
     const struct hearth_query *query = answer->query;
     struct hearth_store *store = query->engine->store;
@@ -73,8 +73,7 @@ static void count(const struct answer *answer, struct hearth_monitored_instance 
 enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
                                              struct hearth_str service,
                                              enum hearth_policy_kind kind,
-                                             struct hearth_monitored_instance **ret,
-                                             size_t *ret_n,
+                                             struct hearth_monitored_instance **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
     if (service.n == 0) {

@@ -45,8 +45,7 @@ static void sort(void *v, size_t n, size_t size, int (*compare)(const void *, co
     }
 }
 
-static bool copy_lists(const struct hearth_profile_filter *filter,
-                       struct hearth_arena *arena,
+static bool copy_lists(const struct hearth_profile_filter *filter, struct hearth_arena *arena,
                        struct hearth_profile_match *match)
 {
     match->profiles = hearth_arena_array(arena, filter->n_profiles, sizeof match->profiles[0]);
@@ -114,8 +113,7 @@ static bool make_attr_hints(struct hearth_profile_match *match, struct hearth_ar
 }
 
 static bool make_hints(struct hearth_profile_match *match,
-                       const struct hearth_profile_filter *filter,
-                       struct hearth_arena *arena)
+                       const struct hearth_profile_filter *filter, struct hearth_arena *arena)
 {
     int64_t *numbers = hearth_arena_array(arena, match->n_profiles, sizeof numbers[0]);
     if (numbers == NULL) {
@@ -210,10 +208,8 @@ void hearth_span_set_add(struct hearth_span_set *set, uint64_t span_id)
     set->n++;
 }
 
-enum hearth_status hearth_row_samples(const struct hearth_read_row *row,
-                                      struct hearth_arena *arena,
-                                      struct hearth_attr_sample **ret,
-                                      size_t *ret_n,
+enum hearth_status hearth_row_samples(const struct hearth_read_row *row, struct hearth_arena *arena,
+                                      struct hearth_attr_sample **ret, size_t *ret_n,
                                       struct hearth_err *err)
 {
     uint32_t n_types;

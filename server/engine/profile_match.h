@@ -41,10 +41,8 @@ void hearth_span_set_add(struct hearth_span_set *set, uint64_t span_id);
 
 /* The samples of a row that carry attributes. In arena. CORRUPT also when its column is missing. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_row_samples(const struct hearth_read_row *row,
-                                      struct hearth_arena *arena,
-                                      struct hearth_attr_sample **ret,
-                                      size_t *ret_n,
+enum hearth_status hearth_row_samples(const struct hearth_read_row *row, struct hearth_arena *arena,
+                                      struct hearth_attr_sample **ret, size_t *ret_n,
                                       struct hearth_err *err);
 
 #endif

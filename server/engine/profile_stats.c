@@ -20,8 +20,8 @@ static void forget(void *context)
     *(struct span *)context = (struct span){0};
 }
 
-static enum hearth_status
-widen(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status widen(void *context, const struct hearth_read_total *total,
+                                struct hearth_err *err)
 {
     struct span *span = context;
     (void)err;
@@ -32,10 +32,8 @@ widen(void *context, const struct hearth_read_total *total, struct hearth_err *e
 }
 
 /* One column of each series that is active in the range: times are the same in all. */
-static enum hearth_status select_all(const struct hearth_query *query,
-                                     int64_t from_ns,
-                                     int64_t to_ns,
-                                     struct hearth_selection *ret,
+static enum hearth_status select_all(const struct hearth_query *query, int64_t from_ns,
+                                     int64_t to_ns, struct hearth_selection *ret,
                                      struct hearth_err *err)
 {
     const struct hearth_label_index *index;
@@ -67,11 +65,8 @@ static enum hearth_status select_all(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_span(const struct hearth_query *query,
-                                    int64_t from_ns,
-                                    int64_t to_ns,
-                                    struct span *span,
-                                    struct hearth_err *err)
+static enum hearth_status read_span(const struct hearth_query *query, int64_t from_ns,
+                                    int64_t to_ns, struct span *span, struct hearth_err *err)
 {
     struct hearth_selection selection;
     struct hearth_query quiet = *query; /* what retention has taken is no news here */
@@ -96,11 +91,8 @@ static int64_t times_kept_from(const struct hearth_query *query)
 }
 
 /* The first hour from *hour on with profiles, or the last one up to *hour. */
-static enum hearth_status find_hour(const struct hearth_query *query,
-                                    bool oldest,
-                                    int64_t *hour,
-                                    bool *ret_found,
-                                    struct hearth_err *err)
+static enum hearth_status find_hour(const struct hearth_query *query, bool oldest, int64_t *hour,
+                                    bool *ret_found, struct hearth_err *err)
 {
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_query_lock_index(query, &index, err));
@@ -111,11 +103,8 @@ static enum hearth_status find_hour(const struct hearth_query *query,
 }
 
 /* Times of one hour: of the newest perhaps only of its last minute. */
-static enum hearth_status read_hour(const struct hearth_query *query,
-                                    int64_t hour,
-                                    bool oldest,
-                                    struct span *span,
-                                    struct hearth_err *err)
+static enum hearth_status read_hour(const struct hearth_query *query, int64_t hour, bool oldest,
+                                    struct span *span, struct hearth_err *err)
 {
     int64_t from_ns = hour * HEARTH_NS_PER_HOUR, to_ns = from_ns + HEARTH_NS_PER_HOUR - 1;
     int64_t minute_ago_ns = hearth_clock_wall_ns() - 60 * HEARTH_NS_PER_SEC;
@@ -128,11 +117,8 @@ static enum hearth_status read_hour(const struct hearth_query *query,
     return read_span(query, from_ns, to_ns, span, err);
 }
 
-static enum hearth_status find_end(const struct hearth_query *query,
-                                   bool oldest,
-                                   bool *ret_any,
-                                   int64_t *ret_ns,
-                                   struct hearth_err *err)
+static enum hearth_status find_end(const struct hearth_query *query, bool oldest, bool *ret_any,
+                                   int64_t *ret_ns, struct hearth_err *err)
 {
     int64_t kept_from_ns = times_kept_from(query);
     int64_t hour = oldest ? INT32_MIN : INT32_MAX;

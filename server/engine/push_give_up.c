@@ -11,8 +11,7 @@ const char *hearth_give_up_cause(enum hearth_status why)
 
 enum hearth_status hearth_ingest_give_up(struct hearth_ingest *ingest,
                                          struct hearth_push_request *request,
-                                         enum hearth_status why,
-                                         struct hearth_err *err)
+                                         enum hearth_status why, struct hearth_err *err)
 {
     const char *cause = hearth_give_up_cause(why);
     enum hearth_status status = why == HEARTH_CANCELLED ? HEARTH_CANCELLED : HEARTH_UNAVAILABLE;

@@ -72,8 +72,8 @@ static struct wait *wait_new(struct hearth_push_series *series, size_t n_series,
 }
 
 /* Until the push is done, or its caller must go. */
-static enum hearth_status
-await(struct wait *wait, struct hearth_cancel *cancel, struct hearth_err *err)
+static enum hearth_status await(struct wait *wait, struct hearth_cancel *cancel,
+                                struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
     (void)pthread_mutex_lock(&wait->lock);
@@ -89,10 +89,8 @@ await(struct wait *wait, struct hearth_cancel *cancel, struct hearth_err *err)
     return status;
 }
 
-enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
-                                    struct hearth_str tenant,
-                                    struct hearth_push_series *series,
-                                    size_t n_series,
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
+                                    struct hearth_push_series *series, size_t n_series,
                                     struct hearth_cancel *cancel,
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err)

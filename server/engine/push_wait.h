@@ -14,10 +14,8 @@
  * whether some may be stored.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
-                                    struct hearth_str tenant,
-                                    struct hearth_push_series *series,
-                                    size_t n_series,
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
+                                    struct hearth_push_series *series, size_t n_series,
                                     struct hearth_cancel *cancel,
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err);

@@ -45,8 +45,7 @@ const struct hearth_limits *hearth_query_server_limits(const struct hearth_query
     return &engine->limits;
 }
 
-void hearth_query_tenant_limits(const struct hearth_query_engine *engine,
-                                struct hearth_str tenant,
+void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
                                 struct hearth_limits *ret)
 {
     hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
@@ -151,8 +150,7 @@ static int64_t clamp_ms(int64_t ms)
     return ms > MAX_MS ? MAX_MS : ms < -MAX_MS ? -MAX_MS : ms;
 }
 
-enum hearth_status hearth_query_range(const struct hearth_query *query,
-                                      struct hearth_range *ret,
+enum hearth_status hearth_query_range(const struct hearth_query *query, struct hearth_range *ret,
                                       struct hearth_err *err)
 {
     struct hearth_limits limits;
@@ -194,10 +192,8 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
 }
 
 static enum hearth_status parse_selectors(const struct hearth_query *query,
-                                          const struct hearth_str *texts,
-                                          size_t n,
-                                          struct hearth_selector *selector,
-                                          struct hearth_err *err)
+                                          const struct hearth_str *texts, size_t n,
+                                          struct hearth_selector *selector, struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         enum hearth_status status =
@@ -213,12 +209,9 @@ static enum hearth_status parse_selectors(const struct hearth_query *query,
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      struct hearth_str profile_type,
                                      struct hearth_str selector_text,
-                                     const struct hearth_label_index *index,
-                                     int64_t from_ns,
-                                     int64_t to_ns,
-                                     struct hearth_series_hit **ret_hits,
-                                     size_t *ret_n,
-                                     struct hearth_err *err)
+                                     const struct hearth_label_index *index, int64_t from_ns,
+                                     int64_t to_ns, struct hearth_series_hit **ret_hits,
+                                     size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
@@ -253,10 +246,8 @@ struct label_question {
 };
 
 static enum hearth_status ask_begin(const struct hearth_query *query,
-                                    const struct hearth_str *selectors,
-                                    size_t n_selectors,
-                                    struct label_question *ask,
-                                    struct hearth_err *err)
+                                    const struct hearth_str *selectors, size_t n_selectors,
+                                    struct label_question *ask, struct hearth_err *err)
 {
     hearth_selector_init(&ask->selector);
     ask->index = NULL;
@@ -277,12 +268,9 @@ static void ask_end(const struct hearth_query *query, struct label_question *ask
 }
 
 /* Values of `name`, the common part of several questions. */
-static enum hearth_status ask_values(const struct hearth_query *query,
-                                     struct hearth_str name,
-                                     const struct hearth_str *selectors,
-                                     size_t n_selectors,
-                                     struct hearth_str **ret_values,
-                                     size_t *ret_n,
+static enum hearth_status ask_values(const struct hearth_query *query, struct hearth_str name,
+                                     const struct hearth_str *selectors, size_t n_selectors,
+                                     struct hearth_str **ret_values, size_t *ret_n,
                                      struct hearth_err *err)
 {
     struct label_question ask;
@@ -297,8 +285,7 @@ static enum hearth_status ask_values(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
-                                              struct hearth_str **ret_ids,
-                                              size_t *ret_n,
+                                              struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err)
 {
     struct hearth_query ranged = *query;
@@ -310,12 +297,9 @@ enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_query_label_names(const struct hearth_query *query,
-                                            const struct hearth_str *selectors,
-                                            size_t n_selectors,
-                                            bool legacy_only,
-                                            struct hearth_str **ret_names,
-                                            size_t *ret_n,
-                                            struct hearth_err *err)
+                                            const struct hearth_str *selectors, size_t n_selectors,
+                                            bool legacy_only, struct hearth_str **ret_names,
+                                            size_t *ret_n, struct hearth_err *err)
 {
     struct label_question ask;
     enum hearth_status status = ask_begin(query, selectors, n_selectors, &ask, err);
@@ -345,10 +329,8 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
 
 enum hearth_status hearth_query_label_values(const struct hearth_query *query,
                                              struct hearth_str name,
-                                             const struct hearth_str *selectors,
-                                             size_t n_selectors,
-                                             struct hearth_str **ret_values,
-                                             size_t *ret_n,
+                                             const struct hearth_str *selectors, size_t n_selectors,
+                                             struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err)
 {
     struct hearth_range range;
@@ -386,14 +368,10 @@ static int by_labels(const void *a, const void *b)
 }
 
 enum hearth_status hearth_query_series(const struct hearth_query *query,
-                                       const struct hearth_str *selectors,
-                                       size_t n_selectors,
-                                       const struct hearth_str *names,
-                                       size_t n_names,
-                                       bool legacy_only,
-                                       struct hearth_labels **ret_sets,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+                                       const struct hearth_str *selectors, size_t n_selectors,
+                                       const struct hearth_str *names, size_t n_names,
+                                       bool legacy_only, struct hearth_labels **ret_sets,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct label_question ask;
     enum hearth_status status = ask_begin(query, selectors, n_selectors, &ask, err);

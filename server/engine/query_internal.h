@@ -63,8 +63,7 @@ void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_query_lock_index(const struct hearth_query *query,
-                        const struct hearth_label_index **ret_index,
-                        struct hearth_err *err);
+                        const struct hearth_label_index **ret_index, struct hearth_err *err);
 /* That an answer has n of n_all series, because of its limit. */
 void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all);
 
@@ -107,8 +106,7 @@ struct hearth_range {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_query_range(const struct hearth_query *query,
-                                      struct hearth_range *ret,
+enum hearth_status hearth_query_range(const struct hearth_query *query, struct hearth_range *ret,
                                       struct hearth_err *err);
 
 /*
@@ -117,14 +115,10 @@ enum hearth_status hearth_query_range(const struct hearth_query *query,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
-                                     struct hearth_str profile_type,
-                                     struct hearth_str selector,
-                                     const struct hearth_label_index *index,
-                                     int64_t from_ns,
-                                     int64_t to_ns,
-                                     struct hearth_series_hit **ret_hits,
-                                     size_t *ret_n,
-                                     struct hearth_err *err);
+                                     struct hearth_str profile_type, struct hearth_str selector,
+                                     const struct hearth_label_index *index, int64_t from_ns,
+                                     int64_t to_ns, struct hearth_series_hit **ret_hits,
+                                     size_t *ret_n, struct hearth_err *err);
 
 /* Sums of one dictionary: acc[stack id], for ids below bound. */
 struct hearth_dict_sums {
@@ -146,18 +140,15 @@ struct hearth_sums {
 };
 
 /* match: borrowed; NULL: all rows count. */
-void hearth_sums_init(struct hearth_sums *sums,
-                      const struct hearth_query *query,
+void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query,
                       const struct hearth_profile_match *match);
 void hearth_sums_release(struct hearth_sums *sums);
 
 /* Add a row to the sums of its dictionary, sums->dicts[*ret_dict]. SIZE_MAX: sums->match lets nothing
  * of it through. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_sums_add_row(struct hearth_sums *sums,
-                                       const struct hearth_read_row *row,
-                                       size_t *ret_dict,
-                                       struct hearth_err *err);
+enum hearth_status hearth_sums_add_row(struct hearth_sums *sums, const struct hearth_read_row *row,
+                                       size_t *ret_dict, struct hearth_err *err);
 /* Rows come in no particular order, which must not show in an answer. No row may be added after. */
 void hearth_sums_sort(struct hearth_sums *sums);
 /* As before the first row. */
@@ -166,8 +157,7 @@ void hearth_sums_forget(struct hearth_sums *sums);
 /* Everything that `spec` selects, summed; of a gauge with spec->mean, the mean per scrape. `sums` is zeroed by this call; release it in any case. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    struct hearth_sums *sums,
+                                    const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err);
 
 /*
@@ -219,10 +209,8 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
-                                            const struct hearth_merge_spec *spec,
-                                            int64_t max_nodes,
-                                            struct hearth_stacktree *tree,
-                                            struct hearth_err *err);
+                                            const struct hearth_merge_spec *spec, int64_t max_nodes,
+                                            struct hearth_stacktree *tree, struct hearth_err *err);
 
 /*
  * The sealed function tree of what spec selects, whole with max_nodes < 1, else perhaps truncated as
@@ -231,15 +219,13 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
-                                              int64_t max_nodes,
-                                              struct hearth_stacktree *tree,
+                                              int64_t max_nodes, struct hearth_stacktree *tree,
                                               struct hearth_err *err);
 /* The number of nodes that a flame graph request means; INVALID_ARGUMENT beyond what is allowed. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
                                           const struct hearth_merge_spec *spec,
-                                          int64_t *ret_max_nodes,
-                                          struct hearth_err *err);
+                                          int64_t *ret_max_nodes, struct hearth_err *err);
 
 /*
  * The sandwich of a function in a sealed tree, each side cut to max_nodes (< 1: whole); *ret_n_folded nodes
@@ -247,11 +233,8 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
-                                        struct hearth_str function,
-                                        int64_t max_nodes,
-                                        struct hearth_arena *arena,
-                                        struct hearth_sandwich *ret,
-                                        size_t *ret_n_folded,
-                                        struct hearth_err *err);
+                                        struct hearth_str function, int64_t max_nodes,
+                                        struct hearth_arena *arena, struct hearth_sandwich *ret,
+                                        size_t *ret_n_folded, struct hearth_err *err);
 
 #endif

@@ -43,8 +43,8 @@ static bool is_word(char c)
            c == '-';
 }
 
-static enum hearth_status
-add_name(struct hearth_redactor *redactor, struct hearth_str rule, struct hearth_err *err)
+static enum hearth_status add_name(struct hearth_redactor *redactor, struct hearth_str rule,
+                                   struct hearth_err *err)
 {
     bool ok = rule.n <= MAX_NAME_BYTES;
     size_t n = 0;
@@ -65,8 +65,8 @@ add_name(struct hearth_redactor *redactor, struct hearth_str rule, struct hearth
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_rule(struct hearth_redactor *redactor, struct hearth_str rule, struct hearth_err *err)
+static enum hearth_status add_rule(struct hearth_redactor *redactor, struct hearth_str rule,
+                                   struct hearth_err *err)
 {
     if (rule.n > 2 && rule.p[0] == '/' && rule.p[rule.n - 1] == '/') {
         HEARTH_TRY(hearth_pattern_new(hearth_str_n(rule.p + 1, rule.n - 2), "redact",
@@ -77,8 +77,8 @@ add_rule(struct hearth_redactor *redactor, struct hearth_str rule, struct hearth
     return add_name(redactor, rule, err);
 }
 
-enum hearth_status
-hearth_redactor_new(const char *const *rules, struct hearth_redactor **ret, struct hearth_err *err)
+enum hearth_status hearth_redactor_new(const char *const *rules, struct hearth_redactor **ret,
+                                       struct hearth_err *err)
 {
     size_t n = 0;
     while (rules != NULL && rules[n] != NULL) {
@@ -395,8 +395,8 @@ static bool is_named_by_field(struct hearth_str text, size_t at)
                                                             HEARTH_STR("key"))));
 }
 
-static size_t
-read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BYTES], size_t *ret_n);
+static size_t read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BYTES],
+                        size_t *ret_n);
 
 /* {"name":"password","value":"x"}, <input name="password" value="x">: at: behind the name. */
 static struct value of_pair(struct hearth_str text, size_t at)
@@ -558,8 +558,8 @@ static void write_next(struct pending *pending, struct hearth_str text, struct h
     pending->later = (struct value){0, 0};
 }
 
-static size_t
-by_name(const struct hearth_redactor *redactor, struct hearth_str text, struct hearth_buf *out)
+static size_t by_name(const struct hearth_redactor *redactor, struct hearth_str text,
+                      struct hearth_buf *out)
 {
     char word[MAX_NAME_BYTES];
     struct pending pending = {.kept = 0};
@@ -593,8 +593,8 @@ by_name(const struct hearth_redactor *redactor, struct hearth_str text, struct h
     return pending.n_gone;
 }
 
-static size_t
-by_pattern(const struct hearth_pattern *pattern, struct hearth_str text, struct hearth_buf *out)
+static size_t by_pattern(const struct hearth_pattern *pattern, struct hearth_str text,
+                         struct hearth_buf *out)
 {
     size_t kept = 0, at = 0, n_gone = 0, from, to;
     while (at < text.n && hearth_pattern_find(pattern, text, at, &from, &to)) {
@@ -610,8 +610,7 @@ by_pattern(const struct hearth_pattern *pattern, struct hearth_str text, struct 
     return n_gone;
 }
 
-size_t hearth_redact(const struct hearth_redactor *redactor,
-                     struct hearth_str text,
+size_t hearth_redact(const struct hearth_redactor *redactor, struct hearth_str text,
                      struct hearth_buf *out)
 {
     struct hearth_buf first, second;

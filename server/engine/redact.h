@@ -25,15 +25,13 @@ struct hearth_redactor;
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_redactor_new(const char *const *rules, /* NULL-terminated; NULL: none */
-                                       struct hearth_redactor **ret,
-                                       struct hearth_err *err);
+                                       struct hearth_redactor **ret, struct hearth_err *err);
 void hearth_redactor_free(struct hearth_redactor *redactor); /* NULL-safe */
 
 /* The name of a value that is known to be one: of a tag; its last word (http.header.cookie, headers[Cookie]). */
 bool hearth_redact_is_name(const struct hearth_redactor *redactor, struct hearth_str name);
 /* Append the text without secrets; returns how many went. A failed buffer must not be used. */
-size_t hearth_redact(const struct hearth_redactor *redactor,
-                     struct hearth_str text,
+size_t hearth_redact(const struct hearth_redactor *redactor, struct hearth_str text,
                      struct hearth_buf *out);
 
 #endif

@@ -20,10 +20,8 @@ static uint32_t row_of(const struct values *values, const struct hearth_group *g
 }
 
 /* The profile's values, or a copy without the types that the group does not have. */
-static bool take_values(const struct hearth_profile *profile,
-                        const struct hearth_group *group,
-                        struct hearth_arena *scratch,
-                        struct values *ret)
+static bool take_values(const struct hearth_profile *profile, const struct hearth_group *group,
+                        struct hearth_arena *scratch, struct values *ret)
 {
     if (group->n_types == profile->n_types) {
         *ret = (struct values){.v = profile->values};
@@ -82,13 +80,8 @@ static struct entry *radix_sort(struct entry *from, struct entry *to, uint32_t n
 
 /* Sum samples with equal stacks; writes ids[] and values[], returns how many are left or 0 on
  * overflow. */
-static uint32_t merge_equal(const int64_t *rows,
-                            uint32_t n_types,
-                            const struct entry *sorted,
-                            uint32_t n,
-                            uint32_t *ids,
-                            int64_t *values,
-                            uint32_t *ret_overflow_type)
+static uint32_t merge_equal(const int64_t *rows, uint32_t n_types, const struct entry *sorted,
+                            uint32_t n, uint32_t *ids, int64_t *values, uint32_t *ret_overflow_type)
 {
     uint32_t n_out = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -111,12 +104,9 @@ static uint32_t merge_equal(const int64_t *rows,
 }
 
 static enum hearth_status put_attrs(const struct hearth_profile *profile,
-                                    const struct hearth_group *group,
-                                    const struct values *values,
-                                    const uint32_t *stack_ids,
-                                    struct hearth_arena *scratch,
-                                    struct hearth_arena *keep,
-                                    struct hearth_push_row *row,
+                                    const struct hearth_group *group, const struct values *values,
+                                    const uint32_t *stack_ids, struct hearth_arena *scratch,
+                                    struct hearth_arena *keep, struct hearth_push_row *row,
                                     struct hearth_err *err)
 {
     struct hearth_attr_sample *samples =
@@ -160,14 +150,10 @@ static enum hearth_status put_attrs(const struct hearth_profile *profile,
 }
 
 enum hearth_status hearth_group_encode(const struct hearth_profile *profile,
-                                       const struct hearth_group *group,
-                                       const uint32_t *stack_ids,
-                                       bool has_attrs,
-                                       struct hearth_arena *scratch,
-                                       struct hearth_arena *keep,
-                                       uint64_t *discards,
-                                       struct hearth_push_row *ret_row,
-                                       struct hearth_err *err)
+                                       const struct hearth_group *group, const uint32_t *stack_ids,
+                                       bool has_attrs, struct hearth_arena *scratch,
+                                       struct hearth_arena *keep, uint64_t *discards,
+                                       struct hearth_push_row *ret_row, struct hearth_err *err)
 {
     uint32_t n = group->n_samples, n_types = group->n_types;
     struct values from;

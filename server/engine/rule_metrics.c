@@ -61,8 +61,8 @@ static void write_line(const struct line *line, struct hearth_buf *out)
     hearth_buf_byte(out, '\n');
 }
 
-static void
-write_head(const struct hearth_rule *rule, struct hearth_arena *arena, struct hearth_buf *out)
+static void write_head(const struct hearth_rule *rule, struct hearth_arena *arena,
+                       struct hearth_buf *out)
 {
     struct hearth_str type = hearth_rule_profile_type(rule, arena);
     hearth_buf_cstr(out, "# HELP ");
@@ -75,8 +75,8 @@ write_head(const struct hearth_rule *rule, struct hearth_arena *arena, struct he
     hearth_buf_cstr(out, " counter\n");
 }
 
-static const struct hearth_rule *
-find_rule(const struct hearth_rule *rules, size_t n, int64_t rule_no)
+static const struct hearth_rule *find_rule(const struct hearth_rule *rules, size_t n,
+                                           int64_t rule_no)
 {
     for (size_t i = 0; i < n; i++) {
         if (rules[i].rule_no == rule_no) {
@@ -87,8 +87,7 @@ find_rule(const struct hearth_rule *rules, size_t n, int64_t rule_no)
 }
 
 enum hearth_status hearth_rules_write_metrics(const struct hearth_query *query,
-                                              struct hearth_buf *out,
-                                              struct hearth_err *err)
+                                              struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_rule_counter *counters;
     struct hearth_rule *rules;

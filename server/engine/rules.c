@@ -49,8 +49,7 @@ static bool is_id(struct hearth_str id)
 /* All matchers as one selector; *ret_type: of the one equality of __profile_type__. */
 static enum hearth_status parse_matchers(const struct hearth_rule *rule,
                                          struct hearth_selector *selector,
-                                         struct hearth_arena *arena,
-                                         struct hearth_str *ret_type,
+                                         struct hearth_arena *arena, struct hearth_str *ret_type,
                                          struct hearth_err *err)
 {
     for (size_t i = 0; i < rule->n_matchers; i++) {
@@ -78,8 +77,8 @@ static enum hearth_status parse_matchers(const struct hearth_rule *rule,
     return hearth_profile_type_parse(*ret_type, &type, err);
 }
 
-static enum hearth_status
-check_matchers(const struct hearth_rule *rule, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status check_matchers(const struct hearth_rule *rule, struct hearth_arena *arena,
+                                         struct hearth_err *err)
 {
     struct hearth_str type;
     struct hearth_selector selector;
@@ -102,10 +101,8 @@ struct hearth_str hearth_rule_profile_type(const struct hearth_rule *rule,
     return type;
 }
 
-static enum hearth_status check_label_name(const struct hearth_rule *rule,
-                                           const char *field,
-                                           struct hearth_str name,
-                                           struct hearth_err *err)
+static enum hearth_status check_label_name(const struct hearth_rule *rule, const char *field,
+                                           struct hearth_str name, struct hearth_err *err)
 {
     if (!hearth_label_name_is_legacy(name) || hearth_str_eq_c(name, HEARTH_LABEL_NAME) ||
         hearth_str_eq_c(name, HEARTH_RULE_ID_LABEL)) {
@@ -155,8 +152,8 @@ static size_t text_bytes(const struct hearth_rule *rule)
     return n;
 }
 
-static enum hearth_status
-check_rule(const struct hearth_rule *rule, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status check_rule(const struct hearth_rule *rule, struct hearth_arena *arena,
+                                     struct hearth_err *err)
 {
     if (!is_id(rule->id)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -186,19 +183,15 @@ check_rule(const struct hearth_rule *rule, struct hearth_arena *arena, struct he
 
 /* ---- questions ---- */
 
-enum hearth_status hearth_rules_list(const struct hearth_query *query,
-                                     struct hearth_rule **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err)
+enum hearth_status hearth_rules_list(const struct hearth_query *query, struct hearth_rule **ret,
+                                     size_t *ret_n, struct hearth_err *err)
 {
     return hearth_store_rules(query->engine->store, query->tenant, query->cancel, query->arena, ret,
                               ret_n, err);
 }
 
-enum hearth_status hearth_rules_get(const struct hearth_query *query,
-                                    struct hearth_str id,
-                                    struct hearth_rule *ret,
-                                    struct hearth_err *err)
+enum hearth_status hearth_rules_get(const struct hearth_query *query, struct hearth_str id,
+                                    struct hearth_rule *ret, struct hearth_err *err)
 {
     struct hearth_rule *rules;
     size_t n;
@@ -213,8 +206,8 @@ enum hearth_status hearth_rules_get(const struct hearth_query *query,
                        HEARTH_STR_ARG(id));
 }
 
-static enum hearth_status
-make_id(struct hearth_rule *rule, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status make_id(struct hearth_rule *rule, struct hearth_arena *arena,
+                                  struct hearth_err *err)
 {
     unsigned char random[NEW_ID_LETTERS];
     char *id = hearth_arena_alloc(arena, NEW_ID_LETTERS);
@@ -231,8 +224,8 @@ make_id(struct hearth_rule *rule, struct hearth_arena *arena, struct hearth_err 
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_rules_put(const struct hearth_query *query, struct hearth_rule *rule, struct hearth_err *err)
+enum hearth_status hearth_rules_put(const struct hearth_query *query, struct hearth_rule *rule,
+                                    struct hearth_err *err)
 {
     rule->tenant = query->tenant;
     if (rule->id.n == 0) {
@@ -245,8 +238,8 @@ hearth_rules_put(const struct hearth_query *query, struct hearth_rule *rule, str
     return hearth_store_rule_put(query->engine->store, rule, limits.max_rules, query->cancel, err);
 }
 
-enum hearth_status
-hearth_rules_delete(const struct hearth_query *query, struct hearth_str id, struct hearth_err *err)
+enum hearth_status hearth_rules_delete(const struct hearth_query *query, struct hearth_str id,
+                                       struct hearth_err *err)
 {
     return hearth_store_rule_delete(query->engine->store, query->tenant, id, query->cancel, err);
 }
@@ -254,10 +247,8 @@ hearth_rules_delete(const struct hearth_query *query, struct hearth_str id, stru
 /* ---- sums ---- */
 
 /* One point that holds all profiles from the first millisecond to the last, both included. */
-static enum hearth_status sum_rule(const struct hearth_query *query,
-                                   const struct hearth_rule *rule,
-                                   struct hearth_timeseries **ret,
-                                   size_t *ret_n,
+static enum hearth_status sum_rule(const struct hearth_query *query, const struct hearth_rule *rule,
+                                   struct hearth_timeseries **ret, size_t *ret_n,
                                    struct hearth_err *err)
 {
     struct hearth_str type;
@@ -292,8 +283,7 @@ static enum hearth_status sum_rule(const struct hearth_query *query,
 }
 
 static enum hearth_status take_sum(const struct hearth_timeseries *series,
-                                   struct hearth_arena *arena,
-                                   struct hearth_rule_sum *ret,
+                                   struct hearth_arena *arena, struct hearth_rule_sum *ret,
                                    struct hearth_err *err)
 {
     ret->sum = series->total;
@@ -306,15 +296,10 @@ static enum hearth_status take_sum(const struct hearth_timeseries *series,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status evaluate(void *context,
-                                   const struct hearth_rule *rule,
-                                   int64_t from_ns,
-                                   int64_t to_ns,
-                                   struct hearth_cancel *cancel,
-                                   struct hearth_arena *arena,
-                                   struct hearth_rule_sum **ret,
-                                   size_t *ret_n,
-                                   struct hearth_err *err)
+static enum hearth_status evaluate(void *context, const struct hearth_rule *rule, int64_t from_ns,
+                                   int64_t to_ns, struct hearth_cancel *cancel,
+                                   struct hearth_arena *arena, struct hearth_rule_sum **ret,
+                                   size_t *ret_n, struct hearth_err *err)
 {
     const struct hearth_rules *rules = context;
     size_t max_bytes = (size_t)rules->engine->limits.max_query_memory_bytes;
@@ -348,8 +333,7 @@ static enum hearth_status evaluate(void *context,
 }
 
 enum hearth_status hearth_rules_start(struct hearth_query_engine *engine,
-                                      struct hearth_budget *budget,
-                                      struct hearth_rules **ret_rules,
+                                      struct hearth_budget *budget, struct hearth_rules **ret_rules,
                                       struct hearth_err *err)
 {
     struct hearth_rules *rules = hearth_mem_zalloc(sizeof *rules);

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-static enum hearth_status
-add_self(struct hearth_stacktree *tree, uint32_t node, int64_t value, struct hearth_err *err)
+static enum hearth_status add_self(struct hearth_stacktree *tree, uint32_t node, int64_t value,
+                                   struct hearth_err *err)
 {
     if (node == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(err, tree->arena);
@@ -24,10 +24,8 @@ add_self(struct hearth_stacktree *tree, uint32_t node, int64_t value, struct hea
 }
 
 /* The child with a name of another tree, or HEARTH_NO_NODE. */
-static uint32_t child_named(struct hearth_stacktree *tree,
-                            uint32_t parent,
-                            const struct hearth_stacktree *from,
-                            uint32_t name)
+static uint32_t child_named(struct hearth_stacktree *tree, uint32_t parent,
+                            const struct hearth_stacktree *from, uint32_t name)
 {
     uint32_t own = hearth_stacktree_name(tree, from->names[name]);
     return own == HEARTH_IDMAP_NONE || parent == HEARTH_NO_NODE
@@ -36,10 +34,8 @@ static uint32_t child_named(struct hearth_stacktree *tree,
 }
 
 /* What is called by the function, and the function: below its innermost calls. */
-static enum hearth_status add_callees(const struct hearth_stacktree *tree,
-                                      uint32_t function,
-                                      struct hearth_arena *arena,
-                                      struct hearth_stacktree *callees,
+static enum hearth_status add_callees(const struct hearth_stacktree *tree, uint32_t function,
+                                      struct hearth_arena *arena, struct hearth_stacktree *callees,
                                       struct hearth_err *err)
 {
     uint32_t *node_of = hearth_arena_array(arena, tree->n_nodes, sizeof node_of[0]);
@@ -62,10 +58,8 @@ static enum hearth_status add_callees(const struct hearth_stacktree *tree,
 }
 
 /* The function, and who calls it: above its outermost calls. */
-static enum hearth_status add_callers(const struct hearth_stacktree *tree,
-                                      uint32_t function,
-                                      struct hearth_arena *arena,
-                                      struct hearth_stacktree *callers,
+static enum hearth_status add_callers(const struct hearth_stacktree *tree, uint32_t function,
+                                      struct hearth_arena *arena, struct hearth_stacktree *callers,
                                       struct hearth_err *err)
 {
     bool *below = hearth_arena_array(arena, tree->n_nodes, sizeof below[0]);
@@ -137,8 +131,8 @@ static int64_t push_children(struct side *side, uint32_t node, int32_t parent)
     return folded;
 }
 
-static enum hearth_status
-walk(struct side *side, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status walk(struct side *side, struct hearth_arena *arena,
+                               struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = side->tree;
     (void)push_children(side, 0, -1);
@@ -161,14 +155,10 @@ walk(struct side *side, struct hearth_arena *arena, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static enum hearth_status answer_side(struct hearth_stacktree *tree,
-                                      int64_t max_nodes,
-                                      struct hearth_arena *scratch,
-                                      struct hearth_arena *arena,
-                                      struct hearth_sandwich_node **ret,
-                                      size_t *ret_n,
-                                      size_t *n_folded,
-                                      struct hearth_err *err)
+static enum hearth_status answer_side(struct hearth_stacktree *tree, int64_t max_nodes,
+                                      struct hearth_arena *scratch, struct hearth_arena *arena,
+                                      struct hearth_sandwich_node **ret, size_t *ret_n,
+                                      size_t *n_folded, struct hearth_err *err)
 {
     struct side side = {.tree = tree};
     HEARTH_TRY(hearth_stacktree_seal(tree, err));
@@ -206,12 +196,9 @@ static uint32_t find_name(const struct hearth_stacktree *tree, struct hearth_str
 }
 
 enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
-                                        struct hearth_str function,
-                                        int64_t max_nodes,
-                                        struct hearth_arena *arena,
-                                        struct hearth_sandwich *ret,
-                                        size_t *ret_n_folded,
-                                        struct hearth_err *err)
+                                        struct hearth_str function, int64_t max_nodes,
+                                        struct hearth_arena *arena, struct hearth_sandwich *ret,
+                                        size_t *ret_n_folded, struct hearth_err *err)
 {
     *ret = (struct hearth_sandwich){0};
     *ret_n_folded = 0;
@@ -252,10 +239,8 @@ enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
     return status;
 }
 
-static enum hearth_status note_cut(const struct hearth_query *query,
-                                   size_t n_folded,
-                                   int64_t max_nodes,
-                                   struct hearth_err *err)
+static enum hearth_status note_cut(const struct hearth_query *query, size_t n_folded,
+                                   int64_t max_nodes, struct hearth_err *err)
 {
     if (query->notes == NULL || n_folded == 0) {
         return HEARTH_OK;
@@ -272,8 +257,7 @@ static enum hearth_status note_cut(const struct hearth_query *query,
 
 enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
                                          const struct hearth_merge_spec *spec,
-                                         struct hearth_str function,
-                                         struct hearth_sandwich *ret,
+                                         struct hearth_str function, struct hearth_sandwich *ret,
                                          struct hearth_err *err)
 {
     *ret = (struct hearth_sandwich){0};

@@ -9,8 +9,7 @@
  */
 #define MAX_LOOKED_UP 100000
 
-void hearth_singles_init(struct hearth_singles *singles,
-                         const struct hearth_query *query,
+void hearth_singles_init(struct hearth_singles *singles, const struct hearth_query *query,
                          struct hearth_grouping *grouping)
 {
     *singles = (struct hearth_singles){.query = query, .grouping = grouping};
@@ -32,8 +31,7 @@ void hearth_singles_forget(struct hearth_singles *singles)
 }
 
 enum hearth_status hearth_singles_add(struct hearth_singles *singles,
-                                      const struct hearth_single *single,
-                                      struct hearth_err *err)
+                                      const struct hearth_single *single, struct hearth_err *err)
 {
     hearth_buf_append(&singles->rows, single, sizeof *single);
     return HEARTH_LIKELY(!hearth_buf_failed(&singles->rows))
@@ -115,8 +113,8 @@ size_t hearth_singles_profile(const struct hearth_singles *singles, size_t i, in
 
 /* Rows of one series and time are told apart by their value; where not even that differs, it does not
  * matter which is which. */
-static enum hearth_status
-take_identity(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status take_identity(void *context, const struct hearth_read_total *total,
+                                        struct hearth_err *err)
 {
     (void)err;
     struct hearth_singles *singles = context;
@@ -174,10 +172,8 @@ static int by_moment(const void *left, const void *right)
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
-static enum hearth_status name_instants(const struct hearth_singles *singles,
-                                        size_t n_wanted,
-                                        struct hearth_read_detail *detail,
-                                        struct hearth_err *err)
+static enum hearth_status name_instants(const struct hearth_singles *singles, size_t n_wanted,
+                                        struct hearth_read_detail *detail, struct hearth_err *err)
 {
     struct hearth_arena *arena = singles->query->arena;
     struct hearth_read_instant *v = hearth_arena_array(arena, n_wanted, sizeof v[0]);

@@ -30,16 +30,14 @@ struct hearth_singles {
     size_t n;
 };
 
-void hearth_singles_init(struct hearth_singles *singles,
-                         const struct hearth_query *query,
+void hearth_singles_init(struct hearth_singles *singles, const struct hearth_query *query,
                          struct hearth_grouping *grouping);
 void hearth_singles_release(struct hearth_singles *singles);
 void hearth_singles_forget(struct hearth_singles *singles);
 /* NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_singles_add(struct hearth_singles *singles,
-                                      const struct hearth_single *single,
-                                      struct hearth_err *err);
+                                      const struct hearth_single *single, struct hearth_err *err);
 /* By group, time and profile, those that are not known before others. Nothing may be added after. */
 void hearth_singles_sort(struct hearth_singles *singles);
 
@@ -84,10 +82,8 @@ struct hearth_exemplar_rows {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
                                          const struct hearth_grouping *grouping,
-                                         const struct hearth_str *group_by,
-                                         size_t n_group_by,
-                                         const struct hearth_exemplar_rows *exemplars,
-                                         size_t n,
+                                         const struct hearth_str *group_by, size_t n_group_by,
+                                         const struct hearth_exemplar_rows *exemplars, size_t n,
                                          struct hearth_err *err);
 
 /*
@@ -100,20 +96,15 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
                                               const struct hearth_buckets *buckets,
                                               const struct hearth_timeseries_spec *spec,
                                               const size_t *series_of_group,
-                                              struct hearth_timeseries *series,
-                                              size_t n_series,
+                                              struct hearth_timeseries *series, size_t n_series,
                                               struct hearth_err *err);
 
 /* The same of spans: of all of one row that are of one span, the largest sum (engine/span_exemplars.c). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_span_exemplars_of_series(const struct hearth_query *query,
-                                                   struct hearth_grouping *grouping,
-                                                   const struct hearth_selection *selection,
-                                                   const struct hearth_buckets *buckets,
-                                                   const struct hearth_timeseries_spec *spec,
-                                                   const size_t *series_of_group,
-                                                   struct hearth_timeseries *series,
-                                                   size_t n_series,
-                                                   struct hearth_err *err);
+enum hearth_status hearth_span_exemplars_of_series(
+    const struct hearth_query *query, struct hearth_grouping *grouping,
+    const struct hearth_selection *selection, const struct hearth_buckets *buckets,
+    const struct hearth_timeseries_spec *spec, const size_t *series_of_group,
+    struct hearth_timeseries *series, size_t n_series, struct hearth_err *err);
 
 #endif

@@ -25,10 +25,8 @@ struct answer {
 
 /* A selector of services, as far as they fit. */
 static enum hearth_status select_services(const struct answer *answer,
-                                          const struct hearth_str *services,
-                                          size_t n,
-                                          struct hearth_str *ret,
-                                          struct hearth_err *err)
+                                          const struct hearth_str *services, size_t n,
+                                          struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf text, value;
     hearth_buf_init(&text, 0);
@@ -85,8 +83,8 @@ static const struct hearth_stored_span *stored_of(const struct answer *answer, u
     return NULL;
 }
 
-static enum hearth_status
-take_exact(struct answer *answer, const struct hearth_exact *exact, struct hearth_err *err)
+static enum hearth_status take_exact(struct answer *answer, const struct hearth_exact *exact,
+                                     struct hearth_err *err)
 {
     struct hearth_found *found = answer->found;
     found->certainty = HEARTH_CERTAINTY_EXACT;
@@ -156,8 +154,7 @@ static struct hearth_str trace_text(const struct answer *answer, struct hearth_t
 }
 
 /* Ids and name for a query that names them, spelled as in answers; an asked id that is no number, as it was asked. */
-static void know_ids(const struct answer *answer,
-                     const struct hearth_stored_span *stored,
+static void know_ids(const struct answer *answer, const struct hearth_stored_span *stored,
                      struct hearth_known_span *known)
 {
     const struct hearth_lookup_subject *subject = answer->subject;
@@ -182,8 +179,7 @@ static void know_ids(const struct answer *answer,
 }
 
 /* Start and end as the caller says; what he leaves out the stored span says (NULL: none), else the other. False: neither. */
-static bool time_window(const struct hearth_span_subject *asked,
-                        const struct hearth_span *span,
+static bool time_window(const struct hearth_span_subject *asked, const struct hearth_span *span,
                         struct window *window)
 {
     int64_t start_ns = asked->start_ns, end_ns = asked->end_ns;
@@ -202,8 +198,7 @@ static bool time_window(const struct hearth_span_subject *asked,
 /* The window of what the caller says, and, where he says nothing, of a stored span (NULL: none). */
 static enum hearth_status make_window(struct answer *answer,
                                       const struct hearth_stored_span *stored,
-                                      struct windows *windows,
-                                      struct hearth_err *err)
+                                      struct windows *windows, struct hearth_err *err)
 {
     const struct hearth_span_subject *asked = answer->subject->asked;
     const struct hearth_span *span = stored == NULL ? NULL : stored->span;
@@ -250,8 +245,8 @@ static enum hearth_status make_window(struct answer *answer,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-make_windows(struct answer *answer, struct windows *windows, struct hearth_err *err)
+static enum hearth_status make_windows(struct answer *answer, struct windows *windows,
+                                       struct hearth_err *err)
 {
     const struct hearth_lookup_subject *subject = answer->subject;
     if (!subject->asked->is_trace) {
@@ -272,8 +267,8 @@ make_windows(struct answer *answer, struct windows *windows, struct hearth_err *
 }
 
 /* What one window found joins what others did, of which it counted nothing again. */
-static enum hearth_status
-join(struct answer *answer, const struct hearth_found *more, struct hearth_err *err)
+static enum hearth_status join(struct answer *answer, const struct hearth_found *more,
+                               struct hearth_err *err)
 {
     struct hearth_found *found = answer->found;
     struct hearth_arena *arena = answer->query->arena;
@@ -330,8 +325,8 @@ static int by_text(const void *left, const void *right)
 }
 
 /* One selector that takes what all windows do. */
-static enum hearth_status
-join_selectors(struct answer *answer, const struct windows *windows, struct hearth_err *err)
+static enum hearth_status join_selectors(struct answer *answer, const struct windows *windows,
+                                         struct hearth_err *err)
 {
     struct hearth_str services[MAX_WINDOWS];
     size_t n = 0;
@@ -352,10 +347,8 @@ join_selectors(struct answer *answer, const struct windows *windows, struct hear
 }
 
 /* of_ids: why nothing was found by ids. */
-static enum hearth_status look_at_each(struct answer *answer,
-                                       const struct windows *windows,
-                                       struct hearth_str of_ids,
-                                       struct hearth_idmap *seen,
+static enum hearth_status look_at_each(struct answer *answer, const struct windows *windows,
+                                       struct hearth_str of_ids, struct hearth_idmap *seen,
                                        struct hearth_err *err)
 {
     for (size_t i = 0; i < windows->n; i++) {
@@ -545,10 +538,8 @@ static enum hearth_status list_stored(struct answer *answer, struct hearth_err *
     return HEARTH_OK;
 }
 
-static enum hearth_status make(struct answer *answer,
-                               const struct hearth_exact *exact,
-                               int64_t since_ns,
-                               struct hearth_err *err)
+static enum hearth_status make(struct answer *answer, const struct hearth_exact *exact,
+                               int64_t since_ns, struct hearth_err *err)
 {
     say_ids(answer);
     HEARTH_TRY(list_stored(answer, err));
@@ -576,10 +567,8 @@ static enum hearth_status make(struct answer *answer,
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
                                         const struct hearth_lookup_options *options,
                                         const struct hearth_lookup_subject *subject,
-                                        const struct hearth_exact *exact,
-                                        int64_t since_ns,
-                                        struct hearth_found *ret,
-                                        struct hearth_err *err)
+                                        const struct hearth_exact *exact, int64_t since_ns,
+                                        struct hearth_found *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_found){0};
     struct answer answer = {.query = query, .options = options, .subject = subject, .found = ret};

@@ -45,8 +45,8 @@ static enum hearth_status fail_memory(struct hearth_err *err)
         "label matchers");
 }
 
-static enum hearth_status
-cell_of(struct counts_run *run, uint32_t group, int64_t b, uint32_t *ret, struct hearth_err *err)
+static enum hearth_status cell_of(struct counts_run *run, uint32_t group, int64_t b, uint32_t *ret,
+                                  struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     bool inserted;
@@ -72,8 +72,8 @@ cell_of(struct counts_run *run, uint32_t group, int64_t b, uint32_t *ret, struct
 }
 
 /* A span of a row, the first time that one of its samples counts. */
-static enum hearth_status
-count_span(struct counts_run *run, uint32_t at, uint64_t span_id, struct hearth_err *err)
+static enum hearth_status count_span(struct counts_run *run, uint32_t at, uint64_t span_id,
+                                     struct hearth_err *err)
 {
     bool inserted;
     struct cell *cell = &run->cells[at];
@@ -91,8 +91,8 @@ count_span(struct counts_run *run, uint32_t at, uint64_t span_id, struct hearth_
     return HEARTH_OK;
 }
 
-static void
-expect_spans(const struct counts_run *run, uint32_t at, const struct hearth_attr_column *spans)
+static void expect_spans(const struct counts_run *run, uint32_t at,
+                         const struct hearth_attr_column *spans)
 {
     for (size_t i = 0; i < spans->n_values; i++) {
         hearth_id_table_prefetch(&run->cell_spans, at, spans->values[i].lo);
@@ -100,9 +100,7 @@ expect_spans(const struct counts_run *run, uint32_t at, const struct hearth_attr
     }
 }
 
-static enum hearth_status visit_row(void *context,
-                                    const struct hearth_read_row *row,
-                                    uint32_t hit,
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row, uint32_t hit,
                                     const struct hearth_attr_columns *columns,
                                     struct hearth_err *err)
 {
@@ -168,8 +166,7 @@ static int by_spans_then_labels(const void *left, const void *right)
 }
 
 static enum hearth_status write_series(struct counts_run *run,
-                                       struct hearth_span_count_series **ret,
-                                       size_t *ret_n,
+                                       struct hearth_span_count_series **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
@@ -219,10 +216,8 @@ static int64_t first_ns(const struct hearth_buckets *buckets)
     return is_far ? INT64_MIN : ns;
 }
 
-static enum hearth_status count(struct counts_run *run,
-                                struct hearth_span_count_series **ret,
-                                size_t *ret_n,
-                                struct hearth_err *err)
+static enum hearth_status count(struct counts_run *run, struct hearth_span_count_series **ret,
+                                size_t *ret_n, struct hearth_err *err)
 {
     const struct hearth_str service = HEARTH_STR("service_name");
     bool is_grouped = run->spec->n_group_by > 0;
@@ -240,8 +235,7 @@ static enum hearth_status count(struct counts_run *run,
 
 enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
                                             const struct hearth_span_counts_spec *spec,
-                                            struct hearth_span_count_series **ret,
-                                            size_t *ret_n,
+                                            struct hearth_span_count_series **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
     *ret = NULL;

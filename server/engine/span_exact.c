@@ -35,8 +35,8 @@ static int by_id(const void *left, const void *right)
 }
 
 /* The first of those with the id, and how many. */
-static size_t
-find_ids(const struct exact_run *run, uint8_t of, struct hearth_trace_id id, size_t *ret_n)
+static size_t find_ids(const struct exact_run *run, uint8_t of, struct hearth_trace_id id,
+                       size_t *ret_n)
 {
     const struct hearth_exact_id key = {.id = id, .of = of};
     size_t low = 0, high = run->question->n_ids, n = 0;
@@ -134,10 +134,8 @@ static bool is_of_column(struct hearth_str name)
            hearth_str_eq_c(name, HEARTH_LABEL_TYPE) || hearth_str_eq_c(name, HEARTH_LABEL_UNIT);
 }
 
-static enum hearth_status copy_labels(struct exact_run *run,
-                                      const struct hearth_label_index *index,
-                                      struct exact_series *series,
-                                      struct hearth_err *err)
+static enum hearth_status copy_labels(struct exact_run *run, const struct hearth_label_index *index,
+                                      struct exact_series *series, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     struct hearth_labels all;
@@ -158,8 +156,8 @@ static enum hearth_status copy_labels(struct exact_run *run,
 }
 
 /* The series of the places that have a type which counts, under the index's lock. */
-static enum hearth_status
-take_series(struct exact_run *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status take_series(struct exact_run *run, const struct hearth_label_index *index,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     const struct hearth_span_places *places = run->question->places;
@@ -204,8 +202,8 @@ static enum hearth_status find_series(struct exact_run *run, struct hearth_err *
 }
 
 /* One hit of each series, in the order of places, which is that of services and series. */
-static enum hearth_status
-select_series(const struct exact_run *run, struct hearth_selection *ret, struct hearth_err *err)
+static enum hearth_status select_series(const struct exact_run *run, struct hearth_selection *ret,
+                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     const struct hearth_span_places *places = run->question->places;
@@ -256,13 +254,8 @@ static enum hearth_status fail_memory(struct hearth_err *err)
 }
 
 /* The number that the key has; a new one gets the next of `rows`, for which *row is appended. */
-static uint32_t intern(struct exact_run *run,
-                       enum key_kind kind,
-                       uint64_t a,
-                       uint64_t b,
-                       struct hearth_profile_id c,
-                       struct hearth_buf *rows,
-                       const void *row,
+static uint32_t intern(struct exact_run *run, enum key_kind kind, uint64_t a, uint64_t b,
+                       struct hearth_profile_id c, struct hearth_buf *rows, const void *row,
                        size_t n_bytes)
 {
     const uint64_t parts[5] = {(uint64_t)kind, a, b, (uint64_t)(int64_t)c.writer_id,
@@ -280,20 +273,17 @@ static uint32_t intern(struct exact_run *run,
 }
 
 /* Is the key new? Memory that was refused shows in the next intern. */
-static bool
-is_first(struct exact_run *run, enum key_kind kind, uint64_t of, struct hearth_profile_id id)
+static bool is_first(struct exact_run *run, enum key_kind kind, uint64_t of,
+                     struct hearth_profile_id id)
 {
     size_t n = run->map.n;
     (void)intern(run, kind, of, 0, id, NULL, NULL, 0);
     return run->map.n > n;
 }
 
-static enum hearth_status add_sum(struct exact_run *run,
-                                  struct hearth_buf *sums,
-                                  enum key_kind kind,
-                                  const struct exact_sum *add,
-                                  struct hearth_profile_id profile,
-                                  struct hearth_err *err)
+static enum hearth_status add_sum(struct exact_run *run, struct hearth_buf *sums,
+                                  enum key_kind kind, const struct exact_sum *add,
+                                  struct hearth_profile_id profile, struct hearth_err *err)
 {
     struct exact_sum zero = {.of = add->of, .type = add->type};
     bool of_span = kind == KEY_TYPE_OF_SPAN;
@@ -311,11 +301,8 @@ static enum hearth_status add_sum(struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status count_profile(struct exact_run *run,
-                                        const struct hearth_read_row *row,
-                                        uint32_t series_no,
-                                        uint32_t asker,
-                                        struct hearth_err *err)
+static enum hearth_status count_profile(struct exact_run *run, const struct hearth_read_row *row,
+                                        uint32_t series_no, uint32_t asker, struct hearth_err *err)
 {
     const struct hearth_profile_id id = {row->writer_id, row->profile_no};
     const struct exact_seen_profile profile = {asker, series_no, id, row->ts_ns, row->duration_ns};
@@ -330,12 +317,9 @@ static enum hearth_status count_profile(struct exact_run *run,
 }
 
 /* *ret_span: its number; NONE: the sample is of no span. */
-static enum hearth_status count_ids(struct exact_run *run,
-                                    uint32_t series_no,
-                                    const struct hearth_sample_attrs *attrs,
-                                    uint32_t asker,
-                                    uint32_t *ret_span,
-                                    struct hearth_err *err)
+static enum hearth_status count_ids(struct exact_run *run, uint32_t series_no,
+                                    const struct hearth_sample_attrs *attrs, uint32_t asker,
+                                    uint32_t *ret_span, struct hearth_err *err)
 {
     const struct hearth_profile_id none = {0};
     *ret_span = HEARTH_IDMAP_NONE;
@@ -363,12 +347,9 @@ static enum hearth_status count_ids(struct exact_run *run,
 }
 
 /* A sample counts for an asker. */
-static enum hearth_status count_sample(struct exact_run *run,
-                                       const struct hearth_read_row *row,
-                                       uint32_t series_no,
-                                       const struct hearth_attr_sample *sample,
-                                       uint32_t asker,
-                                       struct hearth_err *err)
+static enum hearth_status count_sample(struct exact_run *run, const struct hearth_read_row *row,
+                                       uint32_t series_no, const struct hearth_attr_sample *sample,
+                                       uint32_t asker, struct hearth_err *err)
 {
     const struct exact_series *series = &run->series[series_no];
     const struct hearth_profile_id id = {row->writer_id, row->profile_no};
@@ -396,10 +377,8 @@ static enum hearth_status count_sample(struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_sample(struct exact_run *run,
-                                      const struct hearth_read_row *row,
-                                      uint32_t series_no,
-                                      const struct hearth_attr_sample *sample,
+static enum hearth_status take_sample(struct exact_run *run, const struct hearth_read_row *row,
+                                      uint32_t series_no, const struct hearth_attr_sample *sample,
                                       struct hearth_err *err)
 {
     const struct hearth_sample_attrs *attrs = &sample->attrs;
@@ -425,8 +404,8 @@ static enum hearth_status take_sample(struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-visit_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row,
+                                    struct hearth_err *err)
 {
     struct exact_run *run = context;
     const struct exact_series key = {.series_id = row->series_id};
@@ -459,8 +438,8 @@ visit_row(void *context, const struct hearth_read_row *row, struct hearth_err *e
 
 /* ---- the whole ---- */
 
-static enum hearth_status
-find_samples(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+static enum hearth_status find_samples(struct exact_run *run, struct hearth_exact *ret,
+                                       struct hearth_err *err)
 {
     struct hearth_selection selection;
     HEARTH_TRY(sort_ids(run, err));
@@ -479,8 +458,7 @@ find_samples(struct exact_run *run, struct hearth_exact *ret, struct hearth_err 
 
 enum hearth_status hearth_exact_find(const struct hearth_query *query,
                                      const struct hearth_exact_question *question,
-                                     struct hearth_exact *ret,
-                                     struct hearth_err *err)
+                                     struct hearth_exact *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);

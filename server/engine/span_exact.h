@@ -51,7 +51,6 @@ struct hearth_exact_question {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_exact_find(const struct hearth_query *query,
                                      const struct hearth_exact_question *question,
-                                     struct hearth_exact *ret,
-                                     struct hearth_err *err);
+                                     struct hearth_exact *ret, struct hearth_err *err);
 
 #endif

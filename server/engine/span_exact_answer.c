@@ -72,10 +72,8 @@ static int by_text(const void *left, const void *right)
 }
 
 /* Sums of one, which are sorted, as types. */
-static enum hearth_status make_types(const struct exact_run *run,
-                                     const struct exact_sum *sums,
-                                     size_t n,
-                                     struct hearth_found_type **ret,
+static enum hearth_status make_types(const struct exact_run *run, const struct exact_sum *sums,
+                                     size_t n, struct hearth_found_type **ret,
                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
@@ -95,8 +93,8 @@ static enum hearth_status make_types(const struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-answer_types(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+static enum hearth_status answer_types(struct exact_run *run, struct hearth_exact *ret,
+                                       struct hearth_err *err)
 {
     const struct exact_sum *sums = EXACT_ROWS(run->sums, struct exact_sum);
     size_t n_all = N_EXACT_ROWS(run->sums, struct exact_sum);
@@ -112,10 +110,8 @@ answer_types(struct exact_run *run, struct hearth_exact *ret, struct hearth_err 
 
 /* Names of the services of profiles, each once. */
 static enum hearth_status name_services(const struct exact_run *run,
-                                        const struct exact_seen_profile *profiles,
-                                        size_t n,
-                                        struct hearth_exact *out,
-                                        struct hearth_err *err)
+                                        const struct exact_seen_profile *profiles, size_t n,
+                                        struct hearth_exact *out, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     struct hearth_str *v = hearth_arena_array(arena, n, sizeof v[0]);
@@ -139,8 +135,8 @@ static enum hearth_status name_services(const struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-answer_profiles(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+static enum hearth_status answer_profiles(struct exact_run *run, struct hearth_exact *ret,
+                                          struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     const struct exact_seen_profile *seen = EXACT_ROWS(run->profiles, struct exact_seen_profile);
@@ -201,11 +197,8 @@ static void find_shares(struct exact_run *run)
 }
 
 /* order: numbers of the spans of one asker; first_sum: [number]. */
-static enum hearth_status answer_spans_of(struct exact_run *run,
-                                          const uint32_t *order,
-                                          size_t n,
-                                          const size_t *first_sum,
-                                          struct hearth_exact *out,
+static enum hearth_status answer_spans_of(struct exact_run *run, const uint32_t *order, size_t n,
+                                          const size_t *first_sum, struct hearth_exact *out,
                                           struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
@@ -233,8 +226,8 @@ static enum hearth_status answer_spans_of(struct exact_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-answer_spans(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+static enum hearth_status answer_spans(struct exact_run *run, struct hearth_exact *ret,
+                                       struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     size_t n_all = N_EXACT_ROWS(run->spans, struct exact_seen_span);
@@ -265,8 +258,8 @@ answer_spans(struct exact_run *run, struct hearth_exact *ret, struct hearth_err 
     return HEARTH_OK;
 }
 
-static enum hearth_status
-answer_traces(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+static enum hearth_status answer_traces(struct exact_run *run, struct hearth_exact *ret,
+                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     const struct exact_seen_trace *traces = EXACT_ROWS(run->traces, struct exact_seen_trace);
@@ -305,8 +298,8 @@ static void sort_rows(struct exact_run *run)
     }
 }
 
-enum hearth_status
-hearth_exact_answer(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err)
+enum hearth_status hearth_exact_answer(struct exact_run *run, struct hearth_exact *ret,
+                                       struct hearth_err *err)
 {
     sort_rows(run);
     find_shares(run);

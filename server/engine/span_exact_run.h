@@ -65,7 +65,7 @@ struct exact_run {
 
 /* Everything that was counted, as answers: [n_askers], zeroed. Sorts what was counted. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_exact_answer(struct exact_run *run, struct hearth_exact *ret, struct hearth_err *err);
+enum hearth_status hearth_exact_answer(struct exact_run *run, struct hearth_exact *ret,
+                                       struct hearth_err *err);
 
 #endif

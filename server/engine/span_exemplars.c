@@ -85,8 +85,7 @@ static bool is_later_trace(struct hearth_trace_id a, struct hearth_trace_id b)
 /* What each span of a row cost; of several traces the largest, so that it is always the same one. */
 static enum hearth_status take_spans(struct exemplar_run *run,
                                      const struct hearth_attr_columns *columns,
-                                     const struct winner *row,
-                                     struct winner *best,
+                                     const struct winner *row, struct winner *best,
                                      struct hearth_err *err)
 {
     const struct hearth_attr_column *spans = &columns->of[HEARTH_ATTR_SPAN_ID];
@@ -125,8 +124,8 @@ static enum hearth_status take_spans(struct exemplar_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status take_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     struct exemplar_run *run = context;
     uint32_t hit = hearth_grouping_hit(run->grouping, row->series_id, row->column);
@@ -195,15 +194,11 @@ static enum hearth_status name_winners(struct exemplar_run *run,
                                  n, err);
 }
 
-enum hearth_status hearth_span_exemplars_of_series(const struct hearth_query *query,
-                                                   struct hearth_grouping *grouping,
-                                                   const struct hearth_selection *selection,
-                                                   const struct hearth_buckets *buckets,
-                                                   const struct hearth_timeseries_spec *spec,
-                                                   const size_t *series_of_group,
-                                                   struct hearth_timeseries *series,
-                                                   size_t n_series,
-                                                   struct hearth_err *err)
+enum hearth_status hearth_span_exemplars_of_series(
+    const struct hearth_query *query, struct hearth_grouping *grouping,
+    const struct hearth_selection *selection, const struct hearth_buckets *buckets,
+    const struct hearth_timeseries_spec *spec, const size_t *series_of_group,
+    struct hearth_timeseries *series, size_t n_series, struct hearth_err *err)
 {
     struct exemplar_run run = {.query = query,
                                .grouping = grouping,

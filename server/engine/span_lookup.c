@@ -41,8 +41,8 @@ static enum hearth_status fail_arena(const struct lookup *lookup, struct hearth_
 
 /* ---- what is asked ---- */
 
-static enum hearth_status
-check_subject(const struct hearth_span_subject *asked, size_t i, struct hearth_err *err)
+static enum hearth_status check_subject(const struct hearth_span_subject *asked, size_t i,
+                                        struct hearth_err *err)
 {
     const char *what = asked->is_trace ? "trace" : "span";
     struct hearth_trace_id traces[HEARTH_TRACE_ID_MEANINGS];
@@ -96,8 +96,7 @@ static enum hearth_status take_subjects(struct lookup *lookup,
 
 static enum hearth_status add_group(const struct lookup *lookup,
                                     struct hearth_lookup_subject *subject,
-                                    const struct hearth_stored_group *group,
-                                    struct hearth_err *err)
+                                    const struct hearth_stored_group *group, struct hearth_err *err)
 {
     if (subject->n_groups == subject->cap_groups) {
         size_t cap = subject->cap_groups == 0 ? 8 : 2 * subject->cap_groups;
@@ -149,9 +148,7 @@ static size_t first_of_key(const struct named *names, size_t n, int64_t key)
 /* Give each group to those who asked for its key. */
 static enum hearth_status hand_out(const struct lookup *lookup,
                                    const struct hearth_stored_groups *groups,
-                                   const struct named *names,
-                                   size_t n,
-                                   bool by_trace,
+                                   const struct named *names, size_t n, bool by_trace,
                                    struct hearth_err *err)
 {
     for (size_t g = 0; g < groups->n; g++) {
@@ -176,8 +173,8 @@ bool hearth_lookup_is_text(struct hearth_str id)
            !hearth_str_to_u64(id, &number);
 }
 
-static enum hearth_status
-read_named(struct lookup *lookup, bool traces, bool *ret_is_cut, struct hearth_err *err)
+static enum hearth_status read_named(struct lookup *lookup, bool traces, bool *ret_is_cut,
+                                     struct hearth_err *err)
 {
     struct hearth_arena *arena = lookup->query->arena;
     size_t n = 0;
@@ -218,11 +215,8 @@ read_named(struct lookup *lookup, bool traces, bool *ret_is_cut, struct hearth_e
 
 /* ---- the index ---- */
 
-static enum hearth_status add_id(struct lookup *lookup,
-                                 struct hearth_trace_id id,
-                                 uint8_t of,
-                                 size_t asker,
-                                 struct hearth_err *err)
+static enum hearth_status add_id(struct lookup *lookup, struct hearth_trace_id id, uint8_t of,
+                                 size_t asker, struct hearth_err *err)
 {
     if (hearth_trace_id_is_none(id)) {
         return HEARTH_OK;
@@ -244,10 +238,8 @@ static enum hearth_status add_id(struct lookup *lookup,
     return HEARTH_OK;
 }
 
-static enum hearth_status add_profile_ids(struct lookup *lookup,
-                                          const struct hearth_span *span,
-                                          size_t i,
-                                          struct hearth_err *err)
+static enum hearth_status add_profile_ids(struct lookup *lookup, const struct hearth_span *span,
+                                          size_t i, struct hearth_err *err)
 {
     uint64_t ids[HEARTH_SPAN_ID_MEANINGS];
     size_t n = hearth_stored_profile_ids(span, ids);
@@ -317,8 +309,8 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
                                    &lookup->is_cut, err);
 }
 
-static enum hearth_status
-read_samples(struct lookup *lookup, struct hearth_exact **ret, struct hearth_err *err)
+static enum hearth_status read_samples(struct lookup *lookup, struct hearth_exact **ret,
+                                       struct hearth_err *err)
 {
     const struct hearth_lookup_options *options = lookup->options;
     struct hearth_span_places places;
@@ -467,10 +459,8 @@ static void note_cuts(const struct lookup *lookup, bool spans_cut)
     }
 }
 
-static enum hearth_status look_up(struct lookup *lookup,
-                                  const struct hearth_span_subject *subjects,
-                                  struct hearth_found *ret,
-                                  struct hearth_err *err)
+static enum hearth_status look_up(struct lookup *lookup, const struct hearth_span_subject *subjects,
+                                  struct hearth_found *ret, struct hearth_err *err)
 {
     bool spans_cut = false;
     HEARTH_TRY(take_subjects(lookup, subjects, err));
@@ -499,8 +489,7 @@ enum hearth_status hearth_query_lookup_spans(const struct hearth_query *query,
                                              const struct hearth_span_subject *subjects,
                                              size_t n_subjects,
                                              const struct hearth_lookup_options *options,
-                                             struct hearth_found *ret,
-                                             struct hearth_err *err)
+                                             struct hearth_found *ret, struct hearth_err *err)
 {
     struct lookup lookup = {.query = query, .options = options, .n = n_subjects};
     hearth_query_limits(query, &lookup.limits);

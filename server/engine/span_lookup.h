@@ -33,9 +33,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
                                         const struct hearth_lookup_options *options,
                                         const struct hearth_lookup_subject *subject,
-                                        const struct hearth_exact *exact,
-                                        int64_t since_ns,
-                                        struct hearth_found *ret,
-                                        struct hearth_err *err);
+                                        const struct hearth_exact *exact, int64_t since_ns,
+                                        struct hearth_found *ret, struct hearth_err *err);
 
 #endif

@@ -22,10 +22,8 @@ static int by_place(const void *left, const void *right)
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
-enum hearth_status hearth_span_places_of(const struct hearth_association *found,
-                                         size_t n,
-                                         struct hearth_arena *arena,
-                                         struct hearth_span_places *ret,
+enum hearth_status hearth_span_places_of(const struct hearth_association *found, size_t n,
+                                         struct hearth_arena *arena, struct hearth_span_places *ret,
                                          struct hearth_err *err)
 {
     const uint8_t of_profiles = HEARTH_OF_SPAN | HEARTH_OF_LOCAL_ROOT | HEARTH_OF_TRACE;
@@ -75,10 +73,8 @@ static size_t make_questions(const struct hearth_profile_filter *filter,
 
 enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            const struct hearth_profile_filter *filter,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           struct hearth_span_places *ret,
-                                           struct hearth_err *err)
+                                           int64_t from_ns, int64_t to_ns,
+                                           struct hearth_span_places *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);
@@ -100,8 +96,8 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns, struct hearth_err *err)
+enum hearth_status hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns,
+                                           struct hearth_err *err)
 {
     struct hearth_query_engine *engine = query->engine;
     if (!atomic_load(&engine->knows_span_index)) {
@@ -149,9 +145,7 @@ static void narrow(struct hearth_selection *selection)
 
 /* Does the index know everything of the range? Profiles may be as far ahead of their storing as they may be pushed. */
 static enum hearth_status knows_all(const struct hearth_query *query,
-                                    const struct hearth_limits *limits,
-                                    int64_t from_ns,
-                                    bool *ret,
+                                    const struct hearth_limits *limits, int64_t from_ns, bool *ret,
                                     struct hearth_err *err)
 {
     int64_t since_ns;
@@ -164,8 +158,7 @@ static enum hearth_status knows_all(const struct hearth_query *query,
 
 static enum hearth_status prune(const struct hearth_query *query,
                                 const struct hearth_profile_filter *filter,
-                                struct hearth_selection *selection,
-                                struct hearth_err *err)
+                                struct hearth_selection *selection, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_limits(query, &limits);

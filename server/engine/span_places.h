@@ -20,20 +20,16 @@ struct hearth_span_places {
 
 /* Of associations, in any order, those of profiles. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_span_places_of(const struct hearth_association *found,
-                                         size_t n,
-                                         struct hearth_arena *arena,
-                                         struct hearth_span_places *ret,
+enum hearth_status hearth_span_places_of(const struct hearth_association *found, size_t n,
+                                         struct hearth_arena *arena, struct hearth_span_places *ret,
                                          struct hearth_err *err);
 
 /* Of the ids of a filter, which has some. from_ns, to_ns as in hearth_store_find_spans. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            const struct hearth_profile_filter *filter,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           struct hearth_span_places *ret,
-                                           struct hearth_err *err);
+                                           int64_t from_ns, int64_t to_ns,
+                                           struct hearth_span_places *ret, struct hearth_err *err);
 
 /* From where on the index is asked: as far back as questions may look. */
 static inline int64_t hearth_lookup_from_ns(const struct hearth_limits *limits)
@@ -45,8 +41,8 @@ static inline int64_t hearth_lookup_from_ns(const struct hearth_limits *limits)
 
 /* As hearth_store_span_index_since, asked once. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns, struct hearth_err *err);
+enum hearth_status hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns,
+                                           struct hearth_err *err);
 
 /* A limit as a number of things: 0 is none. */
 static inline size_t hearth_lookup_limit(int64_t limit)

@@ -26,12 +26,8 @@ struct profile_run {
 
 /* ---- ids ---- */
 
-static bool add_ids(struct hearth_arena *arena,
-                    uint64_t **v,
-                    size_t *n,
-                    size_t *cap,
-                    const uint64_t *ids,
-                    size_t n_ids)
+static bool add_ids(struct hearth_arena *arena, uint64_t **v, size_t *n, size_t *cap,
+                    const uint64_t *ids, size_t n_ids)
 {
     if (*cap - *n < n_ids) {
         size_t more = 2 * (*n + n_ids);
@@ -52,16 +48,16 @@ static bool add_ids(struct hearth_arena *arena,
     return true;
 }
 
-static enum hearth_status
-add_spans(struct profile_run *run, const uint64_t *ids, size_t n, struct hearth_err *err)
+static enum hearth_status add_spans(struct profile_run *run, const uint64_t *ids, size_t n,
+                                    struct hearth_err *err)
 {
     return add_ids(run->query->arena, &run->spans, &run->filter.n_spans, &run->cap_spans, ids, n)
                ? HEARTH_OK
                : HEARTH_FAIL_ARENA(err, run->query->arena);
 }
 
-static enum hearth_status
-add_roots(struct profile_run *run, const uint64_t *ids, size_t n, struct hearth_err *err)
+static enum hearth_status add_roots(struct profile_run *run, const uint64_t *ids, size_t n,
+                                    struct hearth_err *err)
 {
     return add_ids(run->query->arena, &run->roots, &run->filter.n_local_roots, &run->cap_roots, ids,
                    n)
@@ -215,8 +211,8 @@ static enum hearth_status read_ids(struct profile_run *run, struct hearth_err *e
 /* ---- where ---- */
 
 /* Without a range: from the first profile that the index names to the last, as far as questions may look back. */
-static enum hearth_status
-find_range(struct profile_run *run, struct hearth_query *query, struct hearth_err *err)
+static enum hearth_status find_range(struct profile_run *run, struct hearth_query *query,
+                                     struct hearth_err *err)
 {
     struct hearth_span_places places;
     int64_t from_ns = hearth_lookup_from_ns(&run->limits);
@@ -253,10 +249,8 @@ find_range(struct profile_run *run, struct hearth_query *query, struct hearth_er
 /* ---- answers ---- */
 
 static enum hearth_status answer_bytes(const struct hearth_query *query,
-                                       const struct hearth_merge_spec *merge,
-                                       bool is_tree,
-                                       struct hearth_span_profile *ret,
-                                       struct hearth_err *err)
+                                       const struct hearth_merge_spec *merge, bool is_tree,
+                                       struct hearth_span_profile *ret, struct hearth_err *err)
 {
     struct hearth_buf bytes;
     struct hearth_merge_spec summed = *merge;
@@ -274,11 +268,9 @@ static enum hearth_status answer_bytes(const struct hearth_query *query,
     return status;
 }
 
-static enum hearth_status answer(const struct profile_run *run,
-                                 const struct hearth_query *query,
+static enum hearth_status answer(const struct profile_run *run, const struct hearth_query *query,
                                  const struct hearth_merge_spec *merge,
-                                 struct hearth_span_profile *ret,
-                                 struct hearth_err *err)
+                                 struct hearth_span_profile *ret, struct hearth_err *err)
 {
     struct hearth_top_spec top = {.limit = DEFAULT_TOP_ROWS};
     switch (run->spec->format) {
@@ -324,10 +316,8 @@ static enum hearth_status fail_not_found(const struct profile_run *run, struct h
         HEARTH_STR_ARG(merge->selector.n > 0 ? merge->selector : HEARTH_STR("{}")));
 }
 
-static enum hearth_status make(struct profile_run *run,
-                               struct hearth_span_set *counted,
-                               struct hearth_span_profile *ret,
-                               struct hearth_err *err)
+static enum hearth_status make(struct profile_run *run, struct hearth_span_set *counted,
+                               struct hearth_span_profile *ret, struct hearth_err *err)
 {
     struct hearth_query query = *run->query;
     struct hearth_merge_spec merge = run->spec->merge;

@@ -105,8 +105,8 @@ static const struct hearth_attr_value *value_of(const struct hearth_attr_column 
 }
 
 /* The number of the text of sample i; 0: it has none. */
-static uint32_t
-text_of(struct rows_run *run, const struct hearth_attr_column *column, uint32_t *map, size_t i)
+static uint32_t text_of(struct rows_run *run, const struct hearth_attr_column *column,
+                        uint32_t *map, size_t i)
 {
     const struct hearth_attr_value *value = value_of(column, i);
     if (value == NULL) {
@@ -119,8 +119,8 @@ text_of(struct rows_run *run, const struct hearth_attr_column *column, uint32_t 
     return *known;
 }
 
-static uint32_t
-find_entry(struct rows_run *run, const struct hearth_attr_value *value, struct hearth_err *err)
+static uint32_t find_entry(struct rows_run *run, const struct hearth_attr_value *value,
+                           struct hearth_err *err)
 {
     uint64_t hi = value->hi, lo = value->lo;
     if (value->text.n > 0) {
@@ -159,11 +159,8 @@ static void merge_u32(uint32_t *kept, uint32_t value, uint32_t flag, uint32_t *s
 }
 
 /* What else sample i says. */
-static enum hearth_status merge_facts(struct rows_run *run,
-                                      const struct row_maps *maps,
-                                      size_t i,
-                                      struct entry *entry,
-                                      struct hearth_err *err)
+static enum hearth_status merge_facts(struct rows_run *run, const struct row_maps *maps, size_t i,
+                                      struct entry *entry, struct hearth_err *err)
 {
     const struct hearth_attr_column *of = maps->columns->of;
     const struct hearth_attr_value *trace = value_of(&of[HEARTH_ATTR_TRACE_ID], i);
@@ -193,8 +190,8 @@ static void note_span(const struct rows_run *run, struct row_maps *maps, size_t 
     hearth_id_table_prefetch(&run->pairs, at, span->lo);
 }
 
-static enum hearth_status
-count_spans(struct rows_run *run, const struct row_maps *maps, struct hearth_err *err)
+static enum hearth_status count_spans(struct rows_run *run, const struct row_maps *maps,
+                                      struct hearth_err *err)
 {
     for (size_t i = 0; i < maps->n_pairs; i++) {
         const struct hearth_id_key *pair = &maps->pairs[i];
@@ -207,8 +204,8 @@ count_spans(struct rows_run *run, const struct row_maps *maps, struct hearth_err
     return HEARTH_OK;
 }
 
-static void
-count_row(struct rows_run *run, const struct hearth_read_row *row, uint32_t hit, uint32_t at)
+static void count_row(struct rows_run *run, const struct hearth_read_row *row, uint32_t hit,
+                      uint32_t at)
 {
     struct entry *entry = &entries_of(run)[at];
     entry->last_row = run->row_no;
@@ -220,11 +217,8 @@ count_row(struct rows_run *run, const struct hearth_read_row *row, uint32_t hit,
     hearth_buf_append(&run->counted, &at, sizeof at);
 }
 
-static enum hearth_status add_sample(struct rows_run *run,
-                                     struct row_maps *maps,
-                                     const struct hearth_read_row *row,
-                                     uint32_t hit,
-                                     size_t i,
+static enum hearth_status add_sample(struct rows_run *run, struct row_maps *maps,
+                                     const struct hearth_read_row *row, uint32_t hit, size_t i,
                                      struct hearth_err *err)
 {
     const struct hearth_attr_column *by = &maps->columns->of[run->by];
@@ -261,9 +255,7 @@ static void expect_keys(const struct rows_run *run, const struct hearth_attr_col
     }
 }
 
-static enum hearth_status visit_row(void *context,
-                                    const struct hearth_read_row *row,
-                                    uint32_t hit,
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row, uint32_t hit,
                                     const struct hearth_attr_columns *columns,
                                     struct hearth_err *err)
 {
@@ -329,8 +321,8 @@ static int by_number(const void *left, const void *right)
 }
 
 /* Rows of one profile. */
-static enum hearth_status
-count_once(struct rows_run *run, const struct counted_row *rows, size_t n, struct hearth_err *err)
+static enum hearth_status count_once(struct rows_run *run, const struct counted_row *rows, size_t n,
+                                     struct hearth_err *err)
 {
     const uint32_t *counted = (const uint32_t *)(const void *)run->counted.p;
     size_t n_all = 0, k = 0;
@@ -420,8 +412,8 @@ static enum hearth_status check_at(const struct rows_run *run, size_t i, struct 
  * Entries from number `from` to k of the order, at these places of *ret: a heap of the first k with the last of them at its top, so
  * that most entries cost one comparison, and pages before this one are never put in order.
  */
-static enum hearth_status
-find_page(const struct rows_run *run, size_t from, size_t k, uint32_t **ret, struct hearth_err *err)
+static enum hearth_status find_page(const struct rows_run *run, size_t from, size_t k,
+                                    uint32_t **ret, struct hearth_err *err)
 {
     uint32_t *heap = hearth_arena_array(run->query->arena, k, sizeof heap[0]);
     if (heap == NULL) {
@@ -508,11 +500,8 @@ static void fill_row(const struct rows_run *run, uint32_t at, struct hearth_span
     fill_key(run, at, out);
 }
 
-static enum hearth_status write_page(struct rows_run *run,
-                                     int64_t limit,
-                                     int64_t offset,
-                                     struct hearth_span_rows *ret,
-                                     struct hearth_err *err)
+static enum hearth_status write_page(struct rows_run *run, int64_t limit, int64_t offset,
+                                     struct hearth_span_rows *ret, struct hearth_err *err)
 {
     struct hearth_span_rows made = {.n_all = (int64_t)run->n_entries, .total = run->scan.total};
     made.unlabelled = made.total;
@@ -559,8 +548,7 @@ static enum hearth_attr attr_of(enum hearth_spans_by by)
     return HEARTH_ATTR_SPAN_ID;
 }
 
-static void rows_init(struct rows_run *run,
-                      const struct hearth_query *query,
+static void rows_init(struct rows_run *run, const struct hearth_query *query,
                       const struct hearth_span_rows_spec *spec)
 {
     enum hearth_spans_by by = spec->by;
@@ -605,8 +593,7 @@ static void rows_release(struct rows_run *run)
 
 enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
                                           const struct hearth_span_rows_spec *spec,
-                                          struct hearth_span_rows *ret,
-                                          struct hearth_err *err)
+                                          struct hearth_span_rows *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_span_rows){0};
     const struct hearth_str service = HEARTH_STR("service_name");

@@ -30,8 +30,7 @@ static bool is_of_samples(const struct hearth_span_scan *scan)
 /* ---- one row ---- */
 
 static bool matches(const struct hearth_profile_match *match,
-                    const struct hearth_attr_columns *columns,
-                    size_t i)
+                    const struct hearth_attr_columns *columns, size_t i)
 {
     const struct hearth_attr_column *spans = &columns->of[HEARTH_ATTR_SPAN_ID];
     const struct hearth_attr_column *traces = &columns->of[HEARTH_ATTR_TRACE_ID];
@@ -50,8 +49,7 @@ static bool matches(const struct hearth_profile_match *match,
 static enum hearth_status leave_out(struct hearth_span_scan *scan,
                                     const struct hearth_read_row *row,
                                     const struct hearth_stack_pass *pass,
-                                    struct hearth_attr_columns *columns,
-                                    struct hearth_err *err)
+                                    struct hearth_attr_columns *columns, struct hearth_err *err)
 {
     bool of_samples = is_of_samples(scan);
     for (size_t i = 0; i < columns->n; i++) {
@@ -73,10 +71,8 @@ static enum hearth_status leave_out(struct hearth_span_scan *scan,
 }
 
 /* Into scratch, until the next row. */
-static enum hearth_status decode(struct hearth_span_scan *scan,
-                                 const struct hearth_read_row *row,
-                                 struct hearth_attr_columns *ret,
-                                 struct hearth_err *err)
+static enum hearth_status decode(struct hearth_span_scan *scan, const struct hearth_read_row *row,
+                                 struct hearth_attr_columns *ret, struct hearth_err *err)
 {
     uint32_t matched =
         is_of_samples(scan) ? 1u << HEARTH_ATTR_SPAN_ID | 1u << HEARTH_ATTR_TRACE_ID : 0;
@@ -95,8 +91,7 @@ static enum hearth_status decode(struct hearth_span_scan *scan,
 static enum hearth_status visit_samples(struct hearth_span_scan *scan,
                                         const struct hearth_read_row *row,
                                         const struct hearth_stack_pass *pass,
-                                        struct hearth_attr_columns *columns,
-                                        struct hearth_err *err)
+                                        struct hearth_attr_columns *columns, struct hearth_err *err)
 {
     uint32_t hit = hearth_grouping_hit(&scan->grouping, row->series_id, row->column);
     if (hit == HEARTH_IDMAP_NONE) {
@@ -116,8 +111,8 @@ static uint32_t bound_of(const struct hearth_attr_columns *columns)
     return bound;
 }
 
-static enum hearth_status
-keep_row(struct hearth_span_scan *scan, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status keep_row(struct hearth_span_scan *scan, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     struct hearth_kept_row *kept = hearth_arena_alloc(&scan->kept_arena, sizeof *kept);
     if (kept == NULL) {
@@ -134,8 +129,8 @@ keep_row(struct hearth_span_scan *scan, const struct hearth_read_row *row, struc
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status take_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     struct hearth_span_scan *scan = context;
     const struct hearth_profile_match *match = scan->selection.match;
@@ -247,12 +242,9 @@ static enum hearth_status add_up(struct hearth_span_scan *scan, struct hearth_er
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan,
-                                         int64_t from_ns,
-                                         int64_t to_ns,
-                                         const struct hearth_str *group_by,
-                                         size_t n_group_by,
-                                         struct hearth_err *err)
+enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t from_ns,
+                                         int64_t to_ns, const struct hearth_str *group_by,
+                                         size_t n_group_by, struct hearth_err *err)
 {
     const struct hearth_query *query = scan->query;
     const struct hearth_merge_spec *merge = scan->merge;

@@ -17,8 +17,7 @@
  * A row with identity. The values of samples that the selection leaves out are 0. Rows come in no particular order, and a
  * profile that sample labels split comes as several.
  */
-typedef enum hearth_status hearth_span_visit_fn(void *context,
-                                                const struct hearth_read_row *row,
+typedef enum hearth_status hearth_span_visit_fn(void *context, const struct hearth_read_row *row,
                                                 uint32_t hit,
                                                 const struct hearth_attr_columns *columns,
                                                 struct hearth_err *err);
@@ -46,10 +45,8 @@ struct hearth_span_scan {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan,
                                          int64_t from_ns, /* both included */
-                                         int64_t to_ns,
-                                         const struct hearth_str *group_by,
-                                         size_t n_group_by,
-                                         struct hearth_err *err);
+                                         int64_t to_ns, const struct hearth_str *group_by,
+                                         size_t n_group_by, struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_scan_run(struct hearth_span_scan *scan, struct hearth_err *err);
 void hearth_span_scan_release(struct hearth_span_scan *scan);

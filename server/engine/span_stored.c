@@ -13,10 +13,8 @@
 
 /* ---- groups ---- */
 
-static enum hearth_status unpack(const struct hearth_query *query,
-                                 struct hearth_inflater *inflater,
-                                 struct hearth_stored_group *group,
-                                 struct hearth_err *err)
+static enum hearth_status unpack(const struct hearth_query *query, struct hearth_inflater *inflater,
+                                 struct hearth_stored_group *group, struct hearth_err *err)
 {
     struct hearth_arena *arena = query->arena;
     struct hearth_buf scratch;
@@ -37,10 +35,8 @@ static enum hearth_status unpack(const struct hearth_query *query,
 }
 
 static enum hearth_status unpack_all(const struct hearth_query *query,
-                                     const struct hearth_span_group *groups,
-                                     size_t n,
-                                     size_t max_spans,
-                                     struct hearth_stored_groups *ret,
+                                     const struct hearth_span_group *groups, size_t n,
+                                     size_t max_spans, struct hearth_stored_groups *ret,
                                      struct hearth_err *err)
 {
     size_t n_spans = 0;
@@ -81,8 +77,7 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
-                                                 const uint64_t *span_ids,
-                                                 size_t n,
+                                                 const uint64_t *span_ids, size_t n,
                                                  struct hearth_stored_groups *ret,
                                                  struct hearth_err *err)
 {
@@ -119,11 +114,9 @@ enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *quer
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_stored_trace_texts(struct hearth_str id,
-                                             struct hearth_arena *arena,
+enum hearth_status hearth_stored_trace_texts(struct hearth_str id, struct hearth_arena *arena,
                                              struct hearth_str ret[HEARTH_TRACE_TEXTS],
-                                             size_t *ret_n,
-                                             struct hearth_err *err)
+                                             size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_trace_id meanings[HEARTH_TRACE_ID_MEANINGS];
     size_t n_meanings = hearth_trace_id_meanings(id, meanings), n = 0;
@@ -193,8 +186,7 @@ static uint64_t id_of(const struct hearth_span_row *row, bool of_root)
 
 /* NULL: none, or the arena is full. */
 static const struct hearth_stored_span *stored_of(const struct hearth_stored_groups *groups,
-                                                  const struct hearth_span_row *row,
-                                                  bool of_root,
+                                                  const struct hearth_span_row *row, bool of_root,
                                                   struct hearth_arena *arena)
 {
     const struct hearth_stored_group *in = NULL;
@@ -217,10 +209,8 @@ static const struct hearth_stored_span *stored_of(const struct hearth_stored_gro
     return found == NULL ? NULL : hearth_stored_span_make(in, found, arena);
 }
 
-static enum hearth_status read_groups_of_rows(const struct hearth_query *query,
-                                              bool of_roots,
-                                              const struct hearth_span_row *rows,
-                                              size_t n,
+static enum hearth_status read_groups_of_rows(const struct hearth_query *query, bool of_roots,
+                                              const struct hearth_span_row *rows, size_t n,
                                               struct hearth_stored_groups *ret,
                                               struct hearth_err *err)
 {
@@ -239,10 +229,8 @@ static enum hearth_status read_groups_of_rows(const struct hearth_query *query,
     return hearth_stored_groups_of_spans(query, ids, n, ret, err);
 }
 
-enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
-                                               bool of_roots,
-                                               struct hearth_span_row *rows,
-                                               size_t n,
+enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query, bool of_roots,
+                                               struct hearth_span_row *rows, size_t n,
                                                struct hearth_err *err)
 {
     struct hearth_stored_groups groups = {0};
@@ -298,8 +286,7 @@ static int by_number(const void *left, const void *right)
 /* All groups of the traces of these. */
 static enum hearth_status read_traces(const struct hearth_query *query,
                                       const struct hearth_stored_groups *own,
-                                      struct hearth_stored_groups *ret,
-                                      struct hearth_err *err)
+                                      struct hearth_stored_groups *ret, struct hearth_err *err)
 {
     struct hearth_str *ids = hearth_arena_array(query->arena, own->n, sizeof ids[0]);
     size_t n = 0;
@@ -331,8 +318,8 @@ static bool is_stored(const struct hearth_stored_groups *groups, uint64_t span_i
 }
 
 /* Links of all spans by parent. In arena; NULL: it is full. */
-static struct link *
-make_links(const struct hearth_stored_groups *groups, struct hearth_arena *arena, size_t *ret_n)
+static struct link *make_links(const struct hearth_stored_groups *groups,
+                               struct hearth_arena *arena, size_t *ret_n)
 {
     size_t n = 0;
     for (size_t i = 0; i < groups->n; i++) {
@@ -369,9 +356,7 @@ static bool add_id(struct hearth_idmap *seen, struct hearth_span_family *family,
 }
 
 /* From generation to generation; ids that come again end it, whatever circles the links make. */
-static bool descend(const struct link *links,
-                    size_t n_links,
-                    struct hearth_idmap *seen,
+static bool descend(const struct link *links, size_t n_links, struct hearth_idmap *seen,
                     struct hearth_span_family *family)
 {
     for (size_t at = 0; at < family->n; at++) {
@@ -394,10 +379,8 @@ static bool descend(const struct link *links,
     return true;
 }
 
-enum hearth_status hearth_stored_family(const struct hearth_query *query,
-                                        const uint64_t *span_ids,
-                                        size_t n,
-                                        struct hearth_span_family *ret,
+enum hearth_status hearth_stored_family(const struct hearth_query *query, const uint64_t *span_ids,
+                                        size_t n, struct hearth_span_family *ret,
                                         struct hearth_err *err)
 {
     struct hearth_stored_groups own, traces;

@@ -32,19 +32,16 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
 /* Groups that the index of spans names for these: not each has one, and not each of them is in one. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
-                                                 const uint64_t *span_ids,
-                                                 size_t n,
+                                                 const uint64_t *span_ids, size_t n,
                                                  struct hearth_stored_groups *ret,
                                                  struct hearth_err *err);
 
 /* The texts under which a trace may be stored, that a question's text means. In arena; NULL: it is full. */
 #define HEARTH_TRACE_TEXTS (HEARTH_TRACE_ID_MEANINGS + 1)
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stored_trace_texts(struct hearth_str id,
-                                             struct hearth_arena *arena,
+enum hearth_status hearth_stored_trace_texts(struct hearth_str id, struct hearth_arena *arena,
                                              struct hearth_str ret[HEARTH_TRACE_TEXTS],
-                                             size_t *ret_n,
-                                             struct hearth_err *err);
+                                             size_t *ret_n, struct hearth_err *err);
 
 /* NULL: not in it. Only ids of eight bytes are looked for. */
 const struct hearth_span *hearth_stored_span_in(const struct hearth_stored_group *group,
@@ -60,10 +57,8 @@ const struct hearth_stored_span *hearth_stored_span_make(const struct hearth_sto
  * DEADLINE_EXCEEDED are returned.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
-                                               bool of_roots,
-                                               struct hearth_span_row *rows,
-                                               size_t n,
+enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query, bool of_roots,
+                                               struct hearth_span_row *rows, size_t n,
                                                struct hearth_err *err);
 
 /* The ids that a profiler gave samples of the span, where its tracer says so (tag pyroscope.profile.id); how many. */
@@ -83,10 +78,8 @@ struct hearth_span_family {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stored_family(const struct hearth_query *query,
-                                        const uint64_t *span_ids,
-                                        size_t n,
-                                        struct hearth_span_family *ret,
+enum hearth_status hearth_stored_family(const struct hearth_query *query, const uint64_t *span_ids,
+                                        size_t n, struct hearth_span_family *ret,
                                         struct hearth_err *err);
 
 #endif

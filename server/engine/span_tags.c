@@ -75,8 +75,8 @@ static struct hearth_str tag_value(const struct mapper *m, struct hearth_str nam
                                                                  : (struct hearth_str){0};
 }
 
-static enum hearth_status
-label_of(struct mapper *m, const struct hearth_tag_mapping *mapping, struct hearth_str *ret)
+static enum hearth_status label_of(struct mapper *m, const struct hearth_tag_mapping *mapping,
+                                   struct hearth_str *ret)
 {
     if (mapping->tag.n == 0) {
         return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT, "a tag mapping names no tag");
@@ -105,8 +105,8 @@ label_of(struct mapper *m, const struct hearth_tag_mapping *mapping, struct hear
 }
 
 /* Unless one of these matchers, from `from` on, is of that label. */
-static enum hearth_status
-add_once(struct mapper *m, size_t from, struct hearth_str label, struct hearth_str value)
+static enum hearth_status add_once(struct mapper *m, size_t from, struct hearth_str label,
+                                   struct hearth_str value)
 {
     for (size_t i = from; i < m->out.n; i++) {
         if (hearth_str_eq(m->out.matchers[i].name, label)) {
@@ -116,8 +116,8 @@ add_once(struct mapper *m, size_t from, struct hearth_str label, struct hearth_s
     return hearth_selector_add(&m->out, label, HEARTH_MATCH_EQ, value, m->arena, m->err);
 }
 
-static enum hearth_status
-add_mapped(struct mapper *m, size_t from, const struct hearth_tag_mapping *mapping)
+static enum hearth_status add_mapped(struct mapper *m, size_t from,
+                                     const struct hearth_tag_mapping *mapping)
 {
     struct hearth_str label;
     HEARTH_TRY(label_of(m, mapping, &label));
@@ -156,8 +156,8 @@ static enum hearth_status fail_unknown(struct mapper *m, struct hearth_str query
 }
 
 /* The variable that begins at `at`, where "${" stands. */
-static enum hearth_status
-read_variable(struct mapper *m, struct hearth_str query, size_t at, struct variable *ret)
+static enum hearth_status read_variable(struct mapper *m, struct hearth_str query, size_t at,
+                                        struct variable *ret)
 {
     struct hearth_str rest = hearth_str_n(query.p + at, query.n - at);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(FIXED); i++) {
@@ -201,8 +201,8 @@ static char step_quote(char quote, struct hearth_str query, size_t *at)
     return c == quote ? (char)0 : quote;
 }
 
-static enum hearth_status
-cover_variable(struct mapper *m, struct hearth_str query, char quote, size_t at, char *text)
+static enum hearth_status cover_variable(struct mapper *m, struct hearth_str query, char quote,
+                                         size_t at, char *text)
 {
     if (m->n_variables == MAX_VARIABLES) {
         return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
@@ -276,8 +276,8 @@ static void append_value(struct hearth_buf *out, struct hearth_str value, bool i
 }
 
 /* Empty, with a reason: it is not known. */
-static enum hearth_status
-text_of(struct mapper *m, const struct variable *variable, struct hearth_str *ret)
+static enum hearth_status text_of(struct mapper *m, const struct variable *variable,
+                                  struct hearth_str *ret)
 {
     const struct hearth_known_span *span = m->span;
     bool is_tag = variable->meaning == MEANS_TAG;
@@ -317,8 +317,8 @@ static bool is_escaped(struct hearth_str value, size_t at)
 }
 
 /* A string of the query with what covered variables mean in their place. */
-static enum hearth_status
-fill_value(struct mapper *m, const struct hearth_matcher *matcher, struct hearth_buf *out)
+static enum hearth_status fill_value(struct mapper *m, const struct hearth_matcher *matcher,
+                                     struct hearth_buf *out)
 {
     struct hearth_str value = matcher->value;
     bool is_regex = matcher->op == HEARTH_MATCH_RE || matcher->op == HEARTH_MATCH_NRE;
@@ -417,10 +417,8 @@ static enum hearth_status write_out(struct mapper *m, struct hearth_str *ret)
 
 enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
                                         const struct hearth_known_span *span,
-                                        struct hearth_arena *arena,
-                                        struct hearth_str *ret_selector,
-                                        struct hearth_str *ret_reason,
-                                        struct hearth_err *err)
+                                        struct hearth_arena *arena, struct hearth_str *ret_selector,
+                                        struct hearth_str *ret_reason, struct hearth_err *err)
 {
     struct mapper m = {.rules = rules, .span = span, .arena = arena, .err = err};
     *ret_selector = *ret_reason = (struct hearth_str){0};

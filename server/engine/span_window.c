@@ -158,8 +158,8 @@ select_types(struct window_run *run, const struct hearth_label_index *index, str
     return HEARTH_OK;
 }
 
-static enum hearth_status
-select_all(struct window_run *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status select_all(struct window_run *run, const struct hearth_label_index *index,
+                                     struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
     struct hearth_arena *arena = run->query->arena;
@@ -177,8 +177,8 @@ select_all(struct window_run *run, const struct hearth_label_index *index, struc
     return status;
 }
 
-static enum hearth_status
-choose(struct window_run *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status choose(struct window_run *run, const struct hearth_label_index *index,
+                                 struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
     struct hearth_arena *arena = run->query->arena;
@@ -213,8 +213,8 @@ static void forget(void *context)
     hearth_buf_reset(&run->bytes);
 }
 
-static enum hearth_status
-take(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status take(void *context, const struct hearth_read_total *total,
+                               struct hearth_err *err)
 {
     struct window_run *run = context;
     int64_t end_ns = sum_within(total->ts_ns, max_of(total->duration_ns, 0));
@@ -277,8 +277,8 @@ static enum hearth_status read_rows(struct window_run *run, struct hearth_err *e
 
 /* ---- the answer ---- */
 
-static enum hearth_status
-name_type(struct window_run *run, struct window_hit *hit, struct hearth_err *err)
+static enum hearth_status name_type(struct window_run *run, struct window_hit *hit,
+                                    struct hearth_err *err)
 {
     struct hearth_found *found = run->found;
     struct hearth_arena *arena = run->query->arena;
@@ -299,8 +299,8 @@ name_type(struct window_run *run, struct window_hit *hit, struct hearth_err *err
 }
 
 /* Labels and types of the hits that have rows; series that have been deleted meanwhile lose theirs. */
-static enum hearth_status
-name_hits(struct window_run *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status name_hits(struct window_run *run, const struct hearth_label_index *index,
+                                    struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     size_t n_used = 0, n_kept = 0;
@@ -341,8 +341,8 @@ static bool says_type(struct hearth_str name)
            hearth_str_eq_c(name, HEARTH_LABEL_TYPE) || hearth_str_eq_c(name, HEARTH_LABEL_UNIT);
 }
 
-static enum hearth_status
-add_profile(struct window_run *run, const struct window_row *row, struct hearth_err *err)
+static enum hearth_status add_profile(struct window_run *run, const struct window_row *row,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     struct hearth_found_profile *out = &run->found->profiles[run->found->n_profiles++];
@@ -372,10 +372,8 @@ enum seen_kind {
 };
 
 /* Did a window before count it? It is seen from now on. Memory that was refused: *failed. */
-static bool was_seen(const struct window_run *run,
-                     enum seen_kind kind,
-                     const struct window_row *row,
-                     bool *failed)
+static bool was_seen(const struct window_run *run, enum seen_kind kind,
+                     const struct window_row *row, bool *failed)
 {
     const struct hearth_series_hit *hit = &run->selection.hits[row->hit];
     struct hearth_str type = run->found->types[run->hits[row->hit].type].profile_type;
@@ -400,8 +398,8 @@ static bool was_seen(const struct window_run *run,
 }
 
 /* number: of its profile among those of this window, from 1. */
-static enum hearth_status
-add_row(struct window_run *run, const struct window_row *row, size_t number, struct hearth_err *err)
+static enum hearth_status add_row(struct window_run *run, const struct window_row *row,
+                                  size_t number, struct hearth_err *err)
 {
     size_t t = run->hits[row->hit].type;
     struct hearth_found_type *type = &run->found->types[t];
@@ -569,8 +567,7 @@ static enum hearth_status look(struct window_run *run, struct hearth_err *err)
 
 enum hearth_status hearth_span_window(const struct hearth_query *query,
                                       const struct hearth_span_window *window,
-                                      struct hearth_found *ret,
-                                      struct hearth_err *err)
+                                      struct hearth_found *ret, struct hearth_err *err)
 {
     struct window_run run = {.query = query, .window = window, .found = ret};
     *ret = (struct hearth_found){0};

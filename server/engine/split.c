@@ -57,9 +57,7 @@ static enum key_kind kind_of_key(struct splitter *s, uint32_t key)
     return (enum key_kind)s->key_kinds[key];
 }
 
-static bool keep_sample(const struct hearth_profile *profile,
-                        uint32_t sample,
-                        bool dangling,
+static bool keep_sample(const struct hearth_profile *profile, uint32_t sample, bool dangling,
                         uint64_t *discards)
 {
     if (dangling) {
@@ -95,8 +93,8 @@ static int by_key(const void *a, const void *b)
 /* The labels of a sample that split series, as index pairs of distinct keys; at most max. Of a key
  * that comes twice the value that stands first in the string table counts. Counts what it leaves
  * out. */
-static uint32_t splitting_labels(
-    struct splitter *s, uint32_t sample, struct index_pair *pairs, uint32_t max, bool *ret_attrs)
+static uint32_t splitting_labels(struct splitter *s, uint32_t sample, struct index_pair *pairs,
+                                 uint32_t max, bool *ret_attrs)
 {
     const struct hearth_profile *p = s->profile;
     uint32_t n = 0;
@@ -132,9 +130,7 @@ static uint32_t splitting_labels(
 }
 
 /* The series' own labels plus the sample's; a name that has two string indices counts once. */
-static bool join_labels(struct splitter *s,
-                        const struct index_pair *pairs,
-                        uint32_t n_pairs,
+static bool join_labels(struct splitter *s, const struct index_pair *pairs, uint32_t n_pairs,
                         struct hearth_labels *ret)
 {
     size_t n = s->series_labels->n;
@@ -276,8 +272,8 @@ static bool list_samples(struct splitter *s, const uint32_t *group_of, struct he
     return true;
 }
 
-static enum hearth_status
-assign_groups(struct splitter *s, bool *skip, struct hearth_split *ret, struct hearth_err *err)
+static enum hearth_status assign_groups(struct splitter *s, bool *skip, struct hearth_split *ret,
+                                        struct hearth_err *err)
 {
     const struct hearth_profile *p = s->profile;
     uint32_t max_labels = 0;
@@ -310,8 +306,8 @@ assign_groups(struct splitter *s, bool *skip, struct hearth_split *ret, struct h
 }
 
 /* No sample label anywhere: one group. */
-static enum hearth_status
-single_group(struct splitter *s, bool *skip, struct hearth_split *ret, struct hearth_err *err)
+static enum hearth_status single_group(struct splitter *s, bool *skip, struct hearth_split *ret,
+                                       struct hearth_err *err)
 {
     const struct hearth_profile *p = s->profile;
     struct hearth_group *group = hearth_arena_zalloc(s->arena, sizeof *group);
@@ -338,12 +334,9 @@ single_group(struct splitter *s, bool *skip, struct hearth_split *ret, struct he
 
 enum hearth_status hearth_split_samples(const struct hearth_limits *limits,
                                         const struct hearth_profile *profile,
-                                        const struct hearth_labels *series_labels,
-                                        bool *skip,
-                                        struct hearth_arena *arena,
-                                        uint64_t *discards,
-                                        struct hearth_split *ret,
-                                        struct hearth_err *err)
+                                        const struct hearth_labels *series_labels, bool *skip,
+                                        struct hearth_arena *arena, uint64_t *discards,
+                                        struct hearth_split *ret, struct hearth_err *err)
 {
     struct splitter s = {
         .limits = limits,

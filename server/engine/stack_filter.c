@@ -98,8 +98,8 @@ static enum hearth_status add_names(struct matcher *m, struct hearth_err *err)
 }
 
 /* Release it in any case. */
-static enum hearth_status
-matcher_init(struct matcher *m, const struct hearth_stack_filter *filter, struct hearth_err *err)
+static enum hearth_status matcher_init(struct matcher *m, const struct hearth_stack_filter *filter,
+                                       struct hearth_err *err)
 {
     *m = (struct matcher){.filter = filter};
     m->each = filter->all_functions && filter->n_functions > 1;
@@ -130,10 +130,8 @@ struct marks {
     struct hearth_arena *scratch;
 };
 
-static bool marks_init(struct marks *marks,
-                       const struct matcher *m,
-                       const struct hearth_name_tree *tree,
-                       uint32_t n_nodes,
+static bool marks_init(struct marks *marks, const struct matcher *m,
+                       const struct hearth_name_tree *tree, uint32_t n_nodes,
                        struct hearth_arena *scratch)
 {
     uint32_t n_names = hearth_name_tree_n_names(tree);
@@ -197,8 +195,8 @@ static uint8_t mark_name(const struct matcher *m, struct marks *marks, uint32_t 
 }
 
 /* Frames of the call site that the path to a node has matched. */
-static uint32_t
-match_call_site(const struct matcher *m, struct marks *marks, struct hearth_name_node node)
+static uint32_t match_call_site(const struct matcher *m, struct marks *marks,
+                                struct hearth_name_node node)
 {
     uint32_t n = marks->n_matched[node.parent];
     if (n == OFF || n == m->filter->n_call_site) {
@@ -263,10 +261,8 @@ enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *f
 }
 
 enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *filter,
-                                             const struct hearth_name_tree *tree,
-                                             uint32_t n_nodes,
-                                             struct hearth_arena *arena,
-                                             bool **ret_inside,
+                                             const struct hearth_name_tree *tree, uint32_t n_nodes,
+                                             struct hearth_arena *arena, bool **ret_inside,
                                              struct hearth_err *err)
 {
     *ret_inside = NULL;
@@ -313,8 +309,7 @@ void hearth_stack_mask_release(struct hearth_stack_mask *mask)
 }
 
 enum hearth_status hearth_stack_mask_of(struct hearth_stack_mask *mask,
-                                        struct hearth_name_tree *tree,
-                                        const bool **ret_inside,
+                                        struct hearth_name_tree *tree, const bool **ret_inside,
                                         struct hearth_err *err)
 {
     uint32_t size = hearth_name_tree_size(tree);

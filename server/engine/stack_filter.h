@@ -25,10 +25,8 @@ enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *f
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *filter,
-                                             const struct hearth_name_tree *tree,
-                                             uint32_t n_nodes,
-                                             struct hearth_arena *arena,
-                                             bool **ret_inside,
+                                             const struct hearth_name_tree *tree, uint32_t n_nodes,
+                                             struct hearth_arena *arena, bool **ret_inside,
                                              struct hearth_err *err);
 
 /* What a filter says of one name tree after the other: most dictionaries in a row share theirs. */
@@ -48,8 +46,7 @@ void hearth_stack_mask_release(struct hearth_stack_mask *mask);
 /* inside[] of all nodes that the tree has now, until the next call; NULL: everything passes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_mask_of(struct hearth_stack_mask *mask,
-                                        struct hearth_name_tree *tree,
-                                        const bool **ret_inside,
+                                        struct hearth_name_tree *tree, const bool **ret_inside,
                                         struct hearth_err *err);
 
 #endif

@@ -5,8 +5,7 @@
 
 #include "texts.h"
 
-void hearth_stack_passes_init(struct hearth_stack_passes *table,
-                              const struct hearth_query *query,
+void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter)
 {
     *table = (struct hearth_stack_passes){.query = query};
@@ -28,8 +27,7 @@ static struct hearth_hash128 key_of(int32_t service_id, int32_t day, int32_t wri
 }
 
 const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_passes *table,
-                                                         int32_t service_id,
-                                                         int32_t day,
+                                                         int32_t service_id, int32_t day,
                                                          int32_t writer_id)
 {
     if (table->last < table->n) {
@@ -43,10 +41,8 @@ const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_pas
     return i == HEARTH_IDMAP_NONE ? NULL : &table->v[i];
 }
 
-static enum hearth_status fill(struct hearth_stack_passes *table,
-                               const struct hearth_dict *dict,
-                               struct hearth_stack_pass *pass,
-                               struct hearth_err *err)
+static enum hearth_status fill(struct hearth_stack_passes *table, const struct hearth_dict *dict,
+                               struct hearth_stack_pass *pass, struct hearth_err *err)
 {
     const bool *inside;
     HEARTH_TRY(hearth_stack_mask_of(&table->mask, dict->tree, &inside, err));
@@ -62,11 +58,8 @@ static enum hearth_status fill(struct hearth_stack_passes *table,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table,
-                                            int32_t service_id,
-                                            int32_t day,
-                                            int32_t writer_id,
-                                            uint32_t bound,
+enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, int32_t service_id,
+                                            int32_t day, int32_t writer_id, uint32_t bound,
                                             const struct hearth_stack_pass **ret,
                                             struct hearth_err *err)
 {

@@ -26,22 +26,17 @@ struct hearth_stack_passes {
 };
 
 /* filter: borrowed, not empty */
-void hearth_stack_passes_init(struct hearth_stack_passes *table,
-                              const struct hearth_query *query,
+void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter);
 void hearth_stack_passes_release(struct hearth_stack_passes *table);
 /* What is loaded of a dictionary; NULL: nothing. */
 const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_passes *table,
-                                                         int32_t service_id,
-                                                         int32_t day,
+                                                         int32_t service_id, int32_t day,
                                                          int32_t writer_id);
 /* Load it for the stacks below bound, unless that was done. Moves what _find returned. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table,
-                                            int32_t service_id,
-                                            int32_t day,
-                                            int32_t writer_id,
-                                            uint32_t bound,
+enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, int32_t service_id,
+                                            int32_t day, int32_t writer_id, uint32_t bound,
                                             const struct hearth_stack_pass **ret,
                                             struct hearth_err *err);
 

@@ -16,8 +16,7 @@ struct analysis {
 
 enum hearth_status hearth_task_schedules(const struct hearth_query *query,
                                          struct hearth_str task_id,
-                                         struct hearth_task_schedule **ret,
-                                         size_t *ret_n,
+                                         struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     if (task_id.n == 0) {
@@ -36,12 +35,9 @@ static int compare_ranges(const void *va, const void *vb)
 }
 
 /* Sorted, and those that meet made one: what lies in two of them counts once. */
-static enum hearth_status join_ranges(const struct hearth_task_range *ranges,
-                                      size_t n,
-                                      struct hearth_arena *arena,
-                                      struct hearth_task_range **ret,
-                                      size_t *ret_n,
-                                      struct hearth_err *err)
+static enum hearth_status join_ranges(const struct hearth_task_range *ranges, size_t n,
+                                      struct hearth_arena *arena, struct hearth_task_range **ret,
+                                      size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_task_range *joined = hearth_arena_array(arena, n, sizeof *joined);
     if (joined == NULL) {
@@ -72,10 +68,8 @@ static enum hearth_status join_ranges(const struct hearth_task_range *ranges,
 }
 
 static enum hearth_status find_schedules(const struct hearth_query *query,
-                                         const struct hearth_str *ids,
-                                         size_t n_ids,
-                                         struct hearth_task_schedule **ret,
-                                         size_t *ret_n,
+                                         const struct hearth_str *ids, size_t n_ids,
+                                         struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     if (n_ids == 0) {
@@ -110,10 +104,8 @@ static enum hearth_status begin(void *context, struct hearth_err *err)
                              : HEARTH_OK;
 }
 
-static enum hearth_status add_chunk(void *context,
-                                    const struct hearth_task_schedule *schedule,
-                                    int64_t at_ms,
-                                    const struct hearth_task_chunk *chunk,
+static enum hearth_status add_chunk(void *context, const struct hearth_task_schedule *schedule,
+                                    int64_t at_ms, const struct hearth_task_chunk *chunk,
                                     struct hearth_err *err)
 {
     (void)schedule;
@@ -143,11 +135,8 @@ static const char *unit_of(const struct analysis *a)
 }
 
 static enum hearth_status make_tip(const struct analysis *a,
-                                   const struct hearth_task_schedule *schedules,
-                                   size_t n,
-                                   size_t n_ranges,
-                                   struct hearth_str *ret,
-                                   struct hearth_err *err)
+                                   const struct hearth_task_schedule *schedules, size_t n,
+                                   size_t n_ranges, struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_arena *arena = a->query->arena;
     char *text = NULL;
@@ -175,11 +164,9 @@ static enum hearth_status make_tip(const struct analysis *a,
 }
 
 enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
-                                              const struct hearth_str *schedule_ids,
-                                              size_t n_ids,
+                                              const struct hearth_str *schedule_ids, size_t n_ids,
                                               const struct hearth_task_range *ranges,
-                                              size_t n_ranges,
-                                              enum hearth_stack_weight weight,
+                                              size_t n_ranges, enum hearth_stack_weight weight,
                                               struct hearth_stack_analysis *ret,
                                               struct hearth_err *err)
 {

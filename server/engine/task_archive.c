@@ -44,10 +44,8 @@ static void put_task(const struct hearth_task *t, struct hearth_buf *out)
     hearth_archive_put_task(&task, out);
 }
 
-static enum hearth_status put_logs(const struct hearth_query *query,
-                                   struct hearth_str task_id,
-                                   struct hearth_buf *out,
-                                   struct hearth_err *err)
+static enum hearth_status put_logs(const struct hearth_query *query, struct hearth_str task_id,
+                                   struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_task_log *logs;
     size_t n;
@@ -82,10 +80,8 @@ static enum hearth_status begin_chunks(void *context, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static enum hearth_status put_chunk(void *context,
-                                    const struct hearth_task_schedule *run,
-                                    int64_t at_ms,
-                                    const struct hearth_task_chunk *chunk,
+static enum hearth_status put_chunk(void *context, const struct hearth_task_schedule *run,
+                                    int64_t at_ms, const struct hearth_task_chunk *chunk,
                                     struct hearth_err *err)
 {
     struct packing *p = context;
@@ -99,10 +95,8 @@ static enum hearth_status put_chunk(void *context,
                                         : HEARTH_OK;
 }
 
-static enum hearth_status put_runs(const struct hearth_query *query,
-                                   struct hearth_str task_id,
-                                   struct hearth_buf *out,
-                                   struct hearth_err *err)
+static enum hearth_status put_runs(const struct hearth_query *query, struct hearth_str task_id,
+                                   struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     struct hearth_task_schedule *runs;
@@ -128,10 +122,8 @@ static enum hearth_status put_runs(const struct hearth_query *query,
     return status;
 }
 
-static enum hearth_status put_uploads(const struct hearth_query *query,
-                                      struct hearth_str task_id,
-                                      struct hearth_buf *out,
-                                      struct hearth_err *err)
+static enum hearth_status put_uploads(const struct hearth_query *query, struct hearth_str task_id,
+                                      struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_task_upload *uploads;
     size_t n;
@@ -151,10 +143,8 @@ static enum hearth_status put_uploads(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status pack(const struct hearth_query *query,
-                               const struct hearth_buf *plain,
-                               struct hearth_str *ret,
-                               struct hearth_err *err)
+static enum hearth_status pack(const struct hearth_query *query, const struct hearth_buf *plain,
+                               struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
@@ -177,10 +167,8 @@ static int64_t max_bytes_of(const struct hearth_query *query, int64_t wanted)
     return wanted > 0 && (max <= 0 || wanted < max) ? wanted : max;
 }
 
-enum hearth_status hearth_task_export(const struct hearth_query *query,
-                                      struct hearth_str task_id,
-                                      int64_t max_bytes,
-                                      struct hearth_str *ret,
+enum hearth_status hearth_task_export(const struct hearth_query *query, struct hearth_str task_id,
+                                      int64_t max_bytes, struct hearth_str *ret,
                                       struct hearth_err *err)
 {
     struct hearth_task task;
@@ -306,8 +294,7 @@ static enum hearth_status check_task(const struct hearth_archive_task *t, struct
 
 /* Chunks are decoded, for the check and for the store. */
 static enum hearth_status check_chunk(const struct hearth_archive_chunk *archived,
-                                      struct hearth_arena *arena,
-                                      struct hearth_task_chunk *chunk,
+                                      struct hearth_arena *arena, struct hearth_task_chunk *chunk,
                                       struct hearth_err *err)
 {
     enum hearth_status status = hearth_task_chunk_decode(archived->bytes, arena, chunk, err);
@@ -326,8 +313,7 @@ static enum hearth_status check_chunk(const struct hearth_archive_chunk *archive
 }
 
 static enum hearth_status check_parts(const struct hearth_query *query,
-                                      const struct hearth_task_archive *a,
-                                      struct hearth_err *err)
+                                      const struct hearth_task_archive *a, struct hearth_err *err)
 {
     for (size_t i = 0; i < a->n_logs; i++) {
         const struct hearth_archive_log *log = &a->logs[i];
@@ -363,8 +349,8 @@ static enum hearth_status check_parts(const struct hearth_query *query,
 
 /* ---- import: storing ---- */
 
-static enum hearth_status
-make_id(struct hearth_arena *arena, int64_t now_ms, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status make_id(struct hearth_arena *arena, int64_t now_ms,
+                                  struct hearth_str *ret, struct hearth_err *err)
 {
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
@@ -378,10 +364,8 @@ make_id(struct hearth_arena *arena, int64_t now_ms, struct hearth_str *ret, stru
 /* Chunks [from, to) as flushes of the new task. */
 static enum hearth_status store_chunks(const struct hearth_query *query,
                                        const struct hearth_task_archive *a,
-                                       const struct hearth_task_chunk *chunks,
-                                       size_t from,
-                                       size_t to,
-                                       const struct hearth_task *task,
+                                       const struct hearth_task_chunk *chunks, size_t from,
+                                       size_t to, const struct hearth_task *task,
                                        struct hearth_err *err)
 {
     struct hearth_task_flush flushes[BATCH] = {0};
@@ -409,8 +393,7 @@ static enum hearth_status store_chunks(const struct hearth_query *query,
 
 static enum hearth_status store_uploads(const struct hearth_query *query,
                                         const struct hearth_task_archive *a,
-                                        const struct hearth_task *task,
-                                        struct hearth_err *err)
+                                        const struct hearth_task *task, struct hearth_err *err)
 {
     for (size_t i = 0; i < a->n_uploads; i++) {
         struct hearth_go_segment *segments = NULL;
@@ -436,8 +419,7 @@ static enum hearth_status store_uploads(const struct hearth_query *query,
 
 /* The task comes last: what an import that failed left behind is of no task, and goes with time. */
 static enum hearth_status store_task(const struct hearth_query *query,
-                                     const struct hearth_task_archive *a,
-                                     struct hearth_task *task,
+                                     const struct hearth_task_archive *a, struct hearth_task *task,
                                      struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
@@ -493,8 +475,7 @@ static void fill_task(const struct hearth_archive_task *t, int64_t now_ms, struc
 static enum hearth_status store_archive(const struct hearth_query *query,
                                         const struct hearth_task_archive *a,
                                         const struct hearth_task_json_check *check,
-                                        struct hearth_str *ret_task_id,
-                                        int64_t *ret_n_records,
+                                        struct hearth_str *ret_task_id, int64_t *ret_n_records,
                                         struct hearth_err *err)
 {
     struct hearth_task task;
@@ -529,11 +510,9 @@ static enum hearth_status store_archive(const struct hearth_query *query,
     return store_task(query, a, &task, err);
 }
 
-enum hearth_status hearth_task_import(const struct hearth_query *query,
-                                      struct hearth_str archive,
+enum hearth_status hearth_task_import(const struct hearth_query *query, struct hearth_str archive,
                                       const struct hearth_task_json_check *check,
-                                      struct hearth_str *ret_task_id,
-                                      int64_t *ret_n_records,
+                                      struct hearth_str *ret_task_id, int64_t *ret_n_records,
                                       struct hearth_err *err)
 {
     int64_t max = max_bytes_of(query, 0);

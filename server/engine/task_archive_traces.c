@@ -21,8 +21,7 @@ static enum hearth_status no_memory(struct hearth_err *err)
 }
 
 static enum hearth_status put_segment(const struct hearth_kept_segment *segment,
-                                      struct hearth_buf *out,
-                                      struct hearth_err *err)
+                                      struct hearth_buf *out, struct hearth_err *err)
 {
     const struct hearth_span_group *group = &segment->group;
     struct hearth_buf plain;
@@ -50,8 +49,7 @@ static enum hearth_status put_segment(const struct hearth_kept_segment *segment,
 
 static enum hearth_status put_run(const struct hearth_query *query,
                                   const struct hearth_snapshot_run *run,
-                                  struct hearth_inflater *inflater,
-                                  struct hearth_buf *out,
+                                  struct hearth_inflater *inflater, struct hearth_buf *out,
                                   struct hearth_err *err)
 {
     struct hearth_buf scratch;
@@ -69,10 +67,8 @@ static enum hearth_status put_run(const struct hearth_query *query,
 }
 
 /* All that is stored of the segments: an analysis takes it, too. */
-static enum hearth_status put_snapshots(const struct hearth_query *query,
-                                        struct hearth_str task_id,
-                                        struct hearth_buf *out,
-                                        struct hearth_err *err)
+static enum hearth_status put_snapshots(const struct hearth_query *query, struct hearth_str task_id,
+                                        struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     struct hearth_segment_snapshots *segments;
@@ -100,8 +96,7 @@ static enum hearth_status put_snapshots(const struct hearth_query *query,
 
 enum hearth_status hearth_archive_export_traces(const struct hearth_query *query,
                                                 const struct hearth_task *task,
-                                                struct hearth_buf *out,
-                                                struct hearth_err *err)
+                                                struct hearth_buf *out, struct hearth_err *err)
 {
     if (task->kind != HEARTH_TASK_TRACE) {
         return HEARTH_OK;
@@ -179,10 +174,8 @@ static enum hearth_status check_segment(const struct hearth_archive_segment *s,
     return HEARTH_OK;
 }
 
-static enum hearth_status pack(const struct hearth_query *query,
-                               struct hearth_str plain,
-                               struct hearth_str *ret,
-                               struct hearth_err *err)
+static enum hearth_status pack(const struct hearth_query *query, struct hearth_str plain,
+                               struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
@@ -198,8 +191,7 @@ static enum hearth_status pack(const struct hearth_query *query,
 
 static enum hearth_status read_segment(const struct hearth_query *query,
                                        const struct hearth_archive_segment *s,
-                                       struct hearth_span_group *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_span_group *ret, struct hearth_err *err)
 {
     struct hearth_span *spans;
     size_t n;
@@ -233,8 +225,7 @@ static enum hearth_status read_segment(const struct hearth_query *query,
 
 static enum hearth_status read_run(const struct hearth_query *query,
                                    const struct hearth_archive_snapshots *s,
-                                   struct hearth_snapshot_run *ret,
-                                   struct hearth_err *err)
+                                   struct hearth_snapshot_run *ret, struct hearth_err *err)
 {
     struct hearth_snapshot *snapshots;
     size_t n;

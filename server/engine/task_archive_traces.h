@@ -15,8 +15,7 @@
 HEARTH_MUST_CHECK
 enum hearth_status hearth_archive_export_traces(const struct hearth_query *query,
                                                 const struct hearth_task *task,
-                                                struct hearth_buf *out,
-                                                struct hearth_err *err);
+                                                struct hearth_buf *out, struct hearth_err *err);
 
 /* An archive's, as they are stored. */
 struct hearth_archive_traces {

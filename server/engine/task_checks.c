@@ -43,12 +43,9 @@ static int by_text(const void *a, const void *b)
 }
 
 /* A bounded copy without empty texts, in the order given. */
-static enum hearth_status copy_texts(const struct hearth_str *texts,
-                                     size_t n,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err)
+static enum hearth_status copy_texts(const struct hearth_str *texts, size_t n,
+                                     struct hearth_arena *arena, struct hearth_str **ret,
+                                     size_t *ret_n, struct hearth_err *err)
 {
     if (n > MAX_LIST) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -74,12 +71,9 @@ static enum hearth_status copy_texts(const struct hearth_str *texts,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_task_texts(const struct hearth_str *texts,
-                                     size_t n,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err)
+enum hearth_status hearth_task_texts(const struct hearth_str *texts, size_t n,
+                                     struct hearth_arena *arena, struct hearth_str **ret,
+                                     size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *all;
     size_t n_all, n_kept = 0;
@@ -97,8 +91,8 @@ enum hearth_status hearth_task_texts(const struct hearth_str *texts,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-check_length(const struct check *check, const char *field, struct hearth_str text, size_t max)
+static enum hearth_status check_length(const struct check *check, const char *field,
+                                       struct hearth_str text, size_t max)
 {
     return text.n <= max ? HEARTH_OK
                          : HEARTH_FAIL(check->err, HEARTH_INVALID_ARGUMENT,
@@ -476,10 +470,8 @@ static enum hearth_status check_foreign(const struct check *check)
 }
 
 enum hearth_status hearth_task_check(const struct hearth_task_request *request,
-                                     const struct hearth_task_scope *scope,
-                                     int64_t now_ms,
-                                     struct hearth_arena *arena,
-                                     struct hearth_task *ret,
+                                     const struct hearth_task_scope *scope, int64_t now_ms,
+                                     struct hearth_arena *arena, struct hearth_task *ret,
                                      struct hearth_err *err)
 {
     *ret = (struct hearth_task){

@@ -26,9 +26,7 @@ static void add_text(struct hearth_command *command, const char *key, struct hea
     command->args[command->n_args++] = (struct hearth_command_arg){key, value};
 }
 
-static void add_number(struct hearth_command *command,
-                       const char *key,
-                       int64_t value,
+static void add_number(struct hearth_command *command, const char *key, int64_t value,
                        struct hearth_arena *arena)
 {
     add_text(command, key, hearth_str_c(hearth_arena_printf(arena, "%lld", (long long)value)));
@@ -69,11 +67,8 @@ static struct hearth_str extension(const struct hearth_task *task, struct hearth
     return hearth_str_n(out, head.n + task->sampling.n + 1);
 }
 
-static void add_process_args(const struct hearth_task *task,
-                             const struct hearth_str *process_ids,
-                             size_t n_process_ids,
-                             int64_t cursor_ms,
-                             struct hearth_arena *arena,
+static void add_process_args(const struct hearth_task *task, const struct hearth_str *process_ids,
+                             size_t n_process_ids, int64_t cursor_ms, struct hearth_arena *arena,
                              struct hearth_command *ret)
 {
     static const char *const targets[] = {
@@ -92,10 +87,8 @@ static void add_process_args(const struct hearth_task *task,
     add_number(ret, "FixedTriggerDuration", task->duration_ms / 1000, arena);
 }
 
-static void add_trace_args(const struct hearth_task *task,
-                           int64_t cursor_ms,
-                           struct hearth_arena *arena,
-                           struct hearth_command *ret)
+static void add_trace_args(const struct hearth_task *task, int64_t cursor_ms,
+                           struct hearth_arena *arena, struct hearth_command *ret)
 {
     ret->name = "ProfileTaskQuery";
     add_text(ret, "TaskId", task->task_id);
@@ -108,10 +101,8 @@ static void add_trace_args(const struct hearth_task *task,
     add_number(ret, "CreateTime", cursor_ms, arena);
 }
 
-static void add_async_args(const struct hearth_task *task,
-                           int64_t cursor_ms,
-                           struct hearth_arena *arena,
-                           struct hearth_command *ret)
+static void add_async_args(const struct hearth_task *task, int64_t cursor_ms,
+                           struct hearth_arena *arena, struct hearth_command *ret)
 {
     struct hearth_str events = join(task->events, task->n_events, arena);
     ret->name = "AsyncProfilerTaskQuery";
@@ -133,10 +124,8 @@ static void add_async_args(const struct hearth_task *task,
     add_number(ret, "CreateTime", cursor_ms, arena);
 }
 
-static void add_pprof_args(const struct hearth_task *task,
-                           int64_t cursor_ms,
-                           struct hearth_arena *arena,
-                           struct hearth_command *ret)
+static void add_pprof_args(const struct hearth_task *task, int64_t cursor_ms,
+                           struct hearth_arena *arena, struct hearth_command *ret)
 {
     ret->name = "PprofTaskQuery";
     add_text(ret, "TaskId", task->task_id);
@@ -147,12 +136,9 @@ static void add_pprof_args(const struct hearth_task *task,
 }
 
 enum hearth_status hearth_task_command(const struct hearth_task *task,
-                                       const struct hearth_str *process_ids,
-                                       size_t n_process_ids,
-                                       int64_t cursor_ms,
-                                       struct hearth_str serial,
-                                       struct hearth_arena *arena,
-                                       struct hearth_command *ret,
+                                       const struct hearth_str *process_ids, size_t n_process_ids,
+                                       int64_t cursor_ms, struct hearth_str serial,
+                                       struct hearth_arena *arena, struct hearth_command *ret,
                                        struct hearth_err *err)
 {
     *ret = (struct hearth_command){0};
@@ -172,8 +158,8 @@ enum hearth_status hearth_task_command(const struct hearth_task *task,
 /* ---- polls ---- */
 
 /* A random UUID as text. */
-static enum hearth_status
-make_serial(struct hearth_arena *arena, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status make_serial(struct hearth_arena *arena, struct hearth_str *ret,
+                                      struct hearth_err *err)
 {
     unsigned char b[SERIAL_BYTES];
     if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
@@ -188,10 +174,8 @@ make_serial(struct hearth_arena *arena, struct hearth_str *ret, struct hearth_er
 }
 
 static enum hearth_status make_commands(const struct hearth_query *query,
-                                        const struct hearth_told_task *told,
-                                        size_t n,
-                                        struct hearth_command **ret,
-                                        size_t *ret_n,
+                                        const struct hearth_told_task *told, size_t n,
+                                        struct hearth_command **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     struct hearth_command *commands = hearth_arena_array(query->arena, n, sizeof *commands);
@@ -210,10 +194,8 @@ static enum hearth_status make_commands(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_tasks_ask_agent(const struct hearth_query *query,
-                                          struct hearth_str agent_id,
-                                          int64_t cursor_ms,
-                                          struct hearth_command **ret,
-                                          size_t *ret_n,
+                                          struct hearth_str agent_id, int64_t cursor_ms,
+                                          struct hearth_command **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     if (agent_id.n == 0) {
@@ -233,12 +215,9 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
-                                             enum hearth_task_kind kind,
-                                             struct hearth_str service,
-                                             struct hearth_str instance,
-                                             int64_t cursor_ms,
-                                             struct hearth_command **ret,
-                                             size_t *ret_n,
+                                             enum hearth_task_kind kind, struct hearth_str service,
+                                             struct hearth_str instance, int64_t cursor_ms,
+                                             struct hearth_command **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
     if (service.n == 0 || instance.n == 0) {
@@ -262,8 +241,7 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_tasks_finished(const struct hearth_query *query,
-                                         struct hearth_str task_id,
-                                         struct hearth_str instance,
+                                         struct hearth_str task_id, struct hearth_str instance,
                                          struct hearth_err *err)
 {
     const struct hearth_task_log entry = {.instance = instance,

@@ -27,11 +27,8 @@ void hearth_task_drop_repeated_events(struct hearth_task *task)
 }
 
 /* Each event by its known name, whatever its case. */
-static enum hearth_status take_names(struct hearth_task *task,
-                                     const char *const *names,
-                                     size_t n_names,
-                                     const char *all,
-                                     struct hearth_err *err)
+static enum hearth_status take_names(struct hearth_task *task, const char *const *names,
+                                     size_t n_names, const char *all, struct hearth_err *err)
 {
     for (size_t i = 0; i < task->n_events; i++) {
         size_t k = 0;

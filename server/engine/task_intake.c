@@ -59,10 +59,8 @@ struct hearth_task_intake {
 
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
                                           struct hearth_query_engine *engine,
-                                          struct hearth_str tenant,
-                                          struct hearth_budget *budget,
-                                          struct hearth_task_intake **ret,
-                                          struct hearth_err *err)
+                                          struct hearth_str tenant, struct hearth_budget *budget,
+                                          struct hearth_task_intake **ret, struct hearth_err *err)
 {
     struct hearth_task_intake *intake = hearth_mem_zalloc(sizeof *intake);
     if (intake == NULL) {
@@ -172,8 +170,7 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
     return HEARTH_OK;
 }
 
-void hearth_task_intake_refused(struct hearth_task_intake *intake,
-                                const struct hearth_err *why,
+void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct hearth_err *why,
                                 struct hearth_cancel *cancel)
 {
     struct hearth_task_refusal refusal = {
@@ -193,8 +190,7 @@ void hearth_task_intake_refused(struct hearth_task_intake *intake,
     }
 }
 
-static bool is_of(const struct group *group,
-                  const struct hearth_task_metadata *metadata,
+static bool is_of(const struct group *group, const struct hearth_task_metadata *metadata,
                   enum hearth_stack_kind kind)
 {
     return group->kind == kind && group->metadata.at_ms == metadata->at_ms &&
@@ -203,10 +199,8 @@ static bool is_of(const struct group *group,
            hearth_str_eq(group->metadata.task_id, metadata->task_id);
 }
 
-static enum hearth_status make_group(struct hearth_task_intake *intake,
-                                     enum hearth_stack_kind kind,
-                                     struct group *ret,
-                                     struct hearth_err *err)
+static enum hearth_status make_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
+                                     struct group *ret, struct hearth_err *err)
 {
     const struct hearth_limits *limits = &intake->limits;
     const struct hearth_task_limits cut = {
@@ -231,8 +225,8 @@ static enum hearth_status make_group(struct hearth_task_intake *intake,
 }
 
 /* The group of the latest metadata, made when it is new; intake->last. */
-static enum hearth_status
-find_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind, struct hearth_err *err)
+static enum hearth_status find_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
+                                     struct hearth_err *err)
 {
     if (intake->last < intake->n_groups &&
         is_of(&intake->groups[intake->last], &intake->metadata, kind)) {
@@ -263,8 +257,7 @@ static bool is_due(const struct hearth_task_intake *intake)
 
 /* Equal stacks are summed in the profile: their sum must fit before any of it is stored. */
 static enum hearth_status count_ns(const struct hearth_task_intake *intake,
-                                   const struct hearth_task_datum *datum,
-                                   struct group *group,
+                                   const struct hearth_task_datum *datum, struct group *group,
                                    struct hearth_err *err)
 {
     int64_t period_ns = intake->limits.agent_oncpu_period_ns, n_ns = datum->duration_ns;
@@ -280,8 +273,7 @@ static enum hearth_status count_ns(const struct hearth_task_intake *intake,
 enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                                           enum hearth_stack_kind kind,
                                           const struct hearth_task_datum *datum,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_err *err)
+                                          struct hearth_cancel *cancel, struct hearth_err *err)
 {
     if (!intake->has_metadata) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -301,10 +293,8 @@ enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
 
 /* Groups that have something as flushes; what counts of them is said once, here. */
 static enum hearth_status make_flushes(struct hearth_task_intake *intake,
-                                       struct hearth_arena *arena,
-                                       struct hearth_task_flush **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+                                       struct hearth_arena *arena, struct hearth_task_flush **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_task_flush *flushes =
         hearth_arena_calloc(arena, intake->n_groups, sizeof *flushes);
@@ -339,10 +329,8 @@ static enum hearth_status make_flushes(struct hearth_task_intake *intake,
 }
 
 static enum hearth_status put_flushes(struct hearth_task_intake *intake,
-                                      struct hearth_task_flush *flushes,
-                                      size_t n,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
+                                      struct hearth_task_flush *flushes, size_t n,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_err *err)
 {
     struct hearth_store *store = intake->engine->store;
@@ -390,8 +378,7 @@ static void make_labels(const struct hearth_task_flush *flush, struct hearth_pus
 
 /* Of a chunk, whenever it is pushed. */
 static struct hearth_str push_id(const struct hearth_task_flush *flush,
-                                 const struct hearth_task_part *part,
-                                 struct hearth_arena *arena)
+                                 const struct hearth_task_part *part, struct hearth_arena *arena)
 {
     return hearth_str_c(
         hearth_arena_printf(arena, "stacks " HEARTH_STR_FMT " %lld %016llx%016llx",
@@ -402,8 +389,7 @@ static struct hearth_str push_id(const struct hearth_task_flush *flush,
 static enum hearth_status make_sample(const struct hearth_task_intake *intake,
                                       const struct hearth_task_flush *flush,
                                       const struct hearth_task_part *part,
-                                      struct hearth_arena *arena,
-                                      struct hearth_push_sample *ret,
+                                      struct hearth_arena *arena, struct hearth_push_sample *ret,
                                       struct hearth_err *err)
 {
     int64_t from_ms = flush->previous_ms > 0 ? flush->previous_ms : flush->start_ms;
@@ -429,12 +415,9 @@ static enum hearth_status make_sample(const struct hearth_task_intake *intake,
 
 /* All parts that are no profiles yet, as series of one sample each; in the order of flushes and parts. */
 static enum hearth_status make_series(const struct hearth_task_intake *intake,
-                                      const struct hearth_task_flush *flushes,
-                                      size_t n,
-                                      struct hearth_arena *arena,
-                                      struct hearth_push_series **ret,
-                                      size_t *ret_n,
-                                      struct hearth_err *err)
+                                      const struct hearth_task_flush *flushes, size_t n,
+                                      struct hearth_arena *arena, struct hearth_push_series **ret,
+                                      size_t *ret_n, struct hearth_err *err)
 {
     size_t n_parts = 0;
     for (size_t i = 0; i < n; i++) {
@@ -465,10 +448,8 @@ static enum hearth_status make_series(const struct hearth_task_intake *intake,
 }
 
 static enum hearth_status push_parts(struct hearth_task_intake *intake,
-                                     struct hearth_task_flush *flushes,
-                                     size_t n,
-                                     struct hearth_cancel *cancel,
-                                     struct hearth_arena *arena,
+                                     struct hearth_task_flush *flushes, size_t n,
+                                     struct hearth_cancel *cancel, struct hearth_arena *arena,
                                      struct hearth_err *err)
 {
     struct hearth_push_series *series;
@@ -491,8 +472,8 @@ static enum hearth_status push_parts(struct hearth_task_intake *intake,
     return hearth_store_task_parts_pushed(intake->engine->store, flushes, n, cancel, err);
 }
 
-static void
-count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes, size_t n)
+static void count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes,
+                  size_t n)
 {
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     uint64_t n_repeated = intake->notes.n_repeated, n_records = 0;
@@ -514,8 +495,7 @@ count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes
 }
 
 static enum hearth_status write_groups(struct hearth_task_intake *intake,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_arena *arena,
+                                       struct hearth_cancel *cancel, struct hearth_arena *arena,
                                        struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
@@ -532,12 +512,9 @@ static enum hearth_status write_groups(struct hearth_task_intake *intake,
 /* ---- what was left ---- */
 
 /* One by one: what cannot be a profile must not hold up the others. */
-static enum hearth_status push_left(struct hearth_task_intake *intake,
-                                    int64_t from_ms,
-                                    int64_t to_ms,
-                                    struct hearth_cancel *cancel,
-                                    struct hearth_arena *arena,
-                                    struct hearth_err *err)
+static enum hearth_status push_left(struct hearth_task_intake *intake, int64_t from_ms,
+                                    int64_t to_ms, struct hearth_cancel *cancel,
+                                    struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
     size_t n;
@@ -554,10 +531,8 @@ static enum hearth_status push_left(struct hearth_task_intake *intake,
 enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
                                                 struct hearth_query_engine *engine,
                                                 struct hearth_str tenant,
-                                                struct hearth_budget *budget,
-                                                int64_t from_ms,
-                                                int64_t to_ms,
-                                                struct hearth_cancel *cancel,
+                                                struct hearth_budget *budget, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_cancel *cancel,
                                                 struct hearth_err *err)
 {
     struct hearth_task_intake *intake;
@@ -571,8 +546,7 @@ enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
 }
 
 enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err)
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
 {
     if (intake->n_groups == 0) {
         return HEARTH_OK;

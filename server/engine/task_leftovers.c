@@ -27,10 +27,8 @@ struct hearth_task_leftovers {
 };
 
 static enum hearth_status push_one(struct hearth_task_leftovers *l,
-                                   const struct hearth_task_left *left,
-                                   int64_t from_ms,
-                                   int64_t to_ms,
-                                   struct hearth_err *err)
+                                   const struct hearth_task_left *left, int64_t from_ms,
+                                   int64_t to_ms, struct hearth_err *err)
 {
     if (left->upload_id.n == 0) {
         return hearth_task_stacks_push_left(l->ingest, l->engine, left->tenant, l->budget, from_ms,

@@ -32,8 +32,7 @@ static const char *const g_texts[2][4] = {
     {"off_cpu", "nanoseconds", "switches", "count"},
 };
 
-static bool alloc_profile(const struct hearth_task_chunk *c,
-                          struct hearth_arena *arena,
+static bool alloc_profile(const struct hearth_task_chunk *c, struct hearth_arena *arena,
                           struct hearth_profile *p)
 {
     size_t n_symbols = c->n_strings, n_frames = 0;
@@ -60,8 +59,7 @@ static bool alloc_profile(const struct hearth_task_chunk *c,
 }
 
 static void fill_symbols(const struct hearth_task_chunk *c,
-                         const struct hearth_task_profile_about *about,
-                         struct hearth_profile *p)
+                         const struct hearth_task_profile_about *about, struct hearth_profile *p)
 {
     const char *const *texts = g_texts[c->kind == HEARTH_STACKS_OFF_CPU];
     p->strings[STR_EMPTY] = HEARTH_STR("");
@@ -88,9 +86,7 @@ static void fill_symbols(const struct hearth_task_chunk *c,
     p->n_mappings = N_SPACES;
 }
 
-static void add_stack(const struct hearth_task_chunk *c,
-                      uint32_t stack,
-                      uint32_t space,
+static void add_stack(const struct hearth_task_chunk *c, uint32_t stack, uint32_t space,
                       struct hearth_profile *p)
 {
     if (stack != HEARTH_NO_STACK) {
@@ -103,8 +99,7 @@ static void add_stack(const struct hearth_task_chunk *c,
 
 static enum hearth_status set_values(const struct hearth_task_chunk *c,
                                      const struct hearth_task_profile_about *about,
-                                     struct hearth_profile *p,
-                                     struct hearth_err *err)
+                                     struct hearth_profile *p, struct hearth_err *err)
 {
     bool is_off = c->kind == HEARTH_STACKS_OFF_CPU;
     p->n_types = is_off || about->oncpu_period_ns > 0 ? 2 : 1;
@@ -131,8 +126,7 @@ static enum hearth_status set_values(const struct hearth_task_chunk *c,
 
 enum hearth_status hearth_task_profile_make(const struct hearth_task_chunk *c,
                                             const struct hearth_task_profile_about *about,
-                                            struct hearth_arena *arena,
-                                            struct hearth_profile *p,
+                                            struct hearth_arena *arena, struct hearth_profile *p,
                                             struct hearth_err *err)
 {
     *p = (struct hearth_profile){.time_ns = about->time_ns, .duration_ns = about->duration_ns};

@@ -24,8 +24,7 @@ struct hearth_str hearth_task_profile_name(enum hearth_stack_kind kind);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_profile_make(const struct hearth_task_chunk *chunk,
                                             const struct hearth_task_profile_about *about,
-                                            struct hearth_arena *arena,
-                                            struct hearth_profile *ret,
+                                            struct hearth_arena *arena, struct hearth_profile *ret,
                                             struct hearth_err *err);
 
 #endif

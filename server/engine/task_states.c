@@ -50,12 +50,11 @@ const char *hearth_task_time(int64_t ms, struct hearth_arena *arena)
     return copy == NULL ? "" : copy;
 }
 
-static struct hearth_judgement
-say(const struct judge *judge, enum hearth_task_state state, const char *format, ...)
-    HEARTH_PRINTF(3, 4);
+static struct hearth_judgement say(const struct judge *judge, enum hearth_task_state state,
+                                   const char *format, ...) HEARTH_PRINTF(3, 4);
 
-static struct hearth_judgement
-say(const struct judge *judge, enum hearth_task_state state, const char *format, ...)
+static struct hearth_judgement say(const struct judge *judge, enum hearth_task_state state,
+                                   const char *format, ...)
 {
     char text[1536]; /* texts of agents are 256 bytes at most (HEARTH_STR_ARG) */
     va_list args;
@@ -248,8 +247,8 @@ static const char *coverage_of(const struct judge *judge, const struct hearth_ta
     return text == NULL ? "" : text;
 }
 
-static struct hearth_judgement
-something_came(const struct judge *judge, const struct hearth_task_target *target, bool is_over)
+static struct hearth_judgement something_came(const struct judge *judge,
+                                              const struct hearth_task_target *target, bool is_over)
 {
     const struct hearth_task *task = judge->task;
     bool is_part = target->failed_ms > 0 && !is_upload(task);
@@ -436,8 +435,7 @@ static struct hearth_judgement cancelled(const struct judge *judge, size_t n_wit
 
 /* The judgement of the targets that decide, with how many there are of all. */
 static struct hearth_judgement with_count(const struct judge *judge,
-                                          const struct hearth_judgement *first,
-                                          size_t n,
+                                          const struct hearth_judgement *first, size_t n,
                                           const char *noun)
 {
     size_t n_all = judge->fact->n_targets;
@@ -448,8 +446,8 @@ static struct hearth_judgement with_count(const struct judge *judge,
                HEARTH_STR_ARG(first->reason));
 }
 
-static struct hearth_judgement
-told(const struct judge *judge, const size_t *n, const struct hearth_judgement *const *first)
+static struct hearth_judgement told(const struct judge *judge, const size_t *n,
+                                    const struct hearth_judgement *const *first)
 {
     bool goes_on = n[HEARTH_TASK_TOLD] + n[HEARTH_TASK_RUNNING] > 0;
     if (n[HEARTH_TASK_RUNNING] > 0) {
@@ -473,11 +471,8 @@ told(const struct judge *judge, const size_t *n, const struct hearth_judgement *
                       "sent nothing");
 }
 
-void hearth_task_judge(const struct hearth_task *task,
-                       const struct hearth_task_fact *fact,
-                       int64_t now_ms,
-                       struct hearth_arena *arena,
-                       struct hearth_judgement *ret,
+void hearth_task_judge(const struct hearth_task *task, const struct hearth_task_fact *fact,
+                       int64_t now_ms, struct hearth_arena *arena, struct hearth_judgement *ret,
                        struct hearth_judgement *ret_targets)
 {
     bool is_imported = task->origin == HEARTH_TASK_IMPORTED;

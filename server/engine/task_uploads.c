@@ -25,11 +25,8 @@ static const char *const g_request_keys[] = {"spanID", "spanId", "span_id", "min
 
 /* ---- reading ---- */
 
-static enum hearth_status inflate(const struct hearth_query *query,
-                                  struct hearth_str bytes,
-                                  int64_t max_bytes,
-                                  struct hearth_str *ret,
-                                  struct hearth_err *err)
+static enum hearth_status inflate(const struct hearth_query *query, struct hearth_str bytes,
+                                  int64_t max_bytes, struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -57,11 +54,9 @@ static enum hearth_status inflate(const struct hearth_query *query,
     return status;
 }
 
-enum hearth_status hearth_upload_decode(const struct hearth_query *query,
-                                        struct hearth_str content,
+enum hearth_status hearth_upload_decode(const struct hearth_query *query, struct hearth_str content,
                                         struct hearth_profile *ret,
-                                        struct hearth_pprof_notes *notes,
-                                        struct hearth_err *err)
+                                        struct hearth_pprof_notes *notes, struct hearth_err *err)
 {
     struct hearth_limits limits;
     struct hearth_str bytes;
@@ -101,10 +96,8 @@ static struct hearth_str segment_of(const struct hearth_profile *p, uint32_t sam
 }
 
 /* The traced requests of a profile, with how many samples each has. */
-static enum hearth_status find_segments(const struct hearth_profile *p,
-                                        struct hearth_arena *arena,
-                                        struct hearth_go_segment **ret,
-                                        size_t *ret_n,
+static enum hearth_status find_segments(const struct hearth_profile *p, struct hearth_arena *arena,
+                                        struct hearth_go_segment **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     struct hearth_idmap ids;
@@ -139,10 +132,8 @@ static enum hearth_status find_segments(const struct hearth_profile *p,
 }
 
 enum hearth_status hearth_upload_segments(const struct hearth_query *query,
-                                          struct hearth_str content,
-                                          struct hearth_go_segment **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err)
+                                          struct hearth_str content, struct hearth_go_segment **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
@@ -177,10 +168,8 @@ static void strip_requests(struct hearth_profile *p)
 /* ---- taking ---- */
 
 /* The instance that was told of a task, where it was only one; else empty. */
-static enum hearth_status only_told(const struct hearth_query *query,
-                                    struct hearth_str task_id,
-                                    struct hearth_str *ret,
-                                    struct hearth_err *err)
+static enum hearth_status only_told(const struct hearth_query *query, struct hearth_str task_id,
+                                    struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_task_log *log;
     struct hearth_str instance = HEARTH_STR("");
@@ -199,8 +188,7 @@ static enum hearth_status only_told(const struct hearth_query *query,
 
 /* Whose a file is, where the agent did not say: as the task has it. */
 static enum hearth_status complete_owner(const struct hearth_query *query,
-                                         struct hearth_task_upload *upload,
-                                         struct hearth_err *err)
+                                         struct hearth_task_upload *upload, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     if (upload->service.n == 0) {
@@ -222,8 +210,7 @@ static enum hearth_status complete_owner(const struct hearth_query *query,
 static enum hearth_status push_upload(const struct hearth_query *query,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_task_upload *upload,
-                                      struct hearth_profile *profile,
-                                      struct hearth_err *err)
+                                      struct hearth_profile *profile, struct hearth_err *err)
 {
     struct hearth_upload_values values;
     HEARTH_TRY(hearth_upload_values(query, upload->upload_id, profile, &values, err));
@@ -254,8 +241,7 @@ static enum hearth_status push_upload(const struct hearth_query *query,
 
 enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
                                            struct hearth_ingest *ingest,
-                                           struct hearth_str upload_id,
-                                           struct hearth_err *err)
+                                           struct hearth_str upload_id, struct hearth_err *err)
 {
     struct hearth_task_upload upload;
     struct hearth_profile profile;
@@ -273,8 +259,7 @@ enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
 static enum hearth_status check_pprof(const struct hearth_query *query,
                                       const struct hearth_limits *limits,
                                       const struct hearth_task_upload *upload,
-                                      struct hearth_profile *profile,
-                                      struct hearth_err *err)
+                                      struct hearth_profile *profile, struct hearth_err *err)
 {
     const struct hearth_identity identity = {.service_name = upload->service};
     struct hearth_pprof_notes notes;
@@ -300,8 +285,7 @@ static enum hearth_status check_pprof(const struct hearth_query *query,
 
 static enum hearth_status take_upload(const struct hearth_query *query,
                                       struct hearth_ingest *ingest,
-                                      const struct hearth_upload_spec *spec,
-                                      struct hearth_err *err)
+                                      const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_query_tenant_limits(query->engine, query->tenant, &limits);
@@ -346,8 +330,7 @@ static void count_outcome(const char *outcome)
 
 enum hearth_status hearth_task_upload(const struct hearth_query *query,
                                       struct hearth_ingest *ingest,
-                                      const struct hearth_upload_spec *spec,
-                                      struct hearth_err *err)
+                                      const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     enum hearth_status status = take_upload(query, ingest, spec, err);
     if (status != HEARTH_INVALID_ARGUMENT) { /* that is counted where its task is told of it */
@@ -356,12 +339,9 @@ enum hearth_status hearth_task_upload(const struct hearth_query *query,
     return status;
 }
 
-static enum hearth_status add_log(const struct hearth_query *query,
-                                  struct hearth_str task_id,
-                                  struct hearth_str instance,
-                                  enum hearth_upload_event event,
-                                  struct hearth_str message,
-                                  struct hearth_err *err)
+static enum hearth_status add_log(const struct hearth_query *query, struct hearth_str task_id,
+                                  struct hearth_str instance, enum hearth_upload_event event,
+                                  struct hearth_str message, struct hearth_err *err)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     const struct hearth_task_log entry = {
@@ -377,10 +357,8 @@ static enum hearth_status add_log(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
-                                          struct hearth_str task_id,
-                                          struct hearth_str instance,
-                                          enum hearth_upload_event event,
-                                          struct hearth_str message,
+                                          struct hearth_str task_id, struct hearth_str instance,
+                                          enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err)
 {
     if (event != HEARTH_UPLOAD_FINISHED) {
@@ -389,10 +367,8 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
     return add_log(query, task_id, instance, event, message, err);
 }
 
-static enum hearth_status check_told(const struct hearth_query *query,
-                                     struct hearth_str task_id,
-                                     struct hearth_str service,
-                                     struct hearth_str instance,
+static enum hearth_status check_told(const struct hearth_query *query, struct hearth_str task_id,
+                                     struct hearth_str service, struct hearth_str instance,
                                      struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
@@ -424,10 +400,8 @@ static enum hearth_status check_told(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
-                                               struct hearth_str task_id,
-                                               struct hearth_str service,
-                                               struct hearth_str instance,
-                                               struct hearth_err *err)
+                                               struct hearth_str task_id, struct hearth_str service,
+                                               struct hearth_str instance, struct hearth_err *err)
 {
     enum hearth_status status = check_told(query, task_id, service, instance, err);
     if (status != HEARTH_OK) {
@@ -436,10 +410,8 @@ enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
     return status;
 }
 
-void hearth_task_upload_refused(const struct hearth_query *query,
-                                struct hearth_str task_id,
-                                struct hearth_str instance,
-                                const struct hearth_err *why)
+void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_str task_id,
+                                struct hearth_str instance, const struct hearth_err *why)
 {
     count_outcome("refused");
     struct hearth_err err = {0};
@@ -457,10 +429,8 @@ void hearth_task_upload_refused(const struct hearth_query *query,
 
 /* ---- asking ---- */
 
-enum hearth_status hearth_task_uploads(const struct hearth_query *query,
-                                       struct hearth_str task_id,
-                                       struct hearth_task_upload **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_task_uploads(const struct hearth_query *query, struct hearth_str task_id,
+                                       struct hearth_task_upload **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     if (task_id.n == 0) {
@@ -472,8 +442,7 @@ enum hearth_status hearth_task_uploads(const struct hearth_query *query,
 
 enum hearth_status hearth_task_upload_get(const struct hearth_query *query,
                                           struct hearth_str upload_id,
-                                          struct hearth_task_upload *ret,
-                                          struct hearth_err *err)
+                                          struct hearth_task_upload *ret, struct hearth_err *err)
 {
     if (upload_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload_id is empty");

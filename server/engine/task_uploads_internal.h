@@ -9,19 +9,15 @@
 
 /* A pprof within the limits of the tenant, in the query's arena. INVALID_ARGUMENT, NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_decode(const struct hearth_query *query,
-                                        struct hearth_str content,
+enum hearth_status hearth_upload_decode(const struct hearth_query *query, struct hearth_str content,
                                         struct hearth_profile *ret,
-                                        struct hearth_pprof_notes *notes,
-                                        struct hearth_err *err);
+                                        struct hearth_pprof_notes *notes, struct hearth_err *err);
 
 /* The traced requests that have samples in a pprof. As _decode. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_segments(const struct hearth_query *query,
-                                          struct hearth_str content,
-                                          struct hearth_go_segment **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err);
+                                          struct hearth_str content, struct hearth_go_segment **ret,
+                                          size_t *ret_n, struct hearth_err *err);
 
 /* ---- upload_events.c: `event` is that of the pprof task, empty if it is not known ---- */
 
@@ -41,10 +37,8 @@ void hearth_upload_keep_types(struct hearth_profile *profile, struct hearth_str 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_subtract(struct hearth_profile *profile,
                                           const struct hearth_profile *before,
-                                          struct hearth_str event,
-                                          struct hearth_arena *arena,
-                                          bool *ret_contains,
-                                          struct hearth_err *err);
+                                          struct hearth_str event, struct hearth_arena *arena,
+                                          bool *ret_contains, struct hearth_err *err);
 
 struct hearth_upload_values {
     struct hearth_str event;
@@ -55,16 +49,13 @@ struct hearth_upload_values {
 /* The same with the file that came before the stored upload, of which `profile` was decoded. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_values(const struct hearth_query *query,
-                                        struct hearth_str upload_id,
-                                        struct hearth_profile *profile,
-                                        struct hearth_upload_values *ret,
-                                        struct hearth_err *err);
+                                        struct hearth_str upload_id, struct hearth_profile *profile,
+                                        struct hearth_upload_values *ret, struct hearth_err *err);
 
 /* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
                                            struct hearth_ingest *ingest,
-                                           struct hearth_str upload_id,
-                                           struct hearth_err *err);
+                                           struct hearth_str upload_id, struct hearth_err *err);
 
 #endif

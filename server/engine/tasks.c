@@ -36,12 +36,9 @@ static const char *why_not(const struct hearth_task_scope *scope, int64_t now_ms
            "(support_ebpf_profiling)";
 }
 
-enum hearth_status hearth_tasks_prepare(const struct hearth_query *query,
-                                        struct hearth_str service,
-                                        const struct hearth_str *labels,
-                                        size_t n_labels,
-                                        struct hearth_task_prepared *ret,
-                                        struct hearth_err *err)
+enum hearth_status hearth_tasks_prepare(const struct hearth_query *query, struct hearth_str service,
+                                        const struct hearth_str *labels, size_t n_labels,
+                                        struct hearth_task_prepared *ret, struct hearth_err *err)
 {
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "service could not be empty");
@@ -67,8 +64,8 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_query *query,
 /* ---- creating ---- */
 
 /* Opaque; nobody guesses another's. */
-static enum hearth_status
-make_id(struct hearth_task *task, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena *arena,
+                                  struct hearth_err *err)
 {
     static const char *const kinds[] = {
         [HEARTH_TASK_ON_CPU] = "oncpu",         [HEARTH_TASK_OFF_CPU] = "offcpu",
@@ -86,8 +83,7 @@ make_id(struct hearth_task *task, struct hearth_arena *arena, struct hearth_err 
 }
 
 static enum hearth_status judge_all(const struct hearth_query *query,
-                                    struct hearth_task_view *views,
-                                    size_t n,
+                                    struct hearth_task_view *views, size_t n,
                                     struct hearth_err *err)
 {
     struct hearth_task_fact *facts;
@@ -109,8 +105,7 @@ static enum hearth_status judge_all(const struct hearth_query *query,
 
 enum hearth_status hearth_tasks_create(const struct hearth_query *query,
                                        const struct hearth_task_request *request,
-                                       struct hearth_task_view *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_task_view *ret, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     struct hearth_task *task = &ret->task;
@@ -134,10 +129,8 @@ enum hearth_status hearth_tasks_create(const struct hearth_query *query,
 /* ---- looking ---- */
 
 /* The logs of all views in one statement: rows come by task. */
-static enum hearth_status add_logs(const struct hearth_query *query,
-                                   struct hearth_task_view *views,
-                                   size_t n,
-                                   struct hearth_err *err)
+static enum hearth_status add_logs(const struct hearth_query *query, struct hearth_task_view *views,
+                                   size_t n, struct hearth_err *err)
 {
     struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
     struct hearth_task_log *log;
@@ -167,10 +160,8 @@ static enum hearth_status add_logs(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_tasks_list(const struct hearth_query *query,
-                                     const struct hearth_task_filter *filter,
-                                     bool with_log,
-                                     struct hearth_task_view **ret,
-                                     size_t *ret_n,
+                                     const struct hearth_task_filter *filter, bool with_log,
+                                     struct hearth_task_view **ret, size_t *ret_n,
                                      struct hearth_err *err)
 {
     struct hearth_task *tasks;
@@ -191,12 +182,9 @@ enum hearth_status hearth_tasks_list(const struct hearth_query *query,
 }
 
 /* A task with its facts; targets and their judgements where they are wanted. */
-static enum hearth_status look(const struct hearth_query *query,
-                               struct hearth_str task_id,
-                               struct hearth_task_view *ret,
-                               struct hearth_task_fact **ret_fact,
-                               struct hearth_judgement **ret_judgements,
-                               struct hearth_err *err)
+static enum hearth_status look(const struct hearth_query *query, struct hearth_str task_id,
+                               struct hearth_task_view *ret, struct hearth_task_fact **ret_fact,
+                               struct hearth_judgement **ret_judgements, struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
     HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
@@ -213,13 +201,10 @@ static enum hearth_status look(const struct hearth_query *query,
     return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_get(const struct hearth_query *query,
-                                    struct hearth_str task_id,
+enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hearth_str task_id,
                                     struct hearth_task_view *ret,
-                                    struct hearth_target_view **ret_targets,
-                                    size_t *ret_n_targets,
-                                    struct hearth_task_log **ret_log,
-                                    size_t *ret_n_log,
+                                    struct hearth_target_view **ret_targets, size_t *ret_n_targets,
+                                    struct hearth_task_log **ret_log, size_t *ret_n_log,
                                     struct hearth_err *err)
 {
     struct hearth_task_fact *fact;
@@ -250,8 +235,7 @@ enum hearth_status hearth_tasks_get(const struct hearth_query *query,
 
 static struct hearth_str note_of(const struct hearth_query *query,
                                  const struct hearth_task_view *view,
-                                 const struct hearth_task_fact *fact,
-                                 int64_t now_ms)
+                                 const struct hearth_task_fact *fact, int64_t now_ms)
 {
     struct hearth_arena *arena = query->arena;
     int64_t end_ms = hearth_task_last_end(&view->task, fact);
@@ -271,10 +255,8 @@ static struct hearth_str note_of(const struct hearth_query *query,
         fact->n_targets, hearth_task_time(end_ms, arena)));
 }
 
-enum hearth_status hearth_tasks_cancel(const struct hearth_query *query,
-                                       struct hearth_str task_id,
-                                       struct hearth_task_view *ret,
-                                       struct hearth_str *ret_note,
+enum hearth_status hearth_tasks_cancel(const struct hearth_query *query, struct hearth_str task_id,
+                                       struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;
@@ -294,8 +276,7 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_query *query,
 }
 
 enum hearth_status hearth_tasks_keep_alive(const struct hearth_query *query,
-                                           struct hearth_str task_id,
-                                           struct hearth_task_view *ret,
+                                           struct hearth_str task_id, struct hearth_task_view *ret,
                                            struct hearth_err *err)
 {
     struct hearth_store *store = query->engine->store;

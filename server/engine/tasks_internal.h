@@ -18,21 +18,16 @@
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_check(const struct hearth_task_request *request,
-                                     const struct hearth_task_scope *scope,
-                                     int64_t now_ms,
-                                     struct hearth_arena *arena,
-                                     struct hearth_task *ret,
+                                     const struct hearth_task_scope *scope, int64_t now_ms,
+                                     struct hearth_arena *arena, struct hearth_task *ret,
                                      struct hearth_err *err);
 /* What is said when another task runs then; NULL: it may. */
 const char *hearth_task_overlap_message(enum hearth_task_kind kind);
 /* Labels as they count: without empty ones and repetitions, sorted. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_texts(const struct hearth_str *texts,
-                                     size_t n,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err);
+enum hearth_status hearth_task_texts(const struct hearth_str *texts, size_t n,
+                                     struct hearth_arena *arena, struct hearth_str **ret,
+                                     size_t *ret_n, struct hearth_err *err);
 
 /* ---- task_events.c ---- */
 
@@ -50,22 +45,16 @@ enum hearth_status hearth_task_check_events(struct hearth_task *task, struct hea
 /* In arena; serial: not empty, another one each time. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_command(const struct hearth_task *task,
-                                       const struct hearth_str *process_ids,
-                                       size_t n_process_ids,
-                                       int64_t cursor_ms,
-                                       struct hearth_str serial,
-                                       struct hearth_arena *arena,
-                                       struct hearth_command *ret,
+                                       const struct hearth_str *process_ids, size_t n_process_ids,
+                                       int64_t cursor_ms, struct hearth_str serial,
+                                       struct hearth_arena *arena, struct hearth_command *ret,
                                        struct hearth_err *err);
 
 /* ---- task_states.c ---- */
 
 /* How a task and each of its targets stand. Texts in arena; NO_MEMORY shows there. */
-void hearth_task_judge(const struct hearth_task *task,
-                       const struct hearth_task_fact *fact,
-                       int64_t now_ms,
-                       struct hearth_arena *arena,
-                       struct hearth_judgement *ret,
+void hearth_task_judge(const struct hearth_task *task, const struct hearth_task_fact *fact,
+                       int64_t now_ms, struct hearth_arena *arena, struct hearth_judgement *ret,
                        struct hearth_judgement *ret_targets); /* [n_targets]; may be NULL */
 /* When the last of those who were told ends by itself; 0: nobody was told. */
 int64_t hearth_task_last_end(const struct hearth_task *task, const struct hearth_task_fact *fact);

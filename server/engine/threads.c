@@ -43,12 +43,8 @@ static struct hearth_str thread_name(const struct hearth_sample_attrs *attrs, ch
     return hearth_str_n(out, (size_t)snprintf(out, 24, "%llu", (unsigned long long)id));
 }
 
-static enum hearth_status add_entry(struct thread_run *run,
-                                    uint32_t dict,
-                                    uint32_t stack,
-                                    struct hearth_str thread,
-                                    int64_t value,
-                                    struct hearth_err *err)
+static enum hearth_status add_entry(struct thread_run *run, uint32_t dict, uint32_t stack,
+                                    struct hearth_str thread, int64_t value, struct hearth_err *err)
 {
     struct entry entry = {.dict = dict, .stack = run->by_stack ? stack : 0};
     entry.thread = hearth_texts_id(&run->texts, thread);
@@ -75,10 +71,8 @@ static enum hearth_status add_entry(struct thread_run *run,
                : HEARTH_OK;
 }
 
-static enum hearth_status add_samples(struct thread_run *run,
-                                      const struct hearth_read_row *row,
-                                      uint32_t dict,
-                                      struct hearth_arena *scratch,
+static enum hearth_status add_samples(struct thread_run *run, const struct hearth_read_row *row,
+                                      uint32_t dict, struct hearth_arena *scratch,
                                       struct hearth_err *err)
 {
     struct hearth_attr_sample *samples;
@@ -103,8 +97,8 @@ static enum hearth_status add_samples(struct thread_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status add_row(void *context, const struct hearth_read_row *row,
+                                  struct hearth_err *err)
 {
     struct thread_run *run = context;
     size_t dict;
@@ -136,12 +130,8 @@ static int by_dict(const void *left, const void *right)
 }
 
 /* Sums of one dictionary, entries[n] of it; inside: NULL, all count. */
-static bool add_dict(const struct hearth_dict_sums *sums,
-                     const struct entry *entries,
-                     size_t n,
-                     const uint32_t *stack_node,
-                     const bool *inside,
-                     struct hearth_top_row *rows,
+static bool add_dict(const struct hearth_dict_sums *sums, const struct entry *entries, size_t n,
+                     const uint32_t *stack_node, const bool *inside, struct hearth_top_row *rows,
                      int64_t *total)
 {
     bool overflow = false;
@@ -159,14 +149,10 @@ static bool add_dict(const struct hearth_dict_sums *sums,
     return !overflow;
 }
 
-static enum hearth_status add_dict_filtered(struct thread_run *run,
-                                            const struct hearth_dict_sums *sums,
-                                            const struct entry *entries,
-                                            size_t n,
-                                            struct hearth_stack_mask *mask,
-                                            struct hearth_top_row *rows,
-                                            int64_t *total,
-                                            struct hearth_err *err)
+static enum hearth_status
+add_dict_filtered(struct thread_run *run, const struct hearth_dict_sums *sums,
+                  const struct entry *entries, size_t n, struct hearth_stack_mask *mask,
+                  struct hearth_top_row *rows, int64_t *total, struct hearth_err *err)
 {
     struct hearth_store *store = run->query->engine->store;
     const struct hearth_dict *dict;
@@ -182,10 +168,8 @@ static enum hearth_status add_dict_filtered(struct thread_run *run,
 }
 
 /* rows[thread] of all texts; 0 is what no thread has. */
-static enum hearth_status sum_threads(struct thread_run *run,
-                                      struct hearth_top_row *rows,
-                                      int64_t *total,
-                                      struct hearth_err *err)
+static enum hearth_status sum_threads(struct thread_run *run, struct hearth_top_row *rows,
+                                      int64_t *total, struct hearth_err *err)
 {
     struct hearth_stack_mask mask;
     enum hearth_status status = HEARTH_OK;
@@ -210,11 +194,8 @@ static enum hearth_status sum_threads(struct thread_run *run,
     return status;
 }
 
-static enum hearth_status make_rows(struct thread_run *run,
-                                    struct hearth_top_row **ret_rows,
-                                    size_t *ret_n,
-                                    int64_t *ret_total,
-                                    struct hearth_err *err)
+static enum hearth_status make_rows(struct thread_run *run, struct hearth_top_row **ret_rows,
+                                    size_t *ret_n, int64_t *ret_total, struct hearth_err *err)
 {
     size_t n_texts = run->texts.n == 0 ? 1 : run->texts.n, n = 0;
     struct hearth_top_row *rows = hearth_arena_calloc(run->arena, n_texts, sizeof rows[0]);
@@ -245,10 +226,8 @@ static enum hearth_status make_rows(struct thread_run *run,
 enum hearth_status hearth_query_threads(const struct hearth_query *query,
                                         const struct hearth_merge_spec *spec,
                                         struct hearth_arena *arena,
-                                        struct hearth_top_row **ret_rows,
-                                        size_t *ret_n,
-                                        int64_t *ret_total,
-                                        struct hearth_err *err)
+                                        struct hearth_top_row **ret_rows, size_t *ret_n,
+                                        int64_t *ret_total, struct hearth_err *err)
 {
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));

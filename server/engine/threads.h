@@ -14,9 +14,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_query_threads(const struct hearth_query *query,
                                         const struct hearth_merge_spec *spec,
                                         struct hearth_arena *arena,
-                                        struct hearth_top_row **ret_rows,
-                                        size_t *ret_n,
-                                        int64_t *ret_total,
-                                        struct hearth_err *err);
+                                        struct hearth_top_row **ret_rows, size_t *ret_n,
+                                        int64_t *ret_total, struct hearth_err *err);
 
 #endif

@@ -76,8 +76,8 @@ int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
 }
 
 /* Point the cursor at the bucket of this time. */
-static enum hearth_status
-move_cursor(struct series_run *run, struct group *group, int64_t ts_ns, struct hearth_err *err)
+static enum hearth_status move_cursor(struct series_run *run, struct group *group, int64_t ts_ns,
+                                      struct hearth_err *err)
 {
     struct cursor *at = &run->at;
     int64_t ahead;
@@ -126,11 +126,8 @@ static enum hearth_status count_point(struct series_run *run, struct hearth_err 
  * Add one profile's value at its time. Those of a series come in order, several to a bucket: the
  * cursor saves them the division.
  */
-static enum hearth_status add_value(struct series_run *run,
-                                    struct group *group,
-                                    int64_t ts_ns,
-                                    int64_t value,
-                                    struct hearth_err *err)
+static enum hearth_status add_value(struct series_run *run, struct group *group, int64_t ts_ns,
+                                    int64_t value, struct hearth_err *err)
 {
     const struct cursor *at = &run->at;
     if (group != at->group || ts_ns < at->from_ns || ts_ns >= at->to_ns) {
@@ -150,8 +147,8 @@ static enum hearth_status add_value(struct series_run *run,
 }
 
 /* A row of the hit that it names. */
-static enum hearth_status
-add_single(struct series_run *run, struct hearth_single *single, struct hearth_err *err)
+static enum hearth_status add_single(struct series_run *run, struct hearth_single *single,
+                                     struct hearth_err *err)
 {
     if (single->hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
@@ -161,8 +158,8 @@ add_single(struct series_run *run, struct hearth_single *single, struct hearth_e
     return run->spec->exemplars ? hearth_singles_add(&run->singles, single, err) : HEARTH_OK;
 }
 
-static enum hearth_status
-visit_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status visit_total(void *context, const struct hearth_read_total *total,
+                                      struct hearth_err *err)
 {
     struct series_run *run = context;
     struct hearth_single single = {
@@ -175,8 +172,8 @@ visit_total(void *context, const struct hearth_read_total *total, struct hearth_
 
 /* ---- with a filter: the value of a profile is that of its stacks that pass ---- */
 
-static enum hearth_status
-keep_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status keep_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     struct series_run *run = context;
     struct hearth_arena *arena = run->query->arena;
@@ -210,10 +207,8 @@ struct mask_table {
     struct hearth_stack_mask of_tree; /* of the last one's */
 };
 
-static enum hearth_status load_mask(const struct series_run *run,
-                                    struct hearth_stack_mask *of_tree,
-                                    struct dict_mask *mask,
-                                    uint32_t min_stacks,
+static enum hearth_status load_mask(const struct series_run *run, struct hearth_stack_mask *of_tree,
+                                    struct dict_mask *mask, uint32_t min_stacks,
                                     struct hearth_err *err)
 {
     struct hearth_store *store = run->query->engine->store;
@@ -238,12 +233,9 @@ static enum hearth_status load_mask(const struct series_run *run,
 }
 
 /* The mask of a row's dictionary, covering at least `bound` stacks. */
-static enum hearth_status mask_of_row(const struct series_run *run,
-                                      struct mask_table *table,
-                                      const struct hearth_read_row *row,
-                                      uint32_t bound,
-                                      const struct dict_mask **ret_mask,
-                                      struct hearth_err *err)
+static enum hearth_status mask_of_row(const struct series_run *run, struct mask_table *table,
+                                      const struct hearth_read_row *row, uint32_t bound,
+                                      const struct dict_mask **ret_mask, struct hearth_err *err)
 {
     int32_t parts[3] = {row->service_id, hearth_query_day(row->ts_ns), row->writer_id};
     struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
@@ -264,11 +256,9 @@ static enum hearth_status mask_of_row(const struct series_run *run,
     return HEARTH_OK;
 }
 
-static enum hearth_status add_kept_row(struct series_run *run,
-                                       struct mask_table *table,
+static enum hearth_status add_kept_row(struct series_run *run, struct mask_table *table,
                                        const struct hearth_read_row *row,
-                                       struct hearth_arena *scratch,
-                                       struct hearth_err *err)
+                                       struct hearth_arena *scratch, struct hearth_err *err)
 {
     uint32_t bound;
     if (!hearth_columns_id_bound(row->ids, &bound)) {
@@ -330,8 +320,8 @@ static int by_sum_then_labels(const void *a, const void *b)
     return hearth_labels_cmp(&x->labels, &y->labels);
 }
 
-static void
-write_points(const struct series_run *run, const struct group *group, struct hearth_timeseries *out)
+static void write_points(const struct series_run *run, const struct group *group,
+                         struct hearth_timeseries *out)
 {
     size_t n = 0;
     for (size_t p = 0; p < run->n_pages; p++) {
@@ -359,8 +349,8 @@ struct ranked {
     size_t group;
 };
 
-static enum hearth_status
-rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n, struct hearth_err *err)
+static enum hearth_status rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
     size_t n = 0;
@@ -388,8 +378,7 @@ rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n, struct
 }
 
 static enum hearth_status write_series(struct series_run *run,
-                                       struct hearth_timeseries **ret_series,
-                                       size_t *ret_n,
+                                       struct hearth_timeseries **ret_series, size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->arena;
@@ -462,8 +451,7 @@ static enum hearth_status read_values(struct series_run *run, struct hearth_err 
 
 enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
                                              const struct hearth_timeseries_spec *spec,
-                                             struct hearth_buckets *ret,
-                                             struct hearth_err *err)
+                                             struct hearth_buckets *ret, struct hearth_err *err)
 {
     struct hearth_range range;
     HEARTH_TRY(hearth_query_range(query, &range, err));
@@ -493,8 +481,7 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
 
 enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            const struct hearth_timeseries_spec *spec,
-                                           struct hearth_timeseries **ret_series,
-                                           size_t *ret_n,
+                                           struct hearth_timeseries **ret_series, size_t *ret_n,
                                            struct hearth_err *err)
 {
     *ret_n = 0;

@@ -38,8 +38,8 @@ void hearth_taken_free(struct hearth_taken *taken)
     hearth_mem_free(taken);
 }
 
-static void
-on_done(struct hearth_trace_item *item, enum hearth_status status, const struct hearth_err *err)
+static void on_done(struct hearth_trace_item *item, enum hearth_status status,
+                    const struct hearth_err *err)
 {
     struct hearth_taken *taken = HEARTH_CONTAINER_OF(item, struct hearth_taken, item);
     taken->done(taken->context, status, err);
@@ -48,8 +48,7 @@ on_done(struct hearth_trace_item *item, enum hearth_status status, const struct 
 
 struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
                                       const struct hearth_limits *limits,
-                                      hearth_traces_done_fn *done,
-                                      void *context)
+                                      hearth_traces_done_fn *done, void *context)
 {
     struct hearth_taken *taken = hearth_mem_zalloc(sizeof *taken);
     if (taken == NULL) {
@@ -67,10 +66,8 @@ struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
     return taken;
 }
 
-enum hearth_status hearth_taken_submit(const struct hearth_query *query,
-                                       struct hearth_taken *taken,
-                                       bool *ret_waits,
-                                       struct hearth_err *err)
+enum hearth_status hearth_taken_submit(const struct hearth_query *query, struct hearth_taken *taken,
+                                       bool *ret_waits, struct hearth_err *err)
 {
     enum hearth_status status;
     if (taken->arena.refused) {
@@ -88,8 +85,8 @@ enum hearth_status hearth_taken_submit(const struct hearth_query *query,
 /* ---- rate ---- */
 
 /* The tenant's slot with what it earned until now, under the lock. */
-static struct hearth_segment_rate *
-earn(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant, int64_t rate)
+static struct hearth_segment_rate *earn(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                                        struct hearth_str tenant, int64_t rate)
 {
     struct hearth_segment_rate *slot =
         &slots[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % HEARTH_RATE_SLOTS];
@@ -104,9 +101,7 @@ earn(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tena
 
 size_t hearth_rate_some(struct hearth_query_engine *engine,
                         struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
-                        struct hearth_str tenant,
-                        int64_t rate,
-                        size_t n)
+                        struct hearth_str tenant, int64_t rate, size_t n)
 {
     if (rate <= 0) {
         return n;
@@ -120,10 +115,8 @@ size_t hearth_rate_some(struct hearth_query_engine *engine,
 }
 
 bool hearth_rate_all(struct hearth_query_engine *engine,
-                     struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
-                     struct hearth_str tenant,
-                     int64_t rate,
-                     size_t n)
+                     struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant,
+                     int64_t rate, size_t n)
 {
     if (rate <= 0) {
         return true;
@@ -249,12 +242,9 @@ static void make_smaller(struct hearth_segment *segment)
     segment->is_cut = true;
 }
 
-static enum hearth_status pack_spans(struct hearth_segment *segment,
-                                     int64_t origin_ns,
-                                     const struct hearth_limits *limits,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str *ret,
-                                     struct hearth_err *err)
+static enum hearth_status pack_spans(struct hearth_segment *segment, int64_t origin_ns,
+                                     const struct hearth_limits *limits, struct hearth_arena *arena,
+                                     struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf plain, packed;
     hearth_buf_init(&plain, 0);
@@ -286,8 +276,7 @@ static enum hearth_status pack_spans(struct hearth_segment *segment,
 
 /* Of those that are left. */
 static enum hearth_status put_span_ids(const struct hearth_segment *segment,
-                                       struct hearth_arena *arena,
-                                       struct hearth_span_group *ret,
+                                       struct hearth_arena *arena, struct hearth_span_group *ret,
                                        struct hearth_err *err)
 {
     uint64_t *ids = hearth_arena_array(arena, segment->n_spans, sizeof *ids);
@@ -304,8 +293,7 @@ static enum hearth_status put_span_ids(const struct hearth_segment *segment,
 
 enum hearth_status hearth_span_group_make(struct hearth_segment *segment,
                                           const struct hearth_limits *limits,
-                                          struct hearth_arena *arena,
-                                          struct hearth_span_group *ret,
+                                          struct hearth_arena *arena, struct hearth_span_group *ret,
                                           struct hearth_err *err)
 {
     cut_segment(segment, limits);
@@ -336,10 +324,8 @@ enum hearth_status hearth_span_group_make(struct hearth_segment *segment,
     return segment->is_raw ? put_span_ids(segment, arena, ret, err) : HEARTH_OK;
 }
 
-void hearth_span_times(const struct hearth_query *query,
-                       const struct hearth_limits *limits,
-                       int64_t *ret_oldest_ns,
-                       int64_t *ret_newest_ns)
+void hearth_span_times(const struct hearth_query *query, const struct hearth_limits *limits,
+                       int64_t *ret_oldest_ns, int64_t *ret_newest_ns)
 {
     struct hearth_retention retention;
     hearth_store_retention(query->engine->store, query->tenant, &retention);
@@ -354,10 +340,8 @@ void hearth_span_times(const struct hearth_query *query,
 }
 
 /* *ret_start_ns, of a segment that is not: when the span began that lies outside. */
-static bool is_in_time(const struct hearth_query *query,
-                       const struct hearth_limits *limits,
-                       const struct hearth_segment *segment,
-                       int64_t *ret_start_ns)
+static bool is_in_time(const struct hearth_query *query, const struct hearth_limits *limits,
+                       const struct hearth_segment *segment, int64_t *ret_start_ns)
 {
     int64_t oldest_ns, newest_ns;
     hearth_span_times(query, limits, &oldest_ns, &newest_ns);
@@ -372,8 +356,7 @@ static bool is_in_time(const struct hearth_query *query,
 }
 
 /* Trace tasks of the instance would look as if it served nothing: their logs say why. Once a second is enough. */
-static void log_wrong_clock(const struct hearth_query *query,
-                            const struct hearth_segment *segment,
+static void log_wrong_clock(const struct hearth_query *query, const struct hearth_segment *segment,
                             int64_t start_ns)
 {
     if (segment->is_raw || segment->instance.n == 0 ||
@@ -406,10 +389,8 @@ static void log_wrong_clock(const struct hearth_query *query,
 
 static enum hearth_status fill_item(const struct hearth_query *query,
                                     const struct hearth_limits *limits,
-                                    struct hearth_segment *segments,
-                                    size_t n,
-                                    struct hearth_taken *taken,
-                                    struct hearth_err *err)
+                                    struct hearth_segment *segments, size_t n,
+                                    struct hearth_taken *taken, struct hearth_err *err)
 {
     struct hearth_span_group *groups = hearth_arena_calloc(&taken->arena, n, sizeof *groups);
     if (groups == NULL) {
@@ -433,12 +414,9 @@ static enum hearth_status fill_item(const struct hearth_query *query,
 
 enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
                                                enum hearth_segments_keep keep,
-                                               struct hearth_segment *segments,
-                                               size_t n,
-                                               hearth_traces_done_fn *done,
-                                               void *context,
-                                               bool *ret_waits,
-                                               struct hearth_err *err)
+                                               struct hearth_segment *segments, size_t n,
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err)
 {
     *ret_waits = false;
     for (size_t i = 0; i < n; i++) {
@@ -471,8 +449,7 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
 
 /* ---- snapshots ---- */
 
-static enum hearth_status check_snapshot(struct hearth_str task_id,
-                                         struct hearth_str segment_id,
+static enum hearth_status check_snapshot(struct hearth_str task_id, struct hearth_str segment_id,
                                          const struct hearth_snapshot *snapshot,
                                          struct hearth_err *err)
 {
@@ -509,10 +486,8 @@ static struct hearth_str keep_tail(struct hearth_str text, int64_t max)
     return hearth_str_n(text.p + from, text.n - from);
 }
 
-static void copy_snapshot(const struct hearth_limits *limits,
-                          const struct hearth_snapshot *from,
-                          struct hearth_arena *arena,
-                          struct hearth_snapshot *ret)
+static void copy_snapshot(const struct hearth_limits *limits, const struct hearth_snapshot *from,
+                          struct hearth_arena *arena, struct hearth_snapshot *ret)
 {
     uint32_t n = from->n_frames;
     if (limits->max_snapshot_frames > 0 && n > limits->max_snapshot_frames) {
@@ -535,10 +510,8 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
                                                struct hearth_str task_id,
                                                struct hearth_str segment_id,
                                                const struct hearth_snapshot *snapshot,
-                                               hearth_traces_done_fn *done,
-                                               void *context,
-                                               bool *ret_waits,
-                                               struct hearth_err *err)
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err)
 {
     *ret_waits = false;
     HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));

@@ -31,8 +31,7 @@ struct asked {
 };
 
 static enum hearth_status read_ranges(struct asked *asked,
-                                      const struct hearth_segment_range *ranges,
-                                      size_t n,
+                                      const struct hearth_segment_range *ranges, size_t n,
                                       struct hearth_err *err)
 {
     struct hearth_arena *arena = asked->query->arena;
@@ -68,10 +67,8 @@ static enum hearth_status read_ranges(struct asked *asked,
     return HEARTH_OK;
 }
 
-static enum hearth_status decode_run(struct asked *asked,
-                                     const struct hearth_snapshot_run *run,
-                                     struct hearth_snapshot **ret,
-                                     size_t *ret_n,
+static enum hearth_status decode_run(struct asked *asked, const struct hearth_snapshot_run *run,
+                                     struct hearth_snapshot **ret, size_t *ret_n,
                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = asked->query->arena;
@@ -92,8 +89,8 @@ static enum hearth_status decode_run(struct asked *asked,
     return hearth_snapshots_decode(plain, segment, arena, ret, ret_n, err);
 }
 
-static enum hearth_status
-analyze_snapshots(struct asked *asked, struct hearth_snapshot_trees *ret, struct hearth_err *err)
+static enum hearth_status analyze_snapshots(struct asked *asked, struct hearth_snapshot_trees *ret,
+                                            struct hearth_err *err)
 {
     const struct hearth_query *query = asked->query;
     struct hearth_snapshot_run *runs;
@@ -149,10 +146,8 @@ static bool is_of_segment(void *context, uint32_t sample)
     return false;
 }
 
-static enum hearth_status read_profile(struct asked *asked,
-                                       struct hearth_str upload_id,
-                                       struct hearth_profile *ret,
-                                       struct hearth_err *err)
+static enum hearth_status read_profile(struct asked *asked, struct hearth_str upload_id,
+                                       struct hearth_profile *ret, struct hearth_err *err)
 {
     const struct hearth_query *query = asked->query;
     struct hearth_task_upload upload;
@@ -178,8 +173,8 @@ static enum hearth_status read_profile(struct asked *asked,
 }
 
 /* A tree for each segment and upload; uploads come one after the other. */
-static enum hearth_status
-analyze_profiles(struct asked *asked, struct hearth_snapshot_trees *ret, struct hearth_err *err)
+static enum hearth_status analyze_profiles(struct asked *asked, struct hearth_snapshot_trees *ret,
+                                           struct hearth_err *err)
 {
     const struct hearth_query *query = asked->query;
     struct hearth_go_segment *found;
@@ -207,12 +202,9 @@ analyze_profiles(struct asked *asked, struct hearth_snapshot_trees *ret, struct 
     return HEARTH_OK;
 }
 
-static enum hearth_status analyze(struct asked *asked,
-                                  const struct hearth_segment_range *ranges,
-                                  size_t n,
-                                  struct hearth_snapshot_trees *ret,
-                                  struct hearth_str *ret_tip,
-                                  struct hearth_err *err)
+static enum hearth_status analyze(struct asked *asked, const struct hearth_segment_range *ranges,
+                                  size_t n, struct hearth_snapshot_trees *ret,
+                                  struct hearth_str *ret_tip, struct hearth_err *err)
 {
     struct hearth_arena *arena = asked->query->arena;
     int64_t limit = asked->limits.max_analyzed_snapshots;
@@ -244,11 +236,9 @@ static enum hearth_status analyze(struct asked *asked,
 }
 
 enum hearth_status hearth_traces_analyze(const struct hearth_query *query,
-                                         const struct hearth_segment_range *ranges,
-                                         size_t n,
+                                         const struct hearth_segment_range *ranges, size_t n,
                                          struct hearth_snapshot_trees *ret,
-                                         struct hearth_str *ret_tip,
-                                         struct hearth_err *err)
+                                         struct hearth_str *ret_tip, struct hearth_err *err)
 {
     *ret = (struct hearth_snapshot_trees){0};
     *ret_tip = HEARTH_STR("");

@@ -42,8 +42,8 @@ static struct hearth_hash128 place_key(const struct hearth_span_group *group)
 }
 
 /* Ids of the task's snapshots and of its Go profiles, each once. */
-static enum hearth_status
-find_profiled(struct found *found, struct hearth_str task_id, struct hearth_err *err)
+static enum hearth_status find_profiled(struct found *found, struct hearth_str task_id,
+                                        struct hearth_err *err)
 {
     const struct hearth_query *query = found->query;
     struct hearth_store *store = query->engine->store;
@@ -74,8 +74,8 @@ find_profiled(struct found *found, struct hearth_str task_id, struct hearth_err 
     return HEARTH_OK;
 }
 
-static enum hearth_status
-unpack(struct found *found, struct hearth_kept_segment *segment, struct hearth_err *err)
+static enum hearth_status unpack(struct found *found, struct hearth_kept_segment *segment,
+                                 struct hearth_err *err)
 {
     struct hearth_arena *arena = found->query->arena;
     struct hearth_buf scratch;
@@ -97,8 +97,8 @@ unpack(struct found *found, struct hearth_kept_segment *segment, struct hearth_e
     return status;
 }
 
-static enum hearth_status
-take_segment(struct found *found, const struct hearth_span_group *group, struct hearth_err *err)
+static enum hearth_status take_segment(struct found *found, const struct hearth_span_group *group,
+                                       struct hearth_err *err)
 {
     struct hearth_kept_segment *segment = &found->segments[found->n_segments++];
     segment->group = *group;
@@ -108,8 +108,8 @@ take_segment(struct found *found, const struct hearth_span_group *group, struct 
 }
 
 /* Those of its archive. */
-static enum hearth_status
-find_imported(struct found *found, struct hearth_str task_id, struct hearth_err *err)
+static enum hearth_status find_imported(struct found *found, struct hearth_str task_id,
+                                        struct hearth_err *err)
 {
     const struct hearth_query *query = found->query;
     struct hearth_span_group *groups;
@@ -197,8 +197,7 @@ static enum hearth_status take_request(const struct hearth_request *from,
                                        const struct hearth_request_segment *all,
                                        const struct hearth_kept_segment *kept,
                                        struct hearth_arena *arena,
-                                       struct hearth_profiled_request *ret,
-                                       struct hearth_err *err)
+                                       struct hearth_profiled_request *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_profiled_request){.n_segments = from->n_segments};
     ret->segments = hearth_arena_array(arena, from->n_segments, sizeof *ret->segments);
@@ -230,8 +229,8 @@ static int compare_requests(const void *left, const void *right)
     return hearth_str_cmp(a->segments[0]->group.segment_id, b->segments[0]->group.segment_id);
 }
 
-static enum hearth_status
-make_requests(struct found *found, struct hearth_profiled_requests *ret, struct hearth_err *err)
+static enum hearth_status make_requests(struct found *found, struct hearth_profiled_requests *ret,
+                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = found->query->arena;
     struct hearth_request_segment *all = hearth_arena_array(arena, found->n_segments, sizeof *all);
@@ -262,10 +261,8 @@ make_requests(struct found *found, struct hearth_profiled_requests *ret, struct 
 }
 
 /* The latest message about what was refused of the task; empty: nothing was. */
-static enum hearth_status find_refusal(const struct found *found,
-                                       struct hearth_str task_id,
-                                       struct hearth_str *ret,
-                                       struct hearth_err *err)
+static enum hearth_status find_refusal(const struct found *found, struct hearth_str task_id,
+                                       struct hearth_str *ret, struct hearth_err *err)
 {
     const struct hearth_query *query = found->query;
     struct hearth_task_log *log;
@@ -284,10 +281,8 @@ static enum hearth_status find_refusal(const struct found *found,
 }
 
 /* Which profiled segments are not there: their snapshots can be analysed by their ids. */
-static enum hearth_status say_missing(struct found *found,
-                                      struct hearth_str task_id,
-                                      struct hearth_str *ret,
-                                      struct hearth_err *err)
+static enum hearth_status say_missing(struct found *found, struct hearth_str task_id,
+                                      struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_arena *arena = found->query->arena;
     struct hearth_str refusal;
@@ -331,8 +326,7 @@ static enum hearth_status say_missing(struct found *found,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status find_requests(struct found *found,
-                                        struct hearth_str task_id,
+static enum hearth_status find_requests(struct found *found, struct hearth_str task_id,
                                         struct hearth_profiled_requests *ret,
                                         struct hearth_err *err)
 {

@@ -21,8 +21,8 @@ struct analysis {
 
 /* ---- sample types ---- */
 
-static enum hearth_status
-note_type(struct analysis *a, struct hearth_str type, struct hearth_err *err)
+static enum hearth_status note_type(struct analysis *a, struct hearth_str type,
+                                    struct hearth_err *err)
 {
     struct hearth_upload_analysis *out = a->out;
     for (size_t i = 0; i < out->n_sample_types; i++) {
@@ -61,9 +61,7 @@ static uint32_t find_type(const struct analysis *a, const struct hearth_profile 
 /* ---- trees ---- */
 
 /* "function:line"; inlined frames joined with ";". */
-static uint32_t name_location(struct analysis *a,
-                              const struct hearth_profile *p,
-                              uint32_t loc,
+static uint32_t name_location(struct analysis *a, const struct hearth_profile *p, uint32_t loc,
                               struct hearth_buf *text)
 {
     hearth_buf_reset(text);
@@ -84,11 +82,8 @@ static uint32_t name_location(struct analysis *a,
                                    : hearth_stacktree_name(&a->tree, hearth_buf_view(text));
 }
 
-static enum hearth_status add_samples(struct analysis *a,
-                                      const struct hearth_profile *p,
-                                      uint32_t type,
-                                      const uint32_t *names,
-                                      struct hearth_err *err)
+static enum hearth_status add_samples(struct analysis *a, const struct hearth_profile *p,
+                                      uint32_t type, const uint32_t *names, struct hearth_err *err)
 {
     for (uint32_t s = 0; s < p->n_samples; s++) {
         int64_t value = p->values[(size_t)s * p->n_types + type];
@@ -112,10 +107,8 @@ static enum hearth_status add_samples(struct analysis *a,
     return HEARTH_OK;
 }
 
-static enum hearth_status add_profile(struct analysis *a,
-                                      const struct hearth_profile *p,
-                                      uint32_t type,
-                                      struct hearth_err *err)
+static enum hearth_status add_profile(struct analysis *a, const struct hearth_profile *p,
+                                      uint32_t type, struct hearth_err *err)
 {
     uint32_t *names =
         hearth_arena_array(a->query->arena, (size_t)p->n_locations + 1, sizeof *names);
@@ -135,8 +128,8 @@ static enum hearth_status add_profile(struct analysis *a,
     return status == HEARTH_OK ? add_samples(a, p, type, names, err) : status;
 }
 
-static enum hearth_status
-add_upload(struct analysis *a, const struct hearth_task_upload *upload, struct hearth_err *err)
+static enum hearth_status add_upload(struct analysis *a, const struct hearth_task_upload *upload,
+                                     struct hearth_err *err)
 {
     struct hearth_task_upload whole;
     struct hearth_profile profile;
@@ -269,10 +262,8 @@ static bool is_wanted(struct hearth_str instance, const struct hearth_str *insta
     return wanted;
 }
 
-static enum hearth_status analyze(struct analysis *a,
-                                  struct hearth_str task_id,
-                                  const struct hearth_str *instances,
-                                  size_t n_instances,
+static enum hearth_status analyze(struct analysis *a, struct hearth_str task_id,
+                                  const struct hearth_str *instances, size_t n_instances,
                                   struct hearth_err *err)
 {
     struct hearth_task_upload *uploads;
@@ -304,8 +295,7 @@ static enum hearth_status analyze(struct analysis *a,
 enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
                                                struct hearth_str task_id,
                                                const struct hearth_str *instances,
-                                               size_t n_instances,
-                                               struct hearth_str sample_type,
+                                               size_t n_instances, struct hearth_str sample_type,
                                                struct hearth_upload_analysis *ret,
                                                struct hearth_err *err)
 {

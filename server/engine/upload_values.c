@@ -18,10 +18,8 @@ struct columns {
 };
 
 /* False: the profile before does not have them all. */
-static bool find_columns(const struct hearth_profile *p,
-                         const struct hearth_profile *before,
-                         struct hearth_str event,
-                         struct columns *ret)
+static bool find_columns(const struct hearth_profile *p, const struct hearth_profile *before,
+                         struct hearth_str event, struct columns *ret)
 {
     ret->n = 0;
     for (uint32_t t = 0; t < p->n_types; t++) {
@@ -82,10 +80,8 @@ static struct hearth_hash128 take_hash(struct hearth_buf *text)
 }
 
 /* By what samples are known again: (*ret_keys)[s] of sample s. */
-static enum hearth_status make_keys(const struct hearth_profile *p,
-                                    struct hearth_arena *arena,
-                                    struct hearth_hash128 **ret_keys,
-                                    struct hearth_err *err)
+static enum hearth_status make_keys(const struct hearth_profile *p, struct hearth_arena *arena,
+                                    struct hearth_hash128 **ret_keys, struct hearth_err *err)
 {
     struct hearth_hash128 *keys = hearth_arena_array(arena, p->n_samples, sizeof *keys);
     struct hearth_hash128 *locations =
@@ -120,11 +116,8 @@ static enum hearth_status make_keys(const struct hearth_profile *p,
 }
 
 /* sums[id * n_columns + c] += the values of the samples with an id. False: one is negative, or a sum exceeds 64 bits. */
-static bool add_values(const struct hearth_profile *p,
-                       const uint32_t *columns,
-                       size_t n_columns,
-                       const uint32_t *ids,
-                       int64_t *sums)
+static bool add_values(const struct hearth_profile *p, const uint32_t *columns, size_t n_columns,
+                       const uint32_t *ids, int64_t *sums)
 {
     for (uint32_t s = 0; s < p->n_samples; s++) {
         for (size_t c = 0; c < n_columns && ids[s] != HEARTH_IDMAP_NONE; c++) {
@@ -139,9 +132,7 @@ static bool add_values(const struct hearth_profile *p,
 }
 
 /* `left` is taken off the samples with its ids. */
-static void take_off(struct hearth_profile *p,
-                     const struct columns *columns,
-                     const uint32_t *ids,
+static void take_off(struct hearth_profile *p, const struct columns *columns, const uint32_t *ids,
                      int64_t *left)
 {
     for (uint32_t s = 0; s < p->n_samples; s++) {
@@ -158,10 +149,8 @@ static void take_off(struct hearth_profile *p,
 /* (*ret_before)[s]: a number for each key of `before`; (*ret_of)[s]: that of the same key in p, or NONE. */
 static enum hearth_status number_samples(const struct hearth_profile *p,
                                          const struct hearth_profile *before,
-                                         struct hearth_arena *arena,
-                                         uint32_t **ret_of,
-                                         uint32_t **ret_before,
-                                         size_t *ret_n_ids,
+                                         struct hearth_arena *arena, uint32_t **ret_of,
+                                         uint32_t **ret_before, size_t *ret_n_ids,
                                          struct hearth_err *err)
 {
     struct hearth_hash128 *keys, *keys_before;
@@ -196,10 +185,8 @@ static enum hearth_status number_samples(const struct hearth_profile *p,
 
 enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
                                           const struct hearth_profile *before,
-                                          struct hearth_str event,
-                                          struct hearth_arena *arena,
-                                          bool *ret_contains,
-                                          struct hearth_err *err)
+                                          struct hearth_str event, struct hearth_arena *arena,
+                                          bool *ret_contains, struct hearth_err *err)
 {
     struct columns columns;
     uint32_t *ids, *ids_before;
@@ -239,10 +226,8 @@ static bool counts_from_start(const struct hearth_profile *p, struct hearth_str 
 }
 
 enum hearth_status hearth_upload_values(const struct hearth_query *query,
-                                        struct hearth_str upload_id,
-                                        struct hearth_profile *profile,
-                                        struct hearth_upload_values *ret,
-                                        struct hearth_err *err)
+                                        struct hearth_str upload_id, struct hearth_profile *profile,
+                                        struct hearth_upload_values *ret, struct hearth_err *err)
 {
     struct hearth_upload_origin origin;
     struct hearth_task_upload file;

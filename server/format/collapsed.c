@@ -30,10 +30,8 @@ struct reader {
 
 #define NO_STACK "[no stack]"
 
-static enum hearth_status add_stack(struct reader *r,
-                                    struct hearth_str line,
-                                    const struct hearth_stack_line *parts,
-                                    struct hearth_err *err)
+static enum hearth_status add_stack(struct reader *r, struct hearth_str line,
+                                    const struct hearth_stack_line *parts, struct hearth_err *err)
 {
     bool added;
     HEARTH_TRY(hearth_stack_text_add(&r->stacks, parts->stack, parts->value, &added, err));
@@ -50,8 +48,8 @@ static enum hearth_status add_stack(struct reader *r,
     return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), parts->value, &added, err);
 }
 
-static enum hearth_status
-read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
+static enum hearth_status read_line(struct reader *r, struct hearth_str line,
+                                    struct hearth_err *err)
 {
     struct hearth_stack_line parts;
     r->votes.line++;
@@ -77,8 +75,8 @@ read_line(struct reader *r, struct hearth_str line, struct hearth_err *err)
     return add_stack(r, line, &parts, err);
 }
 
-static enum hearth_status
-read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
+static enum hearth_status read_text(struct reader *r, struct hearth_str text,
+                                    struct hearth_err *err)
 {
     if (!hearth_text_to_utf8(text, r->stacks.arena, &text)) {
         return HEARTH_FAIL_ARENA(err, r->stacks.arena);
@@ -98,13 +96,9 @@ read_text(struct reader *r, struct hearth_str text, struct hearth_err *err)
     return hearth_line_votes_count(&r->votes, form, err);
 }
 
-static enum hearth_status decode(struct reader *r,
-                                 struct hearth_str text,
-                                 struct hearth_str type,
-                                 struct hearth_str unit,
-                                 struct hearth_arena *arena,
-                                 struct hearth_profile *ret_profile,
-                                 struct hearth_err *err)
+static enum hearth_status decode(struct reader *r, struct hearth_str text, struct hearth_str type,
+                                 struct hearth_str unit, struct hearth_arena *arena,
+                                 struct hearth_profile *ret_profile, struct hearth_err *err)
 {
     enum hearth_status status = hearth_stack_text_init(&r->stacks, type, unit, arena, err);
     if (status == HEARTH_OK) {
@@ -117,13 +111,10 @@ static enum hearth_status decode(struct reader *r,
     return status;
 }
 
-enum hearth_status hearth_collapsed_decode(struct hearth_str text,
-                                           struct hearth_str type,
-                                           struct hearth_str unit,
-                                           struct hearth_arena *arena,
+enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
+                                           struct hearth_str unit, struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
-                                           uint64_t *ret_skipped_lines,
-                                           struct hearth_err *err)
+                                           uint64_t *ret_skipped_lines, struct hearth_err *err)
 {
     struct reader r = {.has_values = true};
     HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
@@ -131,13 +122,10 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_lines_decode(struct hearth_str text,
-                                       struct hearth_str type,
-                                       struct hearth_str unit,
-                                       struct hearth_arena *arena,
+enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str type,
+                                       struct hearth_str unit, struct hearth_arena *arena,
                                        struct hearth_profile *ret_profile,
-                                       uint64_t *ret_skipped_lines,
-                                       struct hearth_err *err)
+                                       uint64_t *ret_skipped_lines, struct hearth_err *err)
 {
     struct reader r = {.has_values = false};
     HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
@@ -238,8 +226,7 @@ static bool write_text(const struct hearth_stacktree *tree, struct hearth_buf *o
     return write_lines(tree, &w);
 }
 
-void hearth_collapsed_encode(const struct hearth_profile *profile,
-                             uint32_t type_idx,
+void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type_idx,
                              struct hearth_buf *out)
 {
     struct hearth_arena arena;

@@ -8,8 +8,8 @@
 /* ---- agents ---- */
 
 /* A larger copy of the string table, with `more` places behind its end. */
-static struct hearth_str *
-grow_strings(struct hearth_profile *profile, uint32_t more, struct hearth_arena *arena)
+static struct hearth_str *grow_strings(struct hearth_profile *profile, uint32_t more,
+                                       struct hearth_arena *arena)
 {
     struct hearth_str *grown =
         hearth_arena_array(arena, (size_t)profile->n_strings + more, sizeof *grown);
@@ -20,10 +20,8 @@ grow_strings(struct hearth_profile *profile, uint32_t more, struct hearth_arena 
 }
 
 /* "<filename> <name>" of each function that has a file. */
-static enum hearth_status put_files_first(bool skip_absolute,
-                                          struct hearth_arena *arena,
-                                          struct hearth_profile *profile,
-                                          struct hearth_err *err)
+static enum hearth_status put_files_first(bool skip_absolute, struct hearth_arena *arena,
+                                          struct hearth_profile *profile, struct hearth_err *err)
 {
     uint32_t n = profile->n_strings, n_max;
     if (__builtin_add_overflow(n, profile->n_functions, &n_max)) {
@@ -56,8 +54,8 @@ static enum hearth_status put_files_first(bool skip_absolute,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-fix_dashes(struct hearth_arena *arena, struct hearth_profile *profile, struct hearth_err *err)
+static enum hearth_status fix_dashes(struct hearth_arena *arena, struct hearth_profile *profile,
+                                     struct hearth_err *err)
 {
     struct hearth_str *strings = grow_strings(profile, profile->n_types, arena);
     if (strings == NULL) {
@@ -82,10 +80,8 @@ fix_dashes(struct hearth_arena *arena, struct hearth_profile *profile, struct he
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy,
-                                         struct hearth_arena *arena,
-                                         struct hearth_profile *profile,
-                                         struct hearth_err *err)
+enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy, struct hearth_arena *arena,
+                                         struct hearth_profile *profile, struct hearth_err *err)
 {
     bool is_pyspy = hearth_str_eq_c(spy, "pyspy");
     if (is_pyspy || hearth_str_eq_c(spy, "rbspy") || hearth_str_eq_c(spy, "scripting")) {
@@ -99,10 +95,8 @@ enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy,
 
 /* ---- units ---- */
 
-enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,
-                                       int64_t sample_rate,
-                                       struct hearth_profile *profile,
-                                       struct hearth_err *err)
+enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type, int64_t sample_rate,
+                                       struct hearth_profile *profile, struct hearth_err *err)
 {
     int64_t factor = type->factor;
     if (factor == 0 && sample_rate > 0) {
@@ -127,8 +121,8 @@ enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,
 /* ---- limits ---- */
 
 /* Leaf ends of deeper stacks go; the rest moves up in place. */
-static void
-cut_stacks(uint32_t max_depth, struct hearth_profile *profile, struct hearth_pprof_notes *notes)
+static void cut_stacks(uint32_t max_depth, struct hearth_profile *profile,
+                       struct hearth_pprof_notes *notes)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < profile->n_samples; i++) {
@@ -148,10 +142,8 @@ cut_stacks(uint32_t max_depth, struct hearth_profile *profile, struct hearth_ppr
 }
 
 enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,
-                                     struct hearth_arena *arena,
-                                     struct hearth_profile *profile,
-                                     struct hearth_pprof_notes *notes,
-                                     struct hearth_err *err)
+                                     struct hearth_arena *arena, struct hearth_profile *profile,
+                                     struct hearth_pprof_notes *notes, struct hearth_err *err)
 {
     if (limits->max_samples != 0 && profile->n_samples > limits->max_samples) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,

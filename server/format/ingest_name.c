@@ -68,8 +68,8 @@ static void put(struct hearth_ingest_name *name, struct hearth_label label)
     name->labels[name->n_labels++] = label;
 }
 
-static enum hearth_status
-add_pair(struct hearth_str pair, struct hearth_ingest_name *name, struct hearth_err *err)
+static enum hearth_status add_pair(struct hearth_str pair, struct hearth_ingest_name *name,
+                                   struct hearth_err *err)
 {
     size_t equals = hearth_str_find(pair, '=', 0);
     struct hearth_label label = {.name = hearth_str_trim(hearth_str_n(pair.p, equals))};
@@ -87,10 +87,8 @@ add_pair(struct hearth_str pair, struct hearth_ingest_name *name, struct hearth_
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_ingest_name_parse(struct hearth_str text,
-                                            struct hearth_arena *arena,
-                                            struct hearth_ingest_name *ret,
-                                            struct hearth_err *err)
+enum hearth_status hearth_ingest_name_parse(struct hearth_str text, struct hearth_arena *arena,
+                                            struct hearth_ingest_name *ret, struct hearth_err *err)
 {
     if (!hearth_str_utf8_valid(text)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad name, it is not UTF-8");

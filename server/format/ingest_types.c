@@ -125,8 +125,8 @@ static const struct hearth_ingest_type *at_rate(const struct hearth_ingest_type 
     return &counted[strcmp(type->name, "wall") == 0];
 }
 
-const struct hearth_ingest_type *
-hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate, struct hearth_str *ret_service)
+const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
+                                                       struct hearth_str *ret_service)
 {
     size_t dot = app.n;
     while (dot > 0 && app.p[dot - 1] != '.') {
@@ -155,8 +155,8 @@ const char *hearth_ingest_type_suffixes(void)
 
 /* ---- names of pprof ---- */
 
-static struct hearth_str
-display_name(struct hearth_str type, const struct hearth_json_cell *cells, size_t n_cells)
+static struct hearth_str display_name(struct hearth_str type, const struct hearth_json_cell *cells,
+                                      size_t n_cells)
 {
     static const struct {
         const char *type, *name;
@@ -211,8 +211,7 @@ static const char *family(struct hearth_str type)
 }
 
 struct hearth_str hearth_ingest_pprof_name(const struct hearth_profile *profile,
-                                           const struct hearth_json_cell *cells,
-                                           size_t n_cells)
+                                           const struct hearth_json_cell *cells, size_t n_cells)
 {
     struct hearth_str type = {"", 0};
     for (uint32_t i = 0; i < profile->n_types; i++) {

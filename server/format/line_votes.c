@@ -13,16 +13,14 @@ static void note_first(struct hearth_line_votes *votes, uint64_t number, struct 
     }
 }
 
-void hearth_line_votes_skip(struct hearth_line_votes *votes,
-                            uint64_t number,
+void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
                             struct hearth_str line)
 {
     votes->n_skipped++;
     note_first(votes, number, line);
 }
 
-void hearth_line_votes_doubt(struct hearth_line_votes *votes,
-                             uint64_t number,
+void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line)
 {
     votes->n_doubtful++;
@@ -35,8 +33,7 @@ struct hearth_str hearth_line_quoted(struct hearth_str line)
     return hearth_str_n(line.p, line.n > MAX_QUOTED_BYTES ? MAX_QUOTED_BYTES : line.n);
 }
 
-enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes,
-                                           const char *form,
+enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes, const char *form,
                                            struct hearth_err *err)
 {
     uint64_t n_against = votes->n_skipped + votes->n_doubtful;

@@ -20,11 +20,9 @@ struct hearth_line_votes {
     struct hearth_str first;
 };
 
-void hearth_line_votes_skip(struct hearth_line_votes *votes,
-                            uint64_t number,
+void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
                             struct hearth_str line);
-void hearth_line_votes_doubt(struct hearth_line_votes *votes,
-                             uint64_t number,
+void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line);
 /* INVALID_ARGUMENT with the first such line when they are the majority. `form` completes "are not". */
 HEARTH_MUST_CHECK enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes,

@@ -22,9 +22,7 @@ struct reader {
  * The next of "; name=value" or `; name="value"` at *at. False at the end and where nothing more can be
  * understood.
  */
-static bool next_parameter(struct hearth_str header,
-                           size_t *at,
-                           struct hearth_str *ret_name,
+static bool next_parameter(struct hearth_str header, size_t *at, struct hearth_str *ret_name,
                            struct hearth_str *ret_value)
 {
     size_t from = hearth_str_find(header, ';', *at);
@@ -62,8 +60,8 @@ static bool next_parameter(struct hearth_str header,
 }
 
 /* False when there is no such parameter. */
-static bool
-find_parameter(struct hearth_str header, struct hearth_str wanted, struct hearth_str *ret_value)
+static bool find_parameter(struct hearth_str header, struct hearth_str wanted,
+                           struct hearth_str *ret_value)
 {
     struct hearth_str name, value;
     for (size_t at = 0; next_parameter(header, &at, &name, &value);) {
@@ -168,8 +166,8 @@ static enum delimiter next_delimiter(struct reader *r, struct hearth_str *ret_be
 
 /* ---- parts ---- */
 
-static enum hearth_status
-read_part(struct reader *r, struct hearth_str part, unsigned index, struct hearth_multipart *form)
+static enum hearth_status read_part(struct reader *r, struct hearth_str part, unsigned index,
+                                    struct hearth_multipart *form)
 {
     struct hearth_multipart_file file = {.body = {"", 0}};
     bool is_named = false, has_filename = false;
@@ -210,10 +208,8 @@ read_part(struct reader *r, struct hearth_str part, unsigned index, struct heart
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_multipart_parse(struct hearth_str content_type,
-                                          struct hearth_str body,
-                                          struct hearth_multipart *ret,
-                                          struct hearth_err *err)
+enum hearth_status hearth_multipart_parse(struct hearth_str content_type, struct hearth_str body,
+                                          struct hearth_multipart *ret, struct hearth_err *err)
 {
     struct reader r = {.body = body, .err = err};
     struct hearth_str part;

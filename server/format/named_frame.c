@@ -1,10 +1,8 @@
 /* named_frame.c -- a name becomes a function, a line and a location without an address. */
 #include "named_frame.h"
 
-uint32_t hearth_named_location(struct hearth_profile_builder *builder,
-                               uint32_t mapping,
-                               const struct hearth_named_frame *frames,
-                               uint32_t n_frames)
+uint32_t hearth_named_location(struct hearth_profile_builder *builder, uint32_t mapping,
+                               const struct hearth_named_frame *frames, uint32_t n_frames)
 {
     struct hearth_line lines[HEARTH_MAX_NAMED_LINES];
     HEARTH_ASSERT(n_frames > 0 && n_frames <= HEARTH_MAX_NAMED_LINES);

@@ -19,9 +19,7 @@ struct hearth_named_frame {
  * HEARTH_NO_INDEX when memory was refused. n_frames in [1, HEARTH_MAX_NAMED_LINES].
  */
 #define HEARTH_MAX_NAMED_LINES 64u
-uint32_t hearth_named_location(struct hearth_profile_builder *builder,
-                               uint32_t mapping,
-                               const struct hearth_named_frame *frames,
-                               uint32_t n_frames);
+uint32_t hearth_named_location(struct hearth_profile_builder *builder, uint32_t mapping,
+                               const struct hearth_named_frame *frames, uint32_t n_frames);
 
 #endif

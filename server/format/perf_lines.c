@@ -247,8 +247,7 @@ bool hearth_perf_parse_frame(struct hearth_str line, struct hearth_perf_frame *r
     return true;
 }
 
-bool hearth_perf_parse_srcline(struct hearth_str line,
-                               struct hearth_str *ret_file,
+bool hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_file,
                                int64_t *ret_line)
 {
     line = hearth_str_trim(line);

@@ -35,8 +35,8 @@ HEARTH_MUST_CHECK bool hearth_perf_parse_header(struct hearth_str line,
 HEARTH_MUST_CHECK bool hearth_perf_parse_frame(struct hearth_str line,
                                                struct hearth_perf_frame *ret);
 /* "file:line" below a frame. */
-HEARTH_MUST_CHECK bool
-hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_file, int64_t *ret_line);
+HEARTH_MUST_CHECK bool hearth_perf_parse_srcline(struct hearth_str line,
+                                                 struct hearth_str *ret_file, int64_t *ret_line);
 /* The event without modifiers: "cycles:u" is "cycles"; "sched:sched_switch" stays. */
 struct hearth_str hearth_perf_event_base(struct hearth_str event);
 

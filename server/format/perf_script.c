@@ -70,11 +70,8 @@ static bool is_other_event(struct hearth_str line)
  * the command of records without a call graph with spaces: only there both are possible, and a
  * header with a time wins.
  */
-static bool next_line(const struct reader *r,
-                      size_t *pos,
-                      struct hearth_str *line,
-                      enum line_kind *kind,
-                      struct hearth_perf_header *header)
+static bool next_line(const struct reader *r, size_t *pos, struct hearth_str *line,
+                      enum line_kind *kind, struct hearth_perf_header *header)
 {
     if (*pos >= r->text.n) {
         return false;
@@ -109,8 +106,8 @@ static struct event *find_event(struct reader *r, struct hearth_str text)
     return NULL;
 }
 
-static enum hearth_status
-note_event(struct reader *r, const struct hearth_perf_header *h, struct hearth_err *err)
+static enum hearth_status note_event(struct reader *r, const struct hearth_perf_header *h,
+                                     struct hearth_err *err)
 {
     struct event *event = find_event(r, h->event);
     if (event == NULL) {
@@ -321,8 +318,7 @@ static bool add_frame(struct reader *r, const struct hearth_perf_frame *frame)
     return true;
 }
 
-static enum hearth_status open_record(struct reader *r,
-                                      struct hearth_str line,
+static enum hearth_status open_record(struct reader *r, struct hearth_str line,
                                       const struct hearth_perf_header *header,
                                       struct hearth_err *err)
 {
@@ -340,8 +336,8 @@ static enum hearth_status open_record(struct reader *r,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_frame(struct reader *r, struct hearth_str line, struct hearth_err *err)
+static enum hearth_status read_frame(struct reader *r, struct hearth_str line,
+                                     struct hearth_err *err)
 {
     struct hearth_perf_frame frame;
     struct hearth_str file;
@@ -388,8 +384,8 @@ static enum hearth_status read_records(struct reader *r, struct hearth_err *err)
 
 /* ---- both ---- */
 
-static enum hearth_status
-finish(struct reader *r, struct hearth_profile *ret_profile, struct hearth_err *err)
+static enum hearth_status finish(struct reader *r, struct hearth_profile *ret_profile,
+                                 struct hearth_err *err)
 {
     const struct event *event = &r->events[0];
     struct hearth_value_type period_type = {0, 0};
@@ -415,8 +411,8 @@ finish(struct reader *r, struct hearth_profile *ret_profile, struct hearth_err *
     return HEARTH_OK;
 }
 
-static enum hearth_status
-decode(struct reader *r, struct hearth_profile *ret_profile, struct hearth_err *err)
+static enum hearth_status decode(struct reader *r, struct hearth_profile *ret_profile,
+                                 struct hearth_err *err)
 {
     HEARTH_TRY(scan_events(r, err));
     if (!add_types(r)) {
@@ -428,8 +424,7 @@ decode(struct reader *r, struct hearth_profile *ret_profile, struct hearth_err *
     return finish(r, ret_profile, err);
 }
 
-enum hearth_status hearth_perf_script_decode(struct hearth_str text,
-                                             struct hearth_arena *arena,
+enum hearth_status hearth_perf_script_decode(struct hearth_str text, struct hearth_arena *arena,
                                              struct hearth_profile *ret_profile,
                                              struct hearth_perf_notes *ret_notes,
                                              struct hearth_err *err)

@@ -16,15 +16,15 @@
 
 #include <stdio.h>
 
-enum hearth_status
-hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct pprof_cursor c)
+enum hearth_status hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i,
+                                        struct pprof_cursor c)
 {
     return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "%s %u: %s, at byte %zu of %zu", what, i,
                        c.why, (size_t)(c.p - s->base), s->n_bytes);
 }
 
-enum hearth_status
-hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, const char *field)
+enum hearth_status hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i,
+                                               const char *field)
 {
     char number[16] = "";
     if (i != HEARTH_NO_INDEX) {
@@ -259,8 +259,8 @@ static enum hearth_status read_strings(struct scan *s)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-check_value_type(const struct scan *s, const char *what, uint32_t i, struct hearth_value_type type)
+static enum hearth_status check_value_type(const struct scan *s, const char *what, uint32_t i,
+                                           struct hearth_value_type type)
 {
     HEARTH_TRY(check_string(s, what, i, "type", type.type));
     return check_string(s, what, i, "unit", type.unit);
@@ -309,8 +309,7 @@ enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
                                        const struct hearth_pprof_limits *limits,
                                        struct hearth_arena *arena,
                                        struct hearth_profile *ret_profile,
-                                       struct hearth_pprof_notes *ret_notes,
-                                       struct hearth_err *err)
+                                       struct hearth_pprof_notes *ret_notes, struct hearth_err *err)
 {
     *ret_profile = (struct hearth_profile){0};
     *ret_notes = (struct hearth_pprof_notes){0};

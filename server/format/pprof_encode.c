@@ -75,8 +75,8 @@ static void put_value_type(struct hearth_buf *out, uint32_t field, struct hearth
     commit(out, close_message(start, at));
 }
 
-static void
-put_sample(struct hearth_buf *out, const struct hearth_profile *profile, uint32_t sample)
+static void put_sample(struct hearth_buf *out, const struct hearth_profile *profile,
+                       uint32_t sample)
 {
     uint32_t loc = profile->stack_first[sample], loc_end = profile->stack_first[sample + 1];
     uint32_t label = profile->label_first[sample], label_end = profile->label_first[sample + 1];
@@ -133,8 +133,8 @@ static void put_mapping(struct hearth_buf *out, const struct hearth_mapping *m, 
     commit(out, close_message(start, at));
 }
 
-static void
-put_location(struct hearth_buf *out, const struct hearth_profile *profile, uint32_t index)
+static void put_location(struct hearth_buf *out, const struct hearth_profile *profile,
+                         uint32_t index)
 {
     const struct hearth_location *l = &profile->locations[index];
     const struct hearth_line *lines = profile->lines + l->first_line;

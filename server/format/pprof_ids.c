@@ -8,11 +8,8 @@ static size_t first_slot(const struct pprof_ids *ids, uint64_t id)
     return (size_t)hearth_hash_mix(id, hearth_hash_process_seed()) & ids->mask;
 }
 
-enum hearth_status hearth_pprof_ids_note_odd(struct pprof_ids *ids,
-                                             uint32_t index,
-                                             uint64_t id,
-                                             struct hearth_arena *arena,
-                                             struct hearth_err *err)
+enum hearth_status hearth_pprof_ids_note_odd(struct pprof_ids *ids, uint32_t index, uint64_t id,
+                                             struct hearth_arena *arena, struct hearth_err *err)
 {
     if (ids->ids == NULL) {
         ids->ids = hearth_arena_array(arena, ids->n, sizeof *ids->ids);
@@ -27,8 +24,8 @@ enum hearth_status hearth_pprof_ids_note_odd(struct pprof_ids *ids,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_pprof_ids_seal(struct pprof_ids *ids, struct hearth_arena *arena, struct hearth_err *err)
+enum hearth_status hearth_pprof_ids_seal(struct pprof_ids *ids, struct hearth_arena *arena,
+                                         struct hearth_err *err)
 {
     if (ids->ids == NULL) {
         return HEARTH_OK;

@@ -24,26 +24,21 @@ struct pprof_ids {
 
 /* NO_MEMORY or OK. Use pprof_ids_note. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pprof_ids_note_odd(struct pprof_ids *ids,
-                                             uint32_t index,
-                                             uint64_t id,
-                                             struct hearth_arena *arena,
-                                             struct hearth_err *err);
+enum hearth_status hearth_pprof_ids_note_odd(struct pprof_ids *ids, uint32_t index, uint64_t id,
+                                             struct hearth_arena *arena, struct hearth_err *err);
 
 /* When all are noted: make finding possible. INVALID_ARGUMENT for an id given twice; NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_pprof_ids_seal(struct pprof_ids *ids, struct hearth_arena *arena, struct hearth_err *err);
+enum hearth_status hearth_pprof_ids_seal(struct pprof_ids *ids, struct hearth_arena *arena,
+                                         struct hearth_err *err);
 
 /* Use pprof_ids_find. */
 uint32_t hearth_pprof_ids_find_odd(const struct pprof_ids *ids, uint64_t id);
 
 /* Entry `index` has this id. Id 0 means none and is never found. */
-HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE enum hearth_status pprof_ids_note(struct pprof_ids *ids,
-                                                                         uint32_t index,
-                                                                         uint64_t id,
-                                                                         struct hearth_arena *arena,
-                                                                         struct hearth_err *err)
+HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE enum hearth_status
+pprof_ids_note(struct pprof_ids *ids, uint32_t index, uint64_t id, struct hearth_arena *arena,
+               struct hearth_err *err)
 {
     if (HEARTH_LIKELY(ids->ids == NULL && id == (uint64_t)index + 1)) {
         return HEARTH_OK;

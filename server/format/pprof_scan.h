@@ -57,15 +57,15 @@ static inline struct pprof_cursor message(const struct scan *s, enum kind kind, 
 }
 
 /* INVALID_ARGUMENT: `what` number i is damaged where c stands. */
-enum hearth_status
-hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i, struct pprof_cursor c);
+enum hearth_status hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i,
+                                        struct pprof_cursor c);
 
 /*
  * INVALID_ARGUMENT: a field of `what` number i (HEARTH_NO_INDEX: there is but one) is an index
  * beyond the string table.
  */
-enum hearth_status
-hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i, const char *field);
+enum hearth_status hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i,
+                                               const char *field);
 
 HEARTH_MUST_CHECK static inline enum hearth_status
 check_string(const struct scan *s, const char *what, uint32_t i, const char *field, uint32_t string)

@@ -45,9 +45,7 @@ static size_t repair(struct hearth_str text, char *out)
     return n_out;
 }
 
-bool hearth_pprof_mend_text(struct hearth_str *text,
-                            uint32_t max_bytes,
-                            struct hearth_arena *arena,
+bool hearth_pprof_mend_text(struct hearth_str *text, uint32_t max_bytes, struct hearth_arena *arena,
                             struct hearth_pprof_notes *notes)
 {
     bool cut = cut_to_tail(text, max_bytes);

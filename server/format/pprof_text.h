@@ -13,8 +13,7 @@
  * bytes that are not UTF-8, or are NUL, by one U+FFFD. The result borrows from *text where nothing
  * was replaced, else it is in arena. False when memory was refused.
  */
-HEARTH_MUST_CHECK bool hearth_pprof_mend_text(struct hearth_str *text,
-                                              uint32_t max_bytes,
+HEARTH_MUST_CHECK bool hearth_pprof_mend_text(struct hearth_str *text, uint32_t max_bytes,
                                               struct hearth_arena *arena,
                                               struct hearth_pprof_notes *notes);
 

@@ -95,8 +95,8 @@ static size_t map_bytes(const struct hearth_profile_builder *b)
 }
 
 /* Room for `more` elements behind the n that *arr holds. */
-static bool reserve(
-    struct hearth_profile_builder *b, void *arr, size_t *cap, size_t n, size_t more, size_t size)
+static bool reserve(struct hearth_profile_builder *b, void *arr, size_t *cap, size_t n, size_t more,
+                    size_t size)
 {
     if (HEARTH_LIKELY(*cap - n >= more)) {
         return true;
@@ -128,8 +128,8 @@ static bool reserve(
 #define RESERVE(b, what, n, more) \
     reserve((b), &(b)->what, &(b)->cap_##what, (n), (more), sizeof *(b)->what)
 
-static struct hearth_hash128
-hash_words(const struct hearth_profile_builder *b, const uint64_t *words, size_t n)
+static struct hearth_hash128 hash_words(const struct hearth_profile_builder *b,
+                                        const uint64_t *words, size_t n)
 {
     return hearth_hash128(words, n * sizeof *words, b->seed);
 }
@@ -138,8 +138,8 @@ hash_words(const struct hearth_profile_builder *b, const uint64_t *words, size_t
  * The id that `key` has, or n as a fresh one (*ret_fresh). Room for the entry must have been made
  * before, so that a map never names an entry that does not exist.
  */
-static uint32_t
-intern(struct hearth_idmap *map, struct hearth_hash128 key, size_t n, bool *ret_fresh)
+static uint32_t intern(struct hearth_idmap *map, struct hearth_hash128 key, size_t n,
+                       bool *ret_fresh)
 {
     *ret_fresh = false;
     return hearth_idmap_intern(map, key, (uint32_t)n, ret_fresh);
@@ -214,8 +214,7 @@ uint32_t hearth_profile_builder_function(struct hearth_profile_builder *b,
 
 uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
                                          const struct hearth_location *location,
-                                         const struct hearth_line *lines,
-                                         uint32_t n_lines)
+                                         const struct hearth_line *lines, uint32_t n_lines)
 {
     if (!RESERVE(b, locations, b->n_locations, 1) || !RESERVE(b, lines, b->n_lines, n_lines) ||
         !RESERVE(b, key, 0, 2 + 2 * (size_t)n_lines)) {
@@ -242,8 +241,7 @@ uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
     return id;
 }
 
-uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b,
-                                     struct hearth_str type,
+uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct hearth_str type,
                                      struct hearth_str unit)
 {
     struct hearth_value_type t = {hearth_profile_builder_string(b, type),
@@ -265,10 +263,8 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b,
 }
 
 /* Add to the values of a sample that exists; all of them or, on overflow, none. */
-static enum hearth_status add_values(struct hearth_profile_builder *b,
-                                     uint32_t sample,
-                                     const int64_t *values,
-                                     struct hearth_err *err)
+static enum hearth_status add_values(struct hearth_profile_builder *b, uint32_t sample,
+                                     const int64_t *values, struct hearth_err *err)
 {
     int64_t *to = b->values + (size_t)sample * b->n_types;
     for (size_t k = 0; k < b->n_types; k++) {
@@ -288,10 +284,8 @@ static enum hearth_status add_values(struct hearth_profile_builder *b,
 }
 
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
-                                                 const uint32_t *locations,
-                                                 uint32_t n_locations,
-                                                 const int64_t *values,
-                                                 struct hearth_err *err)
+                                                 const uint32_t *locations, uint32_t n_locations,
+                                                 const int64_t *values, struct hearth_err *err)
 {
     size_t n = b->stack_first.n;
     struct hearth_hash128 key = hearth_hash128(locations, n_locations * sizeof *locations, b->seed);
@@ -318,8 +312,8 @@ enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *
 }
 
 /* A copy of v[0..n) in the arena with room for `spare` more; never NULL for want of elements. */
-static void *
-copy_out(struct hearth_arena *arena, const void *v, size_t n, size_t spare, size_t size)
+static void *copy_out(struct hearth_arena *arena, const void *v, size_t n, size_t spare,
+                      size_t size)
 {
     void *copy = hearth_arena_array(arena, n + spare, size);
     if (copy != NULL && n > 0) {

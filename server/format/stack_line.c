@@ -218,8 +218,8 @@ static bool is_comment(struct hearth_str line)
     return line.n == 1 || is_blank(line.p[1]) || hearth_str_find(line, ';', 0) == line.n;
 }
 
-enum hearth_line_kind
-hearth_stack_line_read(struct hearth_str line, bool has_values, struct hearth_stack_line *ret)
+enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_values,
+                                             struct hearth_stack_line *ret)
 {
     /* Files that were put behind each other have marks inside. */
     struct hearth_str text = hearth_str_trim(line);

@@ -26,7 +26,7 @@ struct hearth_stack_line {
  * A line that begins with '#' is a comment, unless a name follows at once and a ';' later: "#a;b 1". A
  * stack that begins with ';' is never doubtful or foreign. Without values no line is doubtful or other.
  */
-enum hearth_line_kind
-hearth_stack_line_read(struct hearth_str line, bool has_values, struct hearth_stack_line *ret);
+enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_values,
+                                             struct hearth_stack_line *ret);
 
 #endif

@@ -7,10 +7,8 @@
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-enum hearth_status hearth_stack_text_init(struct hearth_stack_text *s,
-                                          struct hearth_str type,
-                                          struct hearth_str unit,
-                                          struct hearth_arena *arena,
+enum hearth_status hearth_stack_text_init(struct hearth_stack_text *s, struct hearth_str type,
+                                          struct hearth_str unit, struct hearth_arena *arena,
                                           struct hearth_err *err)
 {
     *s = (struct hearth_stack_text){.builder = hearth_profile_builder_new(arena),
@@ -60,8 +58,8 @@ static uint32_t location_of(struct hearth_stack_text *s, struct hearth_str text)
 }
 
 /* The frames of "root;child;leaf" into s->stack, leaf first. */
-static enum hearth_status
-split_stack(struct hearth_stack_text *s, struct hearth_str stack, struct hearth_err *err)
+static enum hearth_status split_stack(struct hearth_stack_text *s, struct hearth_str stack,
+                                      struct hearth_err *err)
 {
     s->n_stack = 0;
     for (size_t end = stack.n;;) {
@@ -84,11 +82,8 @@ split_stack(struct hearth_stack_text *s, struct hearth_str stack, struct hearth_
     }
 }
 
-enum hearth_status hearth_stack_text_add(struct hearth_stack_text *s,
-                                         struct hearth_str stack,
-                                         int64_t value,
-                                         bool *ret_added,
-                                         struct hearth_err *err)
+enum hearth_status hearth_stack_text_add(struct hearth_stack_text *s, struct hearth_str stack,
+                                         int64_t value, bool *ret_added, struct hearth_err *err)
 {
     *ret_added = false;
     HEARTH_TRY(split_stack(s, stack, err));

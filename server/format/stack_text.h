@@ -23,18 +23,13 @@ struct hearth_stack_text {
 
 /* With the one sample type. Release it also after a failure. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stack_text_init(struct hearth_stack_text *s,
-                                          struct hearth_str type,
-                                          struct hearth_str unit,
-                                          struct hearth_arena *arena,
+enum hearth_status hearth_stack_text_init(struct hearth_stack_text *s, struct hearth_str type,
+                                          struct hearth_str unit, struct hearth_arena *arena,
                                           struct hearth_err *err);
 void hearth_stack_text_release(struct hearth_stack_text *s);
 /* Add `value` to the sample of that stack; *ret_added is false when it has no frame. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stack_text_add(struct hearth_stack_text *s,
-                                         struct hearth_str stack,
-                                         int64_t value,
-                                         bool *ret_added,
-                                         struct hearth_err *err);
+enum hearth_status hearth_stack_text_add(struct hearth_stack_text *s, struct hearth_str stack,
+                                         int64_t value, bool *ret_added, struct hearth_err *err);
 
 #endif

@@ -153,13 +153,9 @@ static enum hearth_status walk_nodes(struct walk *w, bool is_trie)
                : HEARTH_FAIL(w->err, HEARTH_INVALID_ARGUMENT, "tree of stacks without any value");
 }
 
-static enum hearth_status decode(struct hearth_str bytes,
-                                 bool is_trie,
-                                 struct hearth_str type,
-                                 struct hearth_str unit,
-                                 struct hearth_arena *arena,
-                                 struct hearth_profile *ret_profile,
-                                 struct hearth_err *err)
+static enum hearth_status decode(struct hearth_str bytes, bool is_trie, struct hearth_str type,
+                                 struct hearth_str unit, struct hearth_arena *arena,
+                                 struct hearth_profile *ret_profile, struct hearth_err *err)
 {
     struct walk *w = hearth_arena_zalloc(arena, sizeof *w);
     if (w == NULL) {
@@ -184,22 +180,16 @@ static enum hearth_status decode(struct hearth_str bytes,
     return status;
 }
 
-enum hearth_status hearth_trie_decode(struct hearth_str bytes,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
-                                      struct hearth_profile *ret_profile,
-                                      struct hearth_err *err)
+enum hearth_status hearth_trie_decode(struct hearth_str bytes, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_profile *ret_profile, struct hearth_err *err)
 {
     return decode(bytes, true, type, unit, arena, ret_profile, err);
 }
 
-enum hearth_status hearth_tree_decode(struct hearth_str bytes,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
-                                      struct hearth_profile *ret_profile,
-                                      struct hearth_err *err)
+enum hearth_status hearth_tree_decode(struct hearth_str bytes, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_profile *ret_profile, struct hearth_err *err)
 {
     return decode(bytes, false, type, unit, arena, ret_profile, err);
 }

@@ -215,8 +215,8 @@ static enum hearth_status take_run(struct reader *r, struct hearth_archive_run *
     return take_number(r, &run->end_ms);
 }
 
-static enum hearth_status
-take_chunk(struct reader *r, size_t n_runs, struct hearth_archive_chunk *chunk)
+static enum hearth_status take_chunk(struct reader *r, size_t n_runs,
+                                     struct hearth_archive_chunk *chunk)
 {
     HEARTH_TRY(take_varint(r, &chunk->run));
     if (chunk->run >= n_runs) {
@@ -313,10 +313,8 @@ static enum hearth_status take_record(struct reader *r, uint64_t tag, struct hea
     }
 }
 
-enum hearth_status hearth_archive_decode(struct hearth_str bytes,
-                                         struct hearth_arena *arena,
-                                         struct hearth_task_archive *ret,
-                                         struct hearth_err *err)
+enum hearth_status hearth_archive_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                         struct hearth_task_archive *ret, struct hearth_err *err)
 {
     struct reader r = {.begin = (const uint8_t *)bytes.p, .arena = arena, .err = err};
     uint64_t tag;

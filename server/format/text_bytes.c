@@ -41,8 +41,7 @@ static uint32_t unit_at(struct hearth_str text, size_t i, bool big)
     return big ? first << 8 | second : second << 8 | first;
 }
 
-bool hearth_text_to_utf8(struct hearth_str bytes,
-                         struct hearth_arena *arena,
+bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
                          struct hearth_str *ret)
 {
     if (!hearth_text_is_utf16(bytes)) {

@@ -16,7 +16,7 @@ HEARTH_MUST_CHECK bool hearth_text_is_utf16(struct hearth_str bytes);
  * the end is dropped. Any other text is returned as it is, without a byte order mark of UTF-8.
  * False when memory was refused.
  */
-HEARTH_MUST_CHECK bool
-hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena, struct hearth_str *ret);
+HEARTH_MUST_CHECK bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
+                                           struct hearth_str *ret);
 
 #endif

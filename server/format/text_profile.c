@@ -42,13 +42,10 @@ static const char *known_text(struct hearth_str text)
     return may_be_frame ? NULL : hearth_pprof_recognise(text);
 }
 
-enum hearth_status hearth_text_decode(struct hearth_str text,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
+enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
                                       struct hearth_profile *ret_profile,
-                                      struct hearth_text_notes *ret_notes,
-                                      struct hearth_err *err)
+                                      struct hearth_text_notes *ret_notes, struct hearth_err *err)
 {
     struct hearth_text_notes notes = {0};
     struct hearth_perf_notes perf;

@@ -132,11 +132,8 @@ static enum verdict look_for_health(int fd)
     return IS_GONE;
 }
 
-static void hand_over(struct hearth_acceptor *acceptor,
-                      bool is_grpc,
-                      int fd,
-                      const struct sockaddr_storage *address,
-                      socklen_t address_bytes)
+static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
+                      const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -184,10 +181,8 @@ static void look_at_pending(struct hearth_acceptor *acceptor, struct pending *pe
     hearth_mem_free(pending);
 }
 
-static void wait_for_bytes(struct hearth_acceptor *acceptor,
-                           int fd,
-                           const struct sockaddr_storage *address,
-                           socklen_t address_bytes,
+static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
+                           const struct sockaddr_storage *address, socklen_t address_bytes,
                            bool is_extra)
 {
     int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
@@ -249,10 +244,8 @@ static void find_room(struct hearth_acceptor *acceptor)
 }
 
 /* Beyond the limit: it may be a health check. Of the connections that have sent nothing yet, the newest are kept. */
-static void take_extra(struct hearth_acceptor *acceptor,
-                       int fd,
-                       const struct sockaddr_storage *address,
-                       socklen_t address_bytes)
+static void take_extra(struct hearth_acceptor *acceptor, int fd,
+                       const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
         (void)close(fd);
@@ -271,10 +264,8 @@ static void take_extra(struct hearth_acceptor *acceptor,
     wait_for_bytes(acceptor, fd, address, address_bytes, true);
 }
 
-static void take_new(struct hearth_acceptor *acceptor,
-                     int fd,
-                     const struct sockaddr_storage *address,
-                     socklen_t address_bytes)
+static void take_new(struct hearth_acceptor *acceptor, int fd,
+                     const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     if (is_full(acceptor)) {
         find_room(acceptor);

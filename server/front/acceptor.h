@@ -22,9 +22,7 @@
 struct hearth_acceptor;
 
 /* Takes a connected, non-blocking socket with TCP_NODELAY. */
-typedef void hearth_acceptor_take_fn(void *context,
-                                     int fd,
-                                     const struct sockaddr *address,
+typedef void hearth_acceptor_take_fn(void *context, int fd, const struct sockaddr *address,
                                      socklen_t address_bytes);
 
 struct hearth_acceptor_options {

@@ -52,8 +52,7 @@ const char *hearth_agent_option(const struct hearth_method *method)
 }
 
 static enum hearth_status check_switch(const struct hearth_agent_options *options,
-                                       const struct hearth_method *method,
-                                       struct hearth_err *err)
+                                       const struct hearth_method *method, struct hearth_err *err)
 {
     const struct family *family = find_family(method);
     bool is_on = true;
@@ -75,8 +74,8 @@ static enum hearth_status check_otlp_switch(const struct hearth_otlp_options *op
                                          method->path + 1);
 }
 
-static enum hearth_status
-check_token(const char *token, const struct hearth_front_caller *caller, struct hearth_err *err)
+static enum hearth_status check_token(const char *token, const struct hearth_front_caller *caller,
+                                      struct hearth_err *err)
 {
     if (token == NULL || token[0] == '\0') {
         return HEARTH_OK;
@@ -97,8 +96,7 @@ check_token(const char *token, const struct hearth_front_caller *caller, struct 
 enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
                                       const struct hearth_method *method,
                                       const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant,
-                                      struct hearth_err *err)
+                                      struct hearth_tenant *ret_tenant, struct hearth_err *err)
 {
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;

@@ -35,8 +35,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
                                       const struct hearth_method *method,
                                       const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant,
-                                      struct hearth_err *err);
+                                      struct hearth_tenant *ret_tenant, struct hearth_err *err);
 
 /* A number from 0 to 1. */
 HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);

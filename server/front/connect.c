@@ -35,8 +35,7 @@ enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *h
 }
 
 static enum hearth_status decode_plain(const struct ProtobufCMessageDescriptor *descriptor,
-                                       enum hearth_rpc_codec codec,
-                                       struct hearth_str body,
+                                       enum hearth_rpc_codec codec, struct hearth_str body,
                                        struct hearth_arena *arena,
                                        struct ProtobufCMessage **ret_message,
                                        struct hearth_err *err)
@@ -47,13 +46,10 @@ static enum hearth_status decode_plain(const struct ProtobufCMessageDescriptor *
 
 enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
                                       enum hearth_rpc_codec codec,
-                                      enum hearth_compression compression,
-                                      struct hearth_str body,
-                                      size_t max_bytes,
-                                      struct hearth_inflater *inflater,
+                                      enum hearth_compression compression, struct hearth_str body,
+                                      size_t max_bytes, struct hearth_inflater *inflater,
                                       struct hearth_arena *arena,
-                                      struct ProtobufCMessage **ret_message,
-                                      struct hearth_err *err)
+                                      struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
     if (body.n > max_bytes) {
         return HEARTH_FAIL(err, HEARTH_TOO_LARGE,

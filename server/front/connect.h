@@ -44,15 +44,11 @@ HEARTH_MUST_CHECK bool hearth_connect_parse_timeout(struct hearth_str text, int6
  *          INVALID_ARGUMENT for a damaged body; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
-                                      enum hearth_rpc_codec codec,
-                                      enum hearth_compression compression,
-                                      struct hearth_str body,
-                                      size_t max_bytes,
-                                      struct hearth_inflater *inflater,
-                                      struct hearth_arena *arena,
-                                      struct ProtobufCMessage **ret_message,
-                                      struct hearth_err *err);
+enum hearth_status
+hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor, enum hearth_rpc_codec codec,
+                   enum hearth_compression compression, struct hearth_str body, size_t max_bytes,
+                   struct hearth_inflater *inflater, struct hearth_arena *arena,
+                   struct ProtobufCMessage **ret_message, struct hearth_err *err);
 
 /* Append the JSON of an error; the code is a status' name, or what a plain route says instead. */
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);

@@ -13,8 +13,7 @@ static bool counts_objects(struct hearth_str type)
 }
 
 /* CPU nanoseconds are shown as samples at 1e9 a second. */
-static void write_metadata(struct hearth_json *json,
-                           const char *format,
+static void write_metadata(struct hearth_json *json, const char *format,
                            const struct hearth_flamebearer_about *about)
 {
     bool is_cpu = hearth_str_eq_c(about->type, "cpu");
@@ -117,8 +116,7 @@ static bool write_part(struct hearth_flamebearer *bearer, struct hearth_json *js
     }
 }
 
-bool hearth_flamebearer_more(struct hearth_flamebearer *bearer,
-                             size_t n_bytes,
+bool hearth_flamebearer_more(struct hearth_flamebearer *bearer, size_t n_bytes,
                              struct hearth_json *json)
 {
     size_t from = json->out->n;

@@ -45,8 +45,7 @@ struct hearth_flamebearer hearth_flamebearer_double(const struct hearth_flame_di
  * The members version, flamebearer and metadata of an object that the caller has opened: n_bytes of
  * text or a little more, or what is left. False: that was the end.
  */
-bool hearth_flamebearer_more(struct hearth_flamebearer *bearer,
-                             size_t n_bytes,
+bool hearth_flamebearer_more(struct hearth_flamebearer *bearer, size_t n_bytes,
                              struct hearth_json *json);
 
 #endif

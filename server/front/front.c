@@ -198,8 +198,8 @@ static uint64_t quiet_bytes_per_s(int64_t keepalive_ns)
     return 4 + (uint64_t)(2 * 17 * HEARTH_NS_PER_SEC / keepalive_ns);
 }
 
-static enum hearth_status
-start_network(struct hearth_front *front, const char *const *listen, struct hearth_err *err)
+static enum hearth_status start_network(struct hearth_front *front, const char *const *listen,
+                                        struct hearth_err *err)
 {
     HEARTH_TRY(hearth_grpc_start(front, &front->grpc, err));
     HEARTH_TRY(hearth_http_start(front, &front->http, err));
@@ -255,12 +255,9 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
 
 enum hearth_status hearth_front_start(const struct hearth_front_options *options,
                                       struct hearth_ingest *ingest,
-                                      struct hearth_query_engine *query,
-                                      struct hearth_admin *admin,
-                                      hearth_front_ready_fn *ready,
-                                      void *ready_context,
-                                      struct hearth_front **ret_front,
-                                      struct hearth_err *err)
+                                      struct hearth_query_engine *query, struct hearth_admin *admin,
+                                      hearth_front_ready_fn *ready, void *ready_context,
+                                      struct hearth_front **ret_front, struct hearth_err *err)
 {
     HEARTH_TRY(check_options(options, err));
     struct hearth_front *front = hearth_mem_zalloc(sizeof *front);

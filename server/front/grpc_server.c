@@ -134,8 +134,8 @@ static void note_shutdown(struct hearth_op *op, bool ok)
     (void)pthread_mutex_unlock(&grpc->lock);
 }
 
-enum hearth_status
-hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc, struct hearth_err *err)
+enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc,
+                                     struct hearth_err *err)
 {
     struct hearth_grpc *grpc = hearth_mem_zalloc(sizeof *grpc);
     if (grpc == NULL) {
@@ -196,9 +196,7 @@ static void let_in(struct hearth_job *job)
  * long as more come: a client that sends fast keeps the thread (measured: for seconds). So that
  * thread may not be the acceptor's.
  */
-void hearth_grpc_take(void *context,
-                      int fd,
-                      const struct sockaddr *address,
+void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes)
 {
     struct hearth_grpc *grpc = context;

@@ -16,13 +16,10 @@ struct hearth_front;
 struct hearth_grpc;
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_grpc_start(struct hearth_front *front,
-                                     struct hearth_grpc **ret_grpc,
+enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc,
                                      struct hearth_err *err);
 /* A hearth_acceptor_take_fn; the context is the struct hearth_grpc. */
-void hearth_grpc_take(void *context,
-                      int fd,
-                      const struct sockaddr *address,
+void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes);
 /* Now and then: make good what a want of memory left undone, end streams that are overdue. */
 void hearth_grpc_tick(struct hearth_grpc *grpc);

@@ -35,8 +35,7 @@ bool hearth_grpc_parse_timeout(struct hearth_str text, int64_t *ret_ns)
     return false;
 }
 
-enum hearth_status hearth_grpc_parse_encoding(struct hearth_str text,
-                                              enum hearth_compression *ret,
+enum hearth_status hearth_grpc_parse_encoding(struct hearth_str text, enum hearth_compression *ret,
                                               struct hearth_err *err)
 {
     struct hearth_str name = hearth_str_trim(text);
@@ -86,8 +85,7 @@ static bool take_frame(struct hearth_str *rest, unsigned *ret_flags, struct hear
     return true;
 }
 
-enum hearth_status hearth_grpc_web_read(struct hearth_str body,
-                                        enum hearth_compression encoding,
+enum hearth_status hearth_grpc_web_read(struct hearth_str body, enum hearth_compression encoding,
                                         struct hearth_str *ret_message,
                                         enum hearth_compression *ret_compression,
                                         struct hearth_err *err)
@@ -127,8 +125,7 @@ static void write_head(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], unsigned 
     }
 }
 
-void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES],
-                           bool is_compressed,
+void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], bool is_compressed,
                            size_t n)
 {
     write_head(out, is_compressed ? FLAG_COMPRESSED : 0, n);
@@ -146,11 +143,8 @@ static void write_message(const char *msg, struct hearth_buf *out)
     }
 }
 
-void hearth_grpc_trailers(enum hearth_status status,
-                          const char *msg,
-                          const char *const *notes,
-                          size_t n_notes,
-                          struct hearth_buf *out)
+void hearth_grpc_trailers(enum hearth_status status, const char *msg, const char *const *notes,
+                          size_t n_notes, struct hearth_buf *out)
 {
     hearth_buf_printf(out, "grpc-status: %d\r\n", hearth_status_grpc(status));
     if (status != HEARTH_OK) {
@@ -166,11 +160,8 @@ void hearth_grpc_trailers(enum hearth_status status,
     }
 }
 
-void hearth_grpc_web_trailers(enum hearth_status status,
-                              const char *msg,
-                              const char *const *notes,
-                              size_t n_notes,
-                              struct hearth_buf *out)
+void hearth_grpc_web_trailers(enum hearth_status status, const char *msg, const char *const *notes,
+                              size_t n_notes, struct hearth_buf *out)
 {
     size_t from = out->n;
     if (hearth_buf_reserve(out, HEARTH_GRPC_WEB_FRAME_BYTES) == NULL) {

@@ -21,8 +21,7 @@ HEARTH_MUST_CHECK bool hearth_grpc_parse_timeout(struct hearth_str text, int64_t
 
 /* identity (also ""), gzip, deflate; UNIMPLEMENTED for others, naming what is offered. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_grpc_parse_encoding(struct hearth_str text,
-                                              enum hearth_compression *ret,
+enum hearth_status hearth_grpc_parse_encoding(struct hearth_str text, enum hearth_compression *ret,
                                               struct hearth_err *err);
 
 /* True when gzip is one of the listed ones (grpc-accept-encoding). */
@@ -37,29 +36,21 @@ bool hearth_grpc_accepts_gzip(struct hearth_str text);
  *                  is compressed and the head does not say how; UNIMPLEMENTED for a second message.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_grpc_web_read(struct hearth_str body,
-                                        enum hearth_compression encoding,
+enum hearth_status hearth_grpc_web_read(struct hearth_str body, enum hearth_compression encoding,
                                         struct hearth_str *ret_message,
                                         enum hearth_compression *ret_compression,
                                         struct hearth_err *err);
 
 /* Five bytes in front of a message of n bytes. */
-void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES],
-                           bool is_compressed,
+void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], bool is_compressed,
                            size_t n);
 
 /* Append the trailers as lines, each with CR LF: status, message (of errors), and a line for each note. */
-void hearth_grpc_trailers(enum hearth_status status,
-                          const char *msg,
-                          const char *const *notes,
-                          size_t n_notes,
-                          struct hearth_buf *out);
+void hearth_grpc_trailers(enum hearth_status status, const char *msg, const char *const *notes,
+                          size_t n_notes, struct hearth_buf *out);
 
 /* Append the frame of gRPC-Web that holds these lines. */
-void hearth_grpc_web_trailers(enum hearth_status status,
-                              const char *msg,
-                              const char *const *notes,
-                              size_t n_notes,
-                              struct hearth_buf *out);
+void hearth_grpc_web_trailers(enum hearth_status status, const char *msg, const char *const *notes,
+                              size_t n_notes, struct hearth_buf *out);
 
 #endif

@@ -80,10 +80,8 @@ static void make_otlp_error(struct hearth_rpc *rpc, struct hearth_http_answer *a
     }
 }
 
-static void make_plain(struct hearth_rpc *rpc,
-                       const struct hearth_rpc_media *media,
-                       bool takes_gzip,
-                       struct hearth_http_answer *answer)
+static void make_plain(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
+                       bool takes_gzip, struct hearth_http_answer *answer)
 {
     const struct hearth_http_call *call = rpc->http;
     if (call != NULL && call->code != 0) {
@@ -119,8 +117,8 @@ static void make_plain(struct hearth_rpc *rpc,
     }
 }
 
-static void
-frame_message(struct hearth_rpc *rpc, bool takes_gzip, struct hearth_http_answer *answer)
+static void frame_message(struct hearth_rpc *rpc, bool takes_gzip,
+                          struct hearth_http_answer *answer)
 {
     const size_t n_frame = HEARTH_GRPC_WEB_FRAME_BYTES;
     answer->body = take_packed(rpc);
@@ -139,9 +137,7 @@ frame_message(struct hearth_rpc *rpc, bool takes_gzip, struct hearth_http_answer
     }
 }
 
-static void make_grpc(struct hearth_rpc *rpc,
-                      const struct hearth_rpc_media *media,
-                      bool takes_gzip,
+static void make_grpc(struct hearth_rpc *rpc, const struct hearth_rpc_media *media, bool takes_gzip,
                       struct hearth_http_answer *answer)
 {
     answer->content_type = media->type;
@@ -167,10 +163,8 @@ static void make_grpc(struct hearth_rpc *rpc,
     }
 }
 
-void hearth_http_answer_make(struct hearth_rpc *rpc,
-                             const struct hearth_rpc_media *media,
-                             bool takes_gzip,
-                             struct hearth_http_answer *ret_answer)
+void hearth_http_answer_make(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
+                             bool takes_gzip, struct hearth_http_answer *ret_answer)
 {
     *ret_answer = (struct hearth_http_answer){.code = 200};
     hearth_buf_init(&ret_answer->body, 0);

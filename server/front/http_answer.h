@@ -29,9 +29,7 @@ struct hearth_http_answer {
  * takes_gzip  the client reads gzip: as Content-Encoding, or of messages in gRPC
  * Takes rpc->packed, unless the answer is in pieces.
  */
-void hearth_http_answer_make(struct hearth_rpc *rpc,
-                             const struct hearth_rpc_media *media,
-                             bool takes_gzip,
-                             struct hearth_http_answer *ret_answer);
+void hearth_http_answer_make(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
+                             bool takes_gzip, struct hearth_http_answer *ret_answer);
 
 #endif

@@ -2,10 +2,8 @@
 #include "http_call.h"
 
 /* A name or a value; what is decoded is never longer than what was sent. */
-static enum hearth_status decode(struct hearth_str in,
-                                 struct hearth_arena *arena,
-                                 struct hearth_str *ret,
-                                 struct hearth_err *err)
+static enum hearth_status decode(struct hearth_str in, struct hearth_arena *arena,
+                                 struct hearth_str *ret, struct hearth_err *err)
 {
     char *out = hearth_arena_alloc(arena, in.n + 1);
     if (out == NULL) {
@@ -45,10 +43,8 @@ static size_t count_pairs(struct hearth_str query)
     return n;
 }
 
-enum hearth_status hearth_http_args_parse(struct hearth_str query,
-                                          struct hearth_arena *arena,
-                                          struct hearth_http_arg **ret_args,
-                                          size_t *ret_n,
+enum hearth_status hearth_http_args_parse(struct hearth_str query, struct hearth_arena *arena,
+                                          struct hearth_http_arg **ret_args, size_t *ret_n,
                                           struct hearth_err *err)
 {
     size_t n_pairs = count_pairs(query);

@@ -69,10 +69,8 @@ bool hearth_http_route_allows(const struct hearth_http_route *route, struct hear
  * Returns  OK; INVALID_ARGUMENT for a '%' without two hex digits, %00, or more than HEARTH_HTTP_MAX_ARGS; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_http_args_parse(struct hearth_str query,
-                                          struct hearth_arena *arena,
-                                          struct hearth_http_arg **ret_args,
-                                          size_t *ret_n,
+enum hearth_status hearth_http_args_parse(struct hearth_str query, struct hearth_arena *arena,
+                                          struct hearth_http_arg **ret_args, size_t *ret_n,
                                           struct hearth_err *err);
 
 /* The first argument of a name; p is NULL when there is none. */

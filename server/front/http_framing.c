@@ -53,10 +53,8 @@ void hearth_http_framing_uri(struct hearth_http_framing *framing, struct hearth_
     }
 }
 
-void hearth_http_framing_begin(struct hearth_http_framing *framing,
-                               struct hearth_str method,
-                               struct hearth_str version,
-                               const char *end)
+void hearth_http_framing_begin(struct hearth_http_framing *framing, struct hearth_str method,
+                               struct hearth_str version, const char *end)
 {
     framing->at = version.p + version.n + LINE_END_BYTES;
     framing->end = end;
@@ -97,8 +95,7 @@ static void check_codings(struct hearth_http_framing *framing, struct hearth_str
     }
 }
 
-void hearth_http_framing_field(struct hearth_http_framing *framing,
-                               struct hearth_str name,
+void hearth_http_framing_field(struct hearth_http_framing *framing, struct hearth_str name,
                                struct hearth_str value)
 {
     /* The name of a folded line has been moved; what is behind a NUL byte has no field. */

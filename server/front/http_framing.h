@@ -32,13 +32,10 @@ void hearth_http_framing_uri(struct hearth_http_framing *framing, struct hearth_
  *
  * end   of the whole head, in the same buffer
  */
-void hearth_http_framing_begin(struct hearth_http_framing *framing,
-                               struct hearth_str method,
-                               struct hearth_str version,
-                               const char *end);
+void hearth_http_framing_begin(struct hearth_http_framing *framing, struct hearth_str method,
+                               struct hearth_str version, const char *end);
 /* The next field, in the order of the head; both texts end with a NUL byte. */
-void hearth_http_framing_field(struct hearth_http_framing *framing,
-                               struct hearth_str name,
+void hearth_http_framing_field(struct hearth_http_framing *framing, struct hearth_str name,
                                struct hearth_str value);
 /* After the last field: sets the code when the head as a whole is at fault. */
 void hearth_http_framing_end(struct hearth_http_framing *framing, struct hearth_str version);

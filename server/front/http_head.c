@@ -25,12 +25,8 @@ struct reading {
     struct hearth_http_framing *framing;
 };
 
-static enum MHD_Result read_field(void *cls,
-                                  enum MHD_ValueKind kind,
-                                  const char *key,
-                                  size_t key_bytes,
-                                  const char *text,
-                                  size_t text_bytes)
+static enum MHD_Result read_field(void *cls, enum MHD_ValueKind kind, const char *key,
+                                  size_t key_bytes, const char *text, size_t text_bytes)
 {
     struct reading *reading = cls;
     struct hearth_http_head *head = reading->head;
@@ -61,10 +57,8 @@ static enum MHD_Result read_field(void *cls,
     return MHD_YES;
 }
 
-void hearth_http_head_read(struct MHD_Connection *connection,
-                           const char *method,
-                           const char *version,
-                           struct hearth_http_framing *framing,
+void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
+                           const char *version, struct hearth_http_framing *framing,
                            struct hearth_http_head *ret_head)
 {
     *ret_head = (struct hearth_http_head){.content_length = -1};

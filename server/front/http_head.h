@@ -28,10 +28,8 @@ struct hearth_http_head {
  * method, version  as the library's callback gives them
  * framing          in: of the target; out: whether the head is in order, see http_framing.h
  */
-void hearth_http_head_read(struct MHD_Connection *connection,
-                           const char *method,
-                           const char *version,
-                           struct hearth_http_framing *framing,
+void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
+                           const char *version, struct hearth_http_framing *framing,
                            struct hearth_http_head *ret_head);
 
 #endif

@@ -60,10 +60,8 @@ struct side_args {
     const char *query, *from, *until;
 };
 
-static enum hearth_status read_selection(struct hearth_rpc *rpc,
-                                         const struct side_args *args,
-                                         struct hearth_query *query,
-                                         struct hearth_merge_spec *spec)
+static enum hearth_status read_selection(struct hearth_rpc *rpc, const struct side_args *args,
+                                         struct hearth_query *query, struct hearth_merge_spec *spec)
 {
     struct hearth_str text = hearth_http_arg(rpc, args->query);
     struct hearth_typed_query typed;
@@ -96,8 +94,7 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status about_type(struct hearth_rpc *rpc,
-                                     const struct hearth_merge_spec *spec,
+static enum hearth_status about_type(struct hearth_rpc *rpc, const struct hearth_merge_spec *spec,
                                      struct hearth_flamebearer_about *ret)
 {
     struct hearth_profile_type type;
@@ -164,8 +161,7 @@ static int64_t sample_of(double value)
  * One sample for each step from start to end; steps without profiles are 0. The start that is reported is
  * rounded down to whole steps, as in Pyroscope: it lies within the step of the first sample.
  */
-static void write_timeline(struct hearth_json *json,
-                           const struct timelines *lines,
+static void write_timeline(struct hearth_json *json, const struct timelines *lines,
                            const struct hearth_timeseries *series)
 {
     int64_t start_ms = lines->start_ms, step_ms = lines->step * 1000;
@@ -199,8 +195,7 @@ static bool wants_average(const struct hearth_rpc *rpc, const struct hearth_merg
            (spec->mean && !hearth_str_eq_c(aggregation, "sum"));
 }
 
-static enum hearth_status ask_timelines(struct hearth_rpc *rpc,
-                                        const struct hearth_query *query,
+static enum hearth_status ask_timelines(struct hearth_rpc *rpc, const struct hearth_query *query,
                                         const struct hearth_merge_spec *spec,
                                         struct timelines *lines)
 {
@@ -257,8 +252,7 @@ static void write_timeline_member(struct hearth_json *json, const struct timelin
     }
 }
 
-static void write_group(struct hearth_json *json,
-                        const struct timelines *lines,
+static void write_group(struct hearth_json *json, const struct timelines *lines,
                         const struct hearth_timeseries *series)
 {
     struct hearth_str value = hearth_labels_get(&series->labels, lines->group_by);
@@ -299,8 +293,8 @@ static bool render_more(void *context, size_t n_bytes, struct hearth_buf *out)
     return false;
 }
 
-static enum hearth_status
-answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer, struct timelines lines)
+static enum hearth_status answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer,
+                                           struct timelines lines)
 {
     struct rendering *r = hearth_arena_alloc(&rpc->arena, sizeof *r);
     if (r == NULL) {
@@ -319,8 +313,7 @@ answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer, struc
 
 /* ---- render ---- */
 
-static enum hearth_status write_text(struct hearth_rpc *rpc,
-                                     const struct hearth_flamegraph *graph,
+static enum hearth_status write_text(struct hearth_rpc *rpc, const struct hearth_flamegraph *graph,
                                      struct hearth_str profile_type)
 {
     struct hearth_profile_type type;
@@ -335,8 +328,7 @@ static enum hearth_status write_text(struct hearth_rpc *rpc,
     return hearth_flame_text_write(graph, &how, &rpc->arena, &rpc->packed, &rpc->err);
 }
 
-static enum hearth_status render_json(struct hearth_rpc *rpc,
-                                      const struct hearth_query *query,
+static enum hearth_status render_json(struct hearth_rpc *rpc, const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec)
 {
     struct hearth_flamebearer_about about;
@@ -349,8 +341,8 @@ static enum hearth_status render_json(struct hearth_rpc *rpc,
 }
 
 /* ids: separated by commas. At most MAX_IDS, all of the request's argument. */
-static enum hearth_status
-read_ids(struct hearth_rpc *rpc, const char *name, const struct hearth_str **ret, size_t *ret_n)
+static enum hearth_status read_ids(struct hearth_rpc *rpc, const char *name,
+                                   const struct hearth_str **ret, size_t *ret_n)
 {
     struct hearth_str text = hearth_http_arg(rpc, name);
     struct hearth_str *ids = hearth_arena_array(&rpc->arena, MAX_IDS, sizeof *ids);
@@ -375,8 +367,7 @@ read_ids(struct hearth_rpc *rpc, const char *name, const struct hearth_str **ret
 }
 
 /* What samples of spans and traces come to, wherever they are unless a range is given. */
-static enum hearth_status render_spans(struct hearth_rpc *rpc,
-                                       struct hearth_query *query,
+static enum hearth_status render_spans(struct hearth_rpc *rpc, struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
                                        struct hearth_str format)
 {
@@ -401,8 +392,7 @@ static enum hearth_status render_spans(struct hearth_rpc *rpc,
                             (struct timelines){0});
 }
 
-static enum hearth_status render_text(struct hearth_rpc *rpc,
-                                      const struct hearth_query *query,
+static enum hearth_status render_text(struct hearth_rpc *rpc, const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec)
 {
     struct hearth_flamegraph graph = {0};
@@ -464,8 +454,8 @@ void hearth_http_render_diff(struct hearth_rpc *rpc)
 /* ---- labels ---- */
 
 /* A typed query as a selector: the type as a matcher beside the others. */
-static enum hearth_status
-read_label_query(struct hearth_rpc *rpc, struct hearth_str selectors[2], size_t *ret_n)
+static enum hearth_status read_label_query(struct hearth_rpc *rpc, struct hearth_str selectors[2],
+                                           size_t *ret_n)
 {
     struct hearth_str text = hearth_http_arg(rpc, "query");
     struct hearth_typed_query typed = {.selector = HEARTH_STR("{}")};

@@ -74,9 +74,7 @@ static void set_head(struct http_request *request, unsigned code, const char *co
 }
 
 /* Takes the buffer's bytes. Without memory for a response the connection is closed instead. */
-static void set_response(struct http_request *request,
-                         unsigned code,
-                         const char *content_type,
+static void set_response(struct http_request *request, unsigned code, const char *content_type,
                          struct hearth_buf *body)
 {
     size_t n = 0;
@@ -298,10 +296,8 @@ static enum hearth_status check_rpc(struct http_request *request,
     return check_tenant_and_length(rpc, head);
 }
 
-static void init_rpc(struct http_request *request,
-                     const struct hearth_method *method,
-                     const struct hearth_http_head *head,
-                     const struct hearth_accept *accept)
+static void init_rpc(struct http_request *request, const struct hearth_method *method,
+                     const struct hearth_http_head *head, const struct hearth_accept *accept)
 {
     struct hearth_rpc *rpc = &request->rpc;
     hearth_rpc_init(rpc, request->http->front, method);
@@ -320,8 +316,7 @@ static void init_rpc(struct http_request *request,
 }
 
 /* What was checked lets the body come, or is answered. */
-static void await_body(struct http_request *request,
-                       const struct hearth_http_head *head,
+static void await_body(struct http_request *request, const struct hearth_http_head *head,
                        enum hearth_status status)
 {
     if (status != HEARTH_OK) {
@@ -360,10 +355,8 @@ static enum hearth_status check_call(struct http_request *request,
                                   &call->n_args, &rpc->err);
 }
 
-static void begin_call(struct http_request *request,
-                       const struct hearth_http_route *route,
-                       const char *method,
-                       const struct hearth_http_head *head)
+static void begin_call(struct http_request *request, const struct hearth_http_route *route,
+                       const char *method, const struct hearth_http_head *head)
 {
     if (!hearth_http_route_allows(route, hearth_str_c(method))) {
         set_text(request, 405, "");
@@ -378,10 +371,8 @@ static void begin_call(struct http_request *request,
     await_body(request, head, check_call(request, head));
 }
 
-static void begin_rpc(struct http_request *request,
-                      const struct hearth_method *rpc_method,
-                      const char *method,
-                      const struct hearth_http_head *head)
+static void begin_rpc(struct http_request *request, const struct hearth_method *rpc_method,
+                      const char *method, const struct hearth_http_head *head)
 {
     if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
         set_text(request, 405, "");
@@ -413,9 +404,7 @@ static void begin_rpc(struct http_request *request,
     await_body(request, head, check_rpc(request, head));
 }
 
-static void begin_route(struct http_request *request,
-                        struct hearth_str path,
-                        const char *method,
+static void begin_route(struct http_request *request, struct hearth_str path, const char *method,
                         const struct hearth_http_head *head)
 {
     struct hearth_accept accept = {0};
@@ -435,8 +424,8 @@ static void begin_route(struct http_request *request,
     request->state = REQUEST_SWALLOWING;
 }
 
-static enum MHD_Result
-begin(struct http_request *request, const char *url, const char *method, const char *version)
+static enum MHD_Result begin(struct http_request *request, const char *url, const char *method,
+                             const char *version)
 {
     struct hearth_http_head head;
     hearth_http_head_read(request->connection, method, version, &request->framing, &head);
@@ -540,21 +529,15 @@ void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *conn
 }
 
 /* For the guard against slow clients. */
-static void tell_stage(struct hearth_http *http,
-                       struct MHD_Connection *connection,
+static void tell_stage(struct hearth_http *http, struct MHD_Connection *connection,
                        enum hearth_peer_stage stage)
 {
     hearth_peers_stage(hearth_acceptor_peers(http->front->acceptor), fd_of(connection), stage);
 }
 
-enum MHD_Result hearth_http_on_request(void *cls,
-                                       struct MHD_Connection *connection,
-                                       const char *url,
-                                       const char *method,
-                                       const char *version,
-                                       const char *upload,
-                                       size_t *upload_bytes,
-                                       void **slot)
+enum MHD_Result hearth_http_on_request(void *cls, struct MHD_Connection *connection,
+                                       const char *url, const char *method, const char *version,
+                                       const char *upload, size_t *upload_bytes, void **slot)
 {
     struct hearth_http *http = cls;
     struct http_request *request = *slot;
@@ -576,9 +559,7 @@ enum MHD_Result hearth_http_on_request(void *cls,
     return request->state == REQUEST_READING ? work(request) : queue_answer(request);
 }
 
-void hearth_http_on_completed(void *cls,
-                              struct MHD_Connection *connection,
-                              void **slot,
+void hearth_http_on_completed(void *cls, struct MHD_Connection *connection, void **slot,
                               enum MHD_RequestTerminationCode how)
 {
     struct hearth_http *http = cls;

@@ -28,17 +28,10 @@ struct hearth_http {
 
 /* The callbacks of the daemon; cls is the struct hearth_http. The first gives the slot of the others. */
 void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
-enum MHD_Result hearth_http_on_request(void *cls,
-                                       struct MHD_Connection *connection,
-                                       const char *url,
-                                       const char *method,
-                                       const char *version,
-                                       const char *upload,
-                                       size_t *upload_bytes,
-                                       void **slot);
-void hearth_http_on_completed(void *cls,
-                              struct MHD_Connection *connection,
-                              void **slot,
+enum MHD_Result hearth_http_on_request(void *cls, struct MHD_Connection *connection,
+                                       const char *url, const char *method, const char *version,
+                                       const char *upload, size_t *upload_bytes, void **slot);
+void hearth_http_on_completed(void *cls, struct MHD_Connection *connection, void **slot,
                               enum MHD_RequestTerminationCode how);
 
 #endif

@@ -15,8 +15,8 @@
  */
 #define UNREACHED_CONNECTION_LIMIT 2000000u
 
-enum hearth_status
-hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http, struct hearth_err *err)
+enum hearth_status hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http,
+                                     struct hearth_err *err)
 {
     struct hearth_http *http = hearth_mem_zalloc(sizeof *http);
     if (http == NULL) {
@@ -45,9 +45,7 @@ hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http, str
     return HEARTH_OK;
 }
 
-void hearth_http_take(void *context,
-                      int fd,
-                      const struct sockaddr *address,
+void hearth_http_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes)
 {
     struct hearth_http *http = context;

@@ -16,13 +16,10 @@ struct hearth_front;
 struct hearth_http;
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_http_start(struct hearth_front *front,
-                                     struct hearth_http **ret_http,
+enum hearth_status hearth_http_start(struct hearth_front *front, struct hearth_http **ret_http,
                                      struct hearth_err *err);
 /* A hearth_acceptor_take_fn; the context is the struct hearth_http. */
-void hearth_http_take(void *context,
-                      int fd,
-                      const struct sockaddr *address,
+void hearth_http_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes);
 /* Requests whose answer is not yet sent. */
 size_t hearth_http_open_requests(const struct hearth_http *http);

@@ -60,8 +60,8 @@ static int open_listener(const struct addrinfo *info)
     return fd;
 }
 
-enum hearth_status
-hearth_listeners_add(struct hearth_listeners *listeners, const char *text, struct hearth_err *err)
+enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,
+                                        struct hearth_err *err)
 {
     char host[256], port[8];
     if (!hearth_listen_parse(text, host, port)) {

@@ -15,8 +15,8 @@ struct hearth_listeners {
 /* Bind every address that the text stands for. INVALID_ARGUMENT, or UNAVAILABLE with the system's
  * reason. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_listeners_add(struct hearth_listeners *listeners, const char *text, struct hearth_err *err);
+enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,
+                                        struct hearth_err *err);
 /* The texts stay. */
 void hearth_listeners_close(struct hearth_listeners *listeners);
 

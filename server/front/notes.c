@@ -56,8 +56,7 @@ static char *encode(struct hearth_str line, struct hearth_arena *arena)
     return hearth_arena_strndup(arena, out, n);
 }
 
-size_t hearth_notes_encode(struct hearth_str lines,
-                           struct hearth_arena *arena,
+size_t hearth_notes_encode(struct hearth_str lines, struct hearth_arena *arena,
                            const char *values[HEARTH_MAX_NOTES])
 {
     size_t n = 0, n_more = 0;

@@ -17,8 +17,7 @@
 #define HEARTH_MAX_NOTE_BYTES 400u /* of one value */
 
 /* Empty lines are skipped. Values live in arena; those that it refuses are left out. */
-size_t hearth_notes_encode(struct hearth_str lines,
-                           struct hearth_arena *arena,
+size_t hearth_notes_encode(struct hearth_str lines, struct hearth_arena *arena,
                            const char *values[HEARTH_MAX_NOTES]);
 
 #endif

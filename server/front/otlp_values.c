@@ -83,10 +83,8 @@ struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyVa
 }
 
 struct hearth_str
-hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
-                      size_t n,
-                      struct hearth_str name,
-                      struct hearth_arena *arena)
+hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n,
+                      struct hearth_str name, struct hearth_arena *arena)
 {
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq_c(name, attributes[i]->key)) {

@@ -20,9 +20,7 @@ struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyVa
 
 /* The first attribute of a name that has a value, as text; else empty. */
 struct hearth_str
-hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
-                      size_t n,
-                      struct hearth_str name,
-                      struct hearth_arena *arena);
+hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n,
+                      struct hearth_str name, struct hearth_arena *arena);
 
 #endif

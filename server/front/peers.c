@@ -16,8 +16,8 @@ struct address {
 
 _Static_assert(sizeof(struct address) == sizeof(((struct peer *)NULL)->address), "whole words");
 
-enum hearth_status
-hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers, struct hearth_err *err)
+enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers,
+                                    struct hearth_err *err)
 {
     struct hearth_peers *peers =
         hearth_mem_zalloc(sizeof *peers + max_fds * sizeof peers->by_fd[0]);
@@ -245,9 +245,7 @@ void hearth_peers_end_grpc(struct hearth_peers *peers)
     }
 }
 
-size_t hearth_peers_guard(struct hearth_peers *peers,
-                          uint64_t slack_bytes,
-                          uint64_t message_bytes,
+size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint64_t message_bytes,
                           uint64_t total_bytes)
 {
     size_t n_cut = 0;
@@ -284,8 +282,8 @@ size_t hearth_peers_count(const struct hearth_peers *peers)
     return peers->n - peers->n_cut;
 }
 
-static void
-format_address(bool is_ipv6, const void *ip, unsigned port, char out[HEARTH_PEER_TEXT_BYTES])
+static void format_address(bool is_ipv6, const void *ip, unsigned port,
+                           char out[HEARTH_PEER_TEXT_BYTES])
 {
     char text[INET6_ADDRSTRLEN];
     if (inet_ntop(is_ipv6 ? AF_INET6 : AF_INET, ip, text, sizeof text) == NULL) {

@@ -29,8 +29,8 @@ struct hearth_peer {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers, struct hearth_err *err);
+enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers,
+                                    struct hearth_err *err);
 void hearth_peers_free(struct hearth_peers *peers);
 
 /* Before the descriptor is handed over. Descriptors beyond max_fds are counted but not swept, so
@@ -52,9 +52,7 @@ void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_
  * `message_bytes` for each message that is waited for, and the worst one while all together exceed
  * `total_bytes`. Returns how many. About 0.5 us each.
  */
-size_t hearth_peers_guard(struct hearth_peers *peers,
-                          uint64_t slack_bytes,
-                          uint64_t message_bytes,
+size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint64_t message_bytes,
                           uint64_t total_bytes);
 
 /* Where an HTTP connection is, as its library tells. One that was accepted waits for a head. */

@@ -67,10 +67,8 @@ static bool has_unread(int fd)
     return ioctl(fd, FIONREAD, &n) == 0 && n > 0;
 }
 
-static bool is_slow_grpc(struct peer *peer,
-                         const struct tcp_info *info,
-                         const struct hearth_pace *pace,
-                         int64_t now_mono_ns)
+static bool is_slow_grpc(struct peer *peer, const struct tcp_info *info,
+                         const struct hearth_pace *pace, int64_t now_mono_ns)
 {
     if (info->tcpi_bytes_received < GREETING_BYTES) {
         return now_mono_ns - peer->added_mono_ns >= pace->head_timeout_ns;
@@ -87,10 +85,8 @@ static bool is_slow_grpc(struct peer *peer,
     return false;
 }
 
-static bool is_slow_http(struct peer *peer,
-                         const struct tcp_info *info,
-                         const struct hearth_pace *pace,
-                         int64_t now_mono_ns)
+static bool is_slow_http(struct peer *peer, const struct tcp_info *info,
+                         const struct hearth_pace *pace, int64_t now_mono_ns)
 {
     uint32_t stage = atomic_load_explicit(&peer->stage, memory_order_relaxed);
     uint64_t n_bytes = info->tcpi_bytes_received - peer->pace.bytes;
@@ -151,11 +147,11 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
 /* ---- room ---- */
 
 /* Since when the connection has given a reason to be cut before others; INT64_MAX: it has given none. */
-typedef int64_t
-since_fn(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns);
+typedef int64_t since_fn(const struct peer *peer, int fd, const struct hearth_pace *pace,
+                         int64_t now_mono_ns);
 
-static int64_t
-unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
+static int64_t unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
+                              int64_t now_mono_ns)
 {
     struct tcp_info info;
     if (atomic_load_explicit(&peer->is_proven, memory_order_relaxed) ||
@@ -169,8 +165,8 @@ unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace, 
     return is_fast && pace->min_body_rate > 0 ? INT64_MAX : peer->added_mono_ns;
 }
 
-static int64_t
-idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
+static int64_t idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
+                          int64_t now_mono_ns)
 {
     (void)fd;
     (void)pace;
@@ -189,8 +185,8 @@ static int compare_times(const void *a, const void *b)
 }
 
 /* A part of them and not one, so that what this costs is shared by those who get the room. */
-static size_t
-cut_oldest(struct hearth_peers *peers, since_fn *since, const struct hearth_pace *pace)
+static size_t cut_oldest(struct hearth_peers *peers, since_fn *since,
+                         const struct hearth_pace *pace)
 {
     int64_t now = hearth_clock_mono_ns();
     size_t n = 0, n_cut = 0;

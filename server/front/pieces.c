@@ -40,12 +40,9 @@ static enum hearth_status check_buf(const struct hearth_buf *buf, struct hearth_
 }
 
 /* All that is left, behind the text that is there. */
-static enum hearth_status compress(struct hearth_pieces *pieces,
-                                   struct hearth_gzip_stream *gzip,
-                                   struct hearth_cancel *cancel,
-                                   struct hearth_buf *text,
-                                   struct hearth_buf *out,
-                                   struct hearth_err *err)
+static enum hearth_status compress(struct hearth_pieces *pieces, struct hearth_gzip_stream *gzip,
+                                   struct hearth_cancel *cancel, struct hearth_buf *text,
+                                   struct hearth_buf *out, struct hearth_err *err)
 {
     for (;;) {
         hearth_gzip_stream_add(gzip, hearth_buf_view(text), out);
@@ -62,10 +59,8 @@ static enum hearth_status compress(struct hearth_pieces *pieces,
     return check_buf(out, err);
 }
 
-static enum hearth_status begin_gzip(struct hearth_pieces *pieces,
-                                     struct hearth_cancel *cancel,
-                                     struct hearth_buf *out,
-                                     struct hearth_err *err)
+static enum hearth_status begin_gzip(struct hearth_pieces *pieces, struct hearth_cancel *cancel,
+                                     struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_gzip_stream *gzip = hearth_gzip_stream_new(GZIP_LEVEL);
     if (gzip == NULL) {
@@ -80,12 +75,9 @@ static enum hearth_status begin_gzip(struct hearth_pieces *pieces,
     return status;
 }
 
-enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces,
-                                       enum hearth_pieces_way way,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_buf *out,
-                                       bool *ret_is_gzip,
-                                       struct hearth_err *err)
+enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces, enum hearth_pieces_way way,
+                                       struct hearth_cancel *cancel, struct hearth_buf *out,
+                                       bool *ret_is_gzip, struct hearth_err *err)
 {
     *ret_is_gzip = false;
     ask(pieces, way == HEARTH_PIECES_AT_ONCE ? SIZE_MAX : HEARTH_PIECES_WHOLE_BYTES, out);
@@ -100,8 +92,8 @@ enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces,
     return status;
 }
 
-ssize_t hearth_pieces_read(
-    struct hearth_pieces *pieces, struct hearth_buf *window, size_t *sent, char *to, size_t n)
+ssize_t hearth_pieces_read(struct hearth_pieces *pieces, struct hearth_buf *window, size_t *sent,
+                           char *to, size_t n)
 {
     if (*sent == window->n && pieces->more != NULL) {
         empty(window);

@@ -45,18 +45,15 @@ void hearth_pieces_release(struct hearth_pieces *pieces);
  * Returns  OK; NO_MEMORY; CANCELLED or DEADLINE_EXCEEDED while compressing. Then *pieces is released.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces,
-                                       enum hearth_pieces_way way,
-                                       struct hearth_cancel *cancel,
-                                       struct hearth_buf *out,
-                                       bool *ret_is_gzip,
-                                       struct hearth_err *err);
+enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces, enum hearth_pieces_way way,
+                                       struct hearth_cancel *cancel, struct hearth_buf *out,
+                                       bool *ret_is_gzip, struct hearth_err *err);
 
 /*
  * The next bytes of what begin began, n at most: window is its `out`, *sent what was read of that.
  * 0: the end. -1: there was no memory for a piece, and the answer has no end.
  */
-ssize_t hearth_pieces_read(
-    struct hearth_pieces *pieces, struct hearth_buf *window, size_t *sent, char *to, size_t n);
+ssize_t hearth_pieces_read(struct hearth_pieces *pieces, struct hearth_buf *window, size_t *sent,
+                           char *to, size_t n);
 
 #endif

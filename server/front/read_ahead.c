@@ -17,8 +17,7 @@ static bool is_short(const struct hearth_budget *budget)
                budget->limit_bytes / 2;
 }
 
-void hearth_ahead_put(struct hearth_ahead *ahead,
-                      struct hearth_budget *budget,
+void hearth_ahead_put(struct hearth_ahead *ahead, struct hearth_budget *budget,
                       grpc_byte_buffer *body)
 {
     HEARTH_ASSERT(ahead->n < HEARTH_AHEAD_MAX_MESSAGES);

@@ -35,8 +35,7 @@ struct hearth_ahead {
 /* May another one be read? */
 bool hearth_ahead_has_room(const struct hearth_ahead *ahead);
 /* Takes the body over. There is room. */
-void hearth_ahead_put(struct hearth_ahead *ahead,
-                      struct hearth_budget *budget,
+void hearth_ahead_put(struct hearth_ahead *ahead, struct hearth_budget *budget,
                       grpc_byte_buffer *body);
 /* The first one, which is in work from now on; the caller's, with what is held for it. There is one. */
 struct hearth_ahead_message hearth_ahead_take(struct hearth_ahead *ahead);

@@ -9,9 +9,7 @@
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
 
-bool hearth_log_rate_take(struct hearth_log_rate *rate,
-                          int per_second,
-                          int64_t now_mono_ns,
+bool hearth_log_rate_take(struct hearth_log_rate *rate, int per_second, int64_t now_mono_ns,
                           int *ret_missed)
 {
     int64_t second = now_mono_ns / HEARTH_NS_PER_SEC;
@@ -40,11 +38,8 @@ static bool is_server_fault(enum hearth_status status)
            status == HEARTH_NO_MEMORY || status == HEARTH_DEADLINE_EXCEEDED;
 }
 
-static void write_line(struct hearth_rpc *rpc,
-                       enum hearth_log_level level,
-                       const char *what,
-                       int64_t took_ns,
-                       int missed)
+static void write_line(struct hearth_rpc *rpc, enum hearth_log_level level, const char *what,
+                       int64_t took_ns, int missed)
 {
     char tenant[HEARTH_TENANT_MAX_BYTES + 1];
     memcpy(tenant, rpc->tenant.text, rpc->tenant.n);

@@ -15,9 +15,7 @@ struct hearth_log_rate {
     _Atomic int64_t window_s;
     _Atomic int n_in_window, n_missed;
 };
-bool hearth_log_rate_take(struct hearth_log_rate *rate,
-                          int per_second,
-                          int64_t now_mono_ns,
+bool hearth_log_rate_take(struct hearth_log_rate *rate, int per_second, int64_t now_mono_ns,
                           int *ret_missed);
 
 #endif

@@ -116,9 +116,7 @@ static const struct {
     {"/", get_root},
 };
 
-bool hearth_route_get(struct hearth_front *front,
-                      struct hearth_str path,
-                      bool json,
+bool hearth_route_get(struct hearth_front *front, struct hearth_str path, bool json,
                       struct hearth_route_answer *answer)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_routes); i++) {

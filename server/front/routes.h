@@ -19,9 +19,7 @@ struct hearth_route_answer {
 
 /* False: no such route. `json`: the client asked for application/json. `answer->body` is
  * initialised. */
-HEARTH_MUST_CHECK bool hearth_route_get(struct hearth_front *front,
-                                        struct hearth_str path,
-                                        bool json,
-                                        struct hearth_route_answer *answer);
+HEARTH_MUST_CHECK bool hearth_route_get(struct hearth_front *front, struct hearth_str path,
+                                        bool json, struct hearth_route_answer *answer);
 
 #endif

@@ -53,8 +53,7 @@ struct hearth_inflater *hearth_rpc_inflater(void)
     return inflater;
 }
 
-void hearth_rpc_init(struct hearth_rpc *rpc,
-                     struct hearth_front *front,
+void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
                      const struct hearth_method *method)
 {
     memset(rpc, 0, sizeof *rpc);
@@ -108,8 +107,8 @@ static enum hearth_status refuse_body(struct hearth_rpc *rpc, size_t n_bytes)
                        budget->limit_bytes);
 }
 
-enum hearth_status
-hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes, enum hearth_status status)
+enum hearth_status hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes,
+                                           enum hearth_status status)
 {
     size_t refused = hearth_budget_refused_bytes();
     if (status != HEARTH_NO_MEMORY || refused == 0 || rpc->method->pool != HEARTH_POOL_INGEST) {

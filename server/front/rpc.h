@@ -142,8 +142,7 @@ struct hearth_rpc_list {
 };
 
 /* Prepare; the arena's limit comes with the method. `method` may not be NULL. */
-void hearth_rpc_init(struct hearth_rpc *rpc,
-                     struct hearth_front *front,
+void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
                      const struct hearth_method *method);
 /* Frees what the request holds, not itself. */
 void hearth_rpc_release(struct hearth_rpc *rpc);
@@ -160,8 +159,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *r
  * NO_MEMORY of an upload, on the thread that was refused: the same as for bodies, if it was the memory of pushes that
  * did not suffice. n_more_bytes: what it holds beside its body and its arena. Other statuses stay.
  */
-enum hearth_status
-hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes, enum hearth_status status);
+enum hearth_status hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes,
+                                           enum hearth_status status);
 
 /* The deadline from what the client asked for; INT64_MAX: the server's default. */
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns);

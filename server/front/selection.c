@@ -25,8 +25,8 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
-enum hearth_status
-hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in, enum hearth_go_stacks *ret)
+enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,
+                                        enum hearth_go_stacks *ret)
 {
     switch (in) {
     case HEARTH__V1__GO_STACKS__GO_STACKS_UNSPECIFIED:
@@ -53,8 +53,7 @@ static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation agg
            HEARTH_GAUGES_SUM;
 }
 
-enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc,
-                                        const Hearth__V1__Selection *in,
+enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,
                                         struct hearth_rpc_selection *ret)
 {
     if (in == NULL) {

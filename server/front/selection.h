@@ -24,8 +24,7 @@ struct hearth_rpc_selection {
  * for its profile type and its ids; its selector and filters are the engine's to check.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc,
-                                        const Hearth__V1__Selection *in,
+enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,
                                         struct hearth_rpc_selection *ret);
 
 /* Which stack traces count; in NULL: all. */
@@ -36,13 +35,12 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
 
 /* Rows of a table as messages, in the request's arena. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc,
-                                       const struct hearth_top *top,
+enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top,
                                        Hearth__V1__TopRow ***ret);
 
 /* INVALID_ARGUMENT for a number that means nothing. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in, enum hearth_go_stacks *ret);
+enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,
+                                        enum hearth_go_stacks *ret);
 
 #endif

@@ -8,8 +8,8 @@
 #include "svc_querier.h"
 
 /* The view as JSON text, in the request's arena; NULL when memory was refused. */
-static char *
-make_flamebearer(struct hearth_rpc *rpc, const struct hearth_adhoc_view *view, bool is_diff)
+static char *make_flamebearer(struct hearth_rpc *rpc, const struct hearth_adhoc_view *view,
+                              bool is_diff)
 {
     const struct hearth_flamebearer_about about = {
         .name = view->profile.name, .type = view->sample_type, .unit = view->unit};

@@ -124,8 +124,8 @@ void hearth_svc_admin_rebuild(struct hearth_rpc *rpc)
 /* ---- deletion ---- */
 
 /* Who asks, for the log of deletions: what the client says of itself, and where it is. */
-static enum hearth_status
-requester(struct hearth_rpc *rpc, const char *said, struct hearth_str *ret)
+static enum hearth_status requester(struct hearth_rpc *rpc, const char *said,
+                                    struct hearth_str *ret)
 {
     char peer[HEARTH_PEER_TEXT_BYTES];
     if (strlen(said) > REQUESTED_BY_MAX_BYTES) {

@@ -2,21 +2,17 @@
 #include "front_internal.h"
 #include "svc_querier.h"
 
-enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc,
-                                  const struct hearth_query *query,
-                                  const struct hearth_merge_spec *spec,
-                                  struct hearth_buf *out)
+enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                  const struct hearth_merge_spec *spec, struct hearth_buf *out)
 {
     int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
     return hearth_query_dot(query, spec, n, out, &rpc->err);
 }
 
 /* A side that is absent is an empty request, and refused as one. */
-static enum hearth_status read_side(struct hearth_rpc *rpc,
-                                    const char *name,
+static enum hearth_status read_side(struct hearth_rpc *rpc, const char *name,
                                     const Querier__V1__SelectMergeStacktracesRequest *in,
-                                    struct hearth_query *query,
-                                    struct hearth_merge_spec *spec)
+                                    struct hearth_query *query, struct hearth_merge_spec *spec)
 {
     Querier__V1__SelectMergeStacktracesRequest empty;
     querier__v1__select_merge_stacktraces_request__init(&empty);

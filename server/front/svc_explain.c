@@ -54,8 +54,7 @@ static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanat
     }
 }
 
-static bool add_legs(struct hearth_rpc *rpc,
-                     const struct hearth_explanation *e,
+static bool add_legs(struct hearth_rpc *rpc, const struct hearth_explanation *e,
                      Hearth__V1__ExplainResponse *out)
 {
     out->legs = hearth_arena_array(&rpc->arena, e->n_legs, sizeof out->legs[0]);
@@ -81,8 +80,7 @@ static bool add_legs(struct hearth_rpc *rpc,
     return true;
 }
 
-static bool add_totals(struct hearth_rpc *rpc,
-                       const struct hearth_explanation *e,
+static bool add_totals(struct hearth_rpc *rpc, const struct hearth_explanation *e,
                        Hearth__V1__ExplainResponse *out)
 {
     out->totals = hearth_arena_array(&rpc->arena, HEARTH_N_SOURCES, sizeof out->totals[0]);

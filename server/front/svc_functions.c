@@ -6,8 +6,8 @@
 
 /* ---- Top ---- */
 
-static enum hearth_status
-read_top_spec(struct hearth_rpc *rpc, const Hearth__V1__TopRequest *in, struct hearth_top_spec *ret)
+static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1__TopRequest *in,
+                                        struct hearth_top_spec *ret)
 {
     static const enum hearth_top_kind kinds[] = {
         [HEARTH__V1__TOP_KIND__TOP_KIND_UNSPECIFIED] = HEARTH_TOP_FUNCTION,
@@ -45,8 +45,8 @@ read_top_spec(struct hearth_rpc *rpc, const Hearth__V1__TopRequest *in, struct h
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top, Hearth__V1__TopRow ***ret)
+enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top,
+                                       Hearth__V1__TopRow ***ret)
 {
     Hearth__V1__TopRow **rows = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *rows);
     Hearth__V1__TopRow *bodies = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *bodies);
@@ -117,9 +117,7 @@ static enum hearth_status check_function(struct hearth_rpc *rpc, const char *fun
                : HEARTH_OK;
 }
 
-static bool make_side(struct hearth_rpc *rpc,
-                      const struct hearth_sandwich_node *nodes,
-                      size_t n,
+static bool make_side(struct hearth_rpc *rpc, const struct hearth_sandwich_node *nodes, size_t n,
                       Hearth__V1__SandwichNode ***ret)
 {
     Hearth__V1__SandwichNode **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
@@ -178,8 +176,7 @@ void hearth_svc_sandwich(struct hearth_rpc *rpc)
 
 /* ---- Lines ---- */
 
-static bool make_lines(struct hearth_rpc *rpc,
-                       const struct hearth_lines *answer,
+static bool make_lines(struct hearth_rpc *rpc, const struct hearth_lines *answer,
                        Hearth__V1__LinesResponse *out)
 {
     out->lines = hearth_arena_array(&rpc->arena, answer->n_lines, sizeof out->lines[0]);
@@ -202,8 +199,7 @@ static bool make_lines(struct hearth_rpc *rpc,
     return !rpc->arena.refused;
 }
 
-static bool make_sources(struct hearth_rpc *rpc,
-                         const struct hearth_lines *answer,
+static bool make_sources(struct hearth_rpc *rpc, const struct hearth_lines *answer,
                          Hearth__V1__LinesResponse *out)
 {
     out->sources = hearth_arena_array(&rpc->arena, answer->n_sources, sizeof out->sources[0]);

@@ -7,9 +7,7 @@
 
 #define CELLS HEARTH_ARRAY_LEN(((struct hearth_heatmap_slot *)NULL)->counts)
 
-bool hearth_rpc_exemplars(struct hearth_rpc *rpc,
-                          const struct hearth_exemplar *exemplars,
-                          size_t n,
+bool hearth_rpc_exemplars(struct hearth_rpc *rpc, const struct hearth_exemplar *exemplars, size_t n,
                           Types__V1__Exemplar ***ret)
 {
     struct texts {
@@ -76,10 +74,8 @@ static enum hearth_status read_spec(struct hearth_rpc *rpc,
     return spec->group_by != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
 }
 
-static bool make_slots(struct hearth_rpc *rpc,
-                       struct hearth_heatmap *heatmap,
-                       struct hearth_heatmap_series *in,
-                       Types__V1__HeatmapSeries *out)
+static bool make_slots(struct hearth_rpc *rpc, struct hearth_heatmap *heatmap,
+                       struct hearth_heatmap_series *in, Types__V1__HeatmapSeries *out)
 {
     Types__V1__HeatmapSlot **list = hearth_arena_array(&rpc->arena, in->n_slots, sizeof *list);
     Types__V1__HeatmapSlot *bodies = hearth_arena_array(&rpc->arena, in->n_slots, sizeof *bodies);

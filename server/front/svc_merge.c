@@ -14,8 +14,7 @@
 static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
                                               const Types__V1__StackTraceSelector *in,
                                               struct hearth_merge_spec *pgo,
-                                              const struct hearth_str **ret,
-                                              size_t *ret_n)
+                                              const struct hearth_str **ret, size_t *ret_n)
 {
     *ret = NULL;
     *ret_n = 0;
@@ -85,8 +84,7 @@ static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
     return hearth_rpc_flamegraph(rpc, &graph, &out->flamegraph);
 }
 
-static enum hearth_status answer_tree(struct hearth_rpc *rpc,
-                                      const struct hearth_query *query,
+static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec,
                                       Querier__V1__SelectMergeStacktracesResponse *out)
 {
@@ -106,8 +104,7 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc,
 }
 
 /* The profile is packed already: only its two envelopes are written around it. */
-static enum hearth_status answer_pprof(struct hearth_rpc *rpc,
-                                       const struct hearth_query *query,
+static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec)
 {
     struct hearth_buf profile, head;
@@ -128,8 +125,7 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc,
     return status;
 }
 
-static enum hearth_status answer_dot(struct hearth_rpc *rpc,
-                                     const struct hearth_query *query,
+static enum hearth_status answer_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
                                      const struct hearth_merge_spec *spec,
                                      Querier__V1__SelectMergeStacktracesResponse *out)
 {
@@ -146,8 +142,7 @@ static enum hearth_status answer_dot(struct hearth_rpc *rpc,
 
 enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,
-                                         bool is_pprof,
-                                         struct hearth_merge_spec *ret)
+                                         bool is_pprof, struct hearth_merge_spec *ret)
 {
     if (in->n_span_selector > 0 && in->n_trace_id_selector > 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -176,8 +171,7 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc,
-                                    const struct hearth_query *query,
+enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out)
@@ -289,8 +283,8 @@ void hearth_svc_select_merge_profile(struct hearth_rpc *rpc)
 
 /* ---- series over time ---- */
 
-static bool
-make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *in, Types__V1__Series *out)
+static bool make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *in,
+                        Types__V1__Series *out)
 {
     Types__V1__Point **points = hearth_arena_array(&rpc->arena, in->n_points, sizeof *points);
     Types__V1__Point *bodies = hearth_arena_array(&rpc->arena, in->n_points, sizeof *bodies);
@@ -314,10 +308,8 @@ make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *in, Types__V
     return true;
 }
 
-enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc,
-                                     const struct hearth_timeseries *series,
-                                     size_t n,
-                                     Types__V1__Series ***ret)
+enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series,
+                                     size_t n, Types__V1__Series ***ret)
 {
     Types__V1__Series **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Types__V1__Series *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);

@@ -314,10 +314,8 @@ void hearth_svc_network_request(struct hearth_rpc *rpc)
 
 /* ---- addresses ---- */
 
-static enum hearth_status make_addresses(struct hearth_rpc *rpc,
-                                         const struct hearth_query *query,
-                                         Hearth__V1__AddressName ***ret,
-                                         size_t *ret_n)
+static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                         Hearth__V1__AddressName ***ret, size_t *ret_n)
 {
     struct hearth_network_address *addresses;
     size_t n;

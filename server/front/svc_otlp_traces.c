@@ -61,11 +61,8 @@ static bool is_some(const ProtobufCBinaryData *bytes)
     return false;
 }
 
-static enum hearth_status check_id(const struct export *export,
-                                   const ProtobufCBinaryData *id,
-                                   size_t n_bytes,
-                                   const char *field,
-                                   struct hearth_err *err)
+static enum hearth_status check_id(const struct export *export, const ProtobufCBinaryData *id,
+                                   size_t n_bytes, const char *field, struct hearth_err *err)
 {
     if (id->len == n_bytes && is_some(id)) {
         return HEARTH_OK;
@@ -96,8 +93,7 @@ static struct hearth_str bytes_of(const ProtobufCBinaryData *id)
 /* ---- attributes ---- */
 
 static bool has_kept(const struct export *export,
-                     Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
-                     size_t n)
+                     Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct hearth_str key = hearth_str_c(attributes[i]->key);
@@ -112,10 +108,8 @@ static bool has_kept(const struct export *export,
 
 /* Those that are kept, in the order of the option; of the span's own before its resource's. */
 static struct hearth_span_tag *
-make_tags(struct export *export,
-          Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
-          size_t n,
-          size_t *ret_n)
+make_tags(struct export *export, Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
+          size_t n, size_t *ret_n)
 {
     struct hearth_arena *arena = &export->rpc->arena;
     struct hearth_span_tag *tags = hearth_arena_array(arena, export->n_names, sizeof *tags);
@@ -131,9 +125,7 @@ make_tags(struct export *export,
 }
 
 static struct hearth_str first_of(const Opentelemetry__Proto__Resource__V1__Resource *resource,
-                                  const char *const *names,
-                                  size_t n,
-                                  struct hearth_arena *arena)
+                                  const char *const *names, size_t n, struct hearth_arena *arena)
 {
     struct hearth_str found = {0};
     for (size_t i = 0; i < n && found.n == 0 && resource != NULL; i++) {
@@ -187,10 +179,8 @@ static int64_t end_of(uint64_t ns)
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-static void take_span(struct export *export,
-                      const Opentelemetry__Proto__Trace__V1__Span *in,
-                      const struct hearth_span *like,
-                      struct hearth_export_resource *to)
+static void take_span(struct export *export, const Opentelemetry__Proto__Trace__V1__Span *in,
+                      const struct hearth_span *like, struct hearth_export_resource *to)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     if (check_ids(export, in, &err) != HEARTH_OK) {
@@ -300,8 +290,7 @@ static char *explain(const struct export *export, const struct hearth_export_out
 
 /* Sampled out is as it should be, and no rejection. */
 static enum hearth_status
-make_answer(struct export *export,
-            const struct hearth_export_outcome *outcome,
+make_answer(struct export *export, const struct hearth_export_outcome *outcome,
             Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
 {
     struct hearth_arena *arena = &export->rpc->arena;
@@ -327,8 +316,7 @@ make_answer(struct export *export,
 /* ---- the request ---- */
 
 static enum hearth_status
-take(struct hearth_rpc *rpc,
-     struct hearth_trace_call *call,
+take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
      const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *in,
      Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
 {
@@ -379,8 +367,8 @@ void hearth_svc_otlp_traces(struct hearth_rpc *rpc)
 }
 
 /* The message of a plain request; *ret_codec is that of the answer, too. */
-static enum hearth_status
-read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec, struct ProtobufCMessage **ret)
+static enum hearth_status read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec,
+                                    struct ProtobufCMessage **ret)
 {
     struct hearth_http_call *http = rpc->http;
     struct hearth_inflater *inflater = hearth_rpc_inflater();

@@ -6,8 +6,8 @@
 
 /* ---- messages ---- */
 
-static enum hearth_status
-read_item(struct hearth_rpc *rpc, const Hearth__V1__CheckItem *in, struct hearth_check_item *ret)
+static enum hearth_status read_item(struct hearth_rpc *rpc, const Hearth__V1__CheckItem *in,
+                                    struct hearth_check_item *ret)
 {
     *ret = (struct hearth_check_item){
         .monitor = (enum hearth_monitor)in->monitor,
@@ -21,8 +21,7 @@ read_item(struct hearth_rpc *rpc, const Hearth__V1__CheckItem *in, struct hearth
     return ret->uri_paths == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc,
-                                          const Hearth__V1__Policy *in,
+enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__V1__Policy *in,
                                           struct hearth_policy *ret)
 {
     if (in == NULL) {
@@ -83,8 +82,8 @@ static Hearth__V1__PolicyTarget *make_target(struct hearth_rpc *rpc,
     return out;
 }
 
-static enum hearth_status
-make_policy(struct hearth_rpc *rpc, const struct hearth_policy *policy, Hearth__V1__Policy **ret)
+static enum hearth_status make_policy(struct hearth_rpc *rpc, const struct hearth_policy *policy,
+                                      Hearth__V1__Policy **ret)
 {
     Hearth__V1__Policy *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__PolicyTarget **targets =

@@ -9,8 +9,7 @@ struct hearth_rpc;
 
 /* Service, targets and modified_by, in the request's arena. INVALID_ARGUMENT without a policy. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc,
-                                          const Hearth__V1__Policy *in,
+enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__V1__Policy *in,
                                           struct hearth_policy *ret);
 
 #endif

@@ -5,8 +5,8 @@
 
 /* ---- who is watched ---- */
 
-static Hearth__V1__Property **
-make_properties(struct hearth_rpc *rpc, const struct hearth_property *properties, size_t n)
+static Hearth__V1__Property **make_properties(struct hearth_rpc *rpc,
+                                              const struct hearth_property *properties, size_t n)
 {
     Hearth__V1__Property *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     Hearth__V1__Property **list = hearth_arena_array(&rpc->arena, n, sizeof *list);

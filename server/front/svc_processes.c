@@ -59,8 +59,8 @@ void hearth_svc_list_services(struct hearth_rpc *rpc)
 
 /* ---- instances ---- */
 
-static Hearth__V1__Property **
-make_properties(struct hearth_rpc *rpc, const struct hearth_property *properties, size_t n)
+static Hearth__V1__Property **make_properties(struct hearth_rpc *rpc,
+                                              const struct hearth_property *properties, size_t n)
 {
     Hearth__V1__Property **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     for (size_t i = 0; list != NULL && i < n; i++) {

@@ -3,8 +3,7 @@
 
 #include "push_call.h"
 
-static bool fill_series(struct hearth_arena *arena,
-                        const Push__V1__RawProfileSeries *in,
+static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
                         struct hearth_push_series *out)
 {
     out->n_labels = in->n_labels;

@@ -177,8 +177,7 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
     end_with(rpc, &out->base);
 }
 
-bool hearth_rpc_labels(struct hearth_rpc *rpc,
-                       const struct hearth_labels *labels,
+bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *labels,
                        Types__V1__LabelPair ***ret_pairs)
 {
     Types__V1__LabelPair **pairs = hearth_arena_array(&rpc->arena, labels->n, sizeof *pairs);

@@ -19,8 +19,7 @@ char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, 
 char *hearth_rpc_span_text(struct hearth_rpc *rpc, uint64_t id);
 char *hearth_rpc_trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id);
 /* Labels as messages, in the request's arena; false when it is full. */
-HEARTH_MUST_CHECK bool hearth_rpc_labels(struct hearth_rpc *rpc,
-                                         const struct hearth_labels *labels,
+HEARTH_MUST_CHECK bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *labels,
                                          Types__V1__LabelPair ***ret_pairs);
 /* Ids as a request has them; field: what it calls them. Without any: {0}. */
 struct hearth_rpc_ids {
@@ -35,8 +34,7 @@ struct hearth_rpc_ids {
  * INVALID_ARGUMENT names field and text.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc,
-                                             struct hearth_rpc_ids profiles,
+enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc, struct hearth_rpc_ids profiles,
                                              struct hearth_rpc_ids spans,
                                              struct hearth_rpc_ids traces,
                                              struct hearth_profile_filter *ret);
@@ -47,26 +45,21 @@ enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,
-                                         bool is_pprof,
-                                         struct hearth_merge_spec *ret);
+                                         bool is_pprof, struct hearth_merge_spec *ret);
 /* The call graph of a selection, appended as Graphviz; spec->max_nodes is the number of functions. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc,
-                                  const struct hearth_query *query,
-                                  const struct hearth_merge_spec *spec,
-                                  struct hearth_buf *out);
+enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                  const struct hearth_merge_spec *spec, struct hearth_buf *out);
 /* Profile, span and trace as texts; false when the request's arena is full. */
 HEARTH_MUST_CHECK bool hearth_rpc_exemplars(struct hearth_rpc *rpc,
-                                            const struct hearth_exemplar *exemplars,
-                                            size_t n,
+                                            const struct hearth_exemplar *exemplars, size_t n,
                                             Types__V1__Exemplar ***ret);
 /*
  * The merged stack traces in a format: a field of out (initialised by the caller), or, of pprof,
  * rpc->packed, as the response of SelectMergeStacktraces.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc,
-                                    const struct hearth_query *query,
+enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out);
@@ -80,10 +73,8 @@ enum hearth_status hearth_rpc_flame_diff(struct hearth_rpc *rpc,
                                          const struct hearth_flame_diff *diff,
                                          Querier__V1__FlameGraphDiff **ret);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc,
-                                     const struct hearth_timeseries *series,
-                                     size_t n,
-                                     Types__V1__Series ***ret);
+enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series,
+                                     size_t n, Types__V1__Series ***ret);
 /* End with the standard complaint of a full arena. */
 void hearth_rpc_end_full(struct hearth_rpc *rpc);
 

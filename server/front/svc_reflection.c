@@ -145,8 +145,7 @@ static void add_file(ProtobufCBinaryData *files, size_t *n, struct hearth_str fi
     }
 }
 
-static void answer_file(struct hearth_rpc *rpc,
-                        Grpc__Reflection__V1__ServerReflectionResponse *out,
+static void answer_file(struct hearth_rpc *rpc, Grpc__Reflection__V1__ServerReflectionResponse *out,
                         struct hearth_str file)
 {
     Grpc__Reflection__V1__FileDescriptorResponse *answer =
@@ -202,8 +201,7 @@ static void answer_services(struct hearth_rpc *rpc,
 
 /* A known type has no extensions. */
 static void answer_extensions(struct hearth_rpc *rpc,
-                              Grpc__Reflection__V1__ServerReflectionResponse *out,
-                              char *type)
+                              Grpc__Reflection__V1__ServerReflectionResponse *out, char *type)
 {
     Grpc__Reflection__V1__ExtensionNumberResponse *answer =
         hearth_arena_alloc(&rpc->arena, sizeof *answer);
@@ -218,8 +216,7 @@ static void answer_extensions(struct hearth_rpc *rpc,
 }
 
 static void answer_error(struct hearth_rpc *rpc,
-                         Grpc__Reflection__V1__ServerReflectionResponse *out,
-                         int code,
+                         Grpc__Reflection__V1__ServerReflectionResponse *out, int code,
                          const char *what)
 {
     Grpc__Reflection__V1__ErrorResponse *answer = hearth_arena_alloc(&rpc->arena, sizeof *answer);

@@ -24,8 +24,8 @@ static Settings__V1__StacktraceFilter *make_filter(struct hearth_rpc *rpc,
     return out;
 }
 
-static enum hearth_status
-make_rule(struct hearth_rpc *rpc, const struct hearth_rule *rule, Settings__V1__RecordingRule **ret)
+static enum hearth_status make_rule(struct hearth_rpc *rpc, const struct hearth_rule *rule,
+                                    Settings__V1__RecordingRule **ret)
 {
     Settings__V1__RecordingRule *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {

@@ -55,10 +55,8 @@ void hearth_svc_merge(struct hearth_rpc *rpc)
     hearth_rpc_end(rpc, merge(rpc));
 }
 
-static enum hearth_status read_side(struct hearth_rpc *rpc,
-                                    const char *name,
-                                    const Hearth__V1__Selection *in,
-                                    int64_t max_nodes,
+static enum hearth_status read_side(struct hearth_rpc *rpc, const char *name,
+                                    const Hearth__V1__Selection *in, int64_t max_nodes,
                                     struct hearth_rpc_selection *ret)
 {
     enum hearth_status status = hearth_rpc_selection(rpc, in, ret);

@@ -2,15 +2,15 @@
 #include "front_internal.h"
 #include "svc_querier.h"
 
-static enum hearth_status
-fail_id(struct hearth_rpc *rpc, const char *field, const char *text, const char *form)
+static enum hearth_status fail_id(struct hearth_rpc *rpc, const char *field, const char *text,
+                                  const char *form)
 {
     return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s \"%.64s\" is not %s", field, text,
                        form);
 }
 
-static enum hearth_status
-read_profiles(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profile_filter *out)
+static enum hearth_status read_profiles(struct hearth_rpc *rpc, struct hearth_rpc_ids in,
+                                        struct hearth_profile_filter *out)
 {
     struct hearth_profile_id *ids = hearth_arena_array(&rpc->arena, in.n, sizeof ids[0]);
     if (ids == NULL) {
@@ -43,8 +43,8 @@ static const char *form_of(struct hearth_rpc_ids in, const char *hex)
     return in.any_spelling ? "the id of anything: it is empty or zero" : hex;
 }
 
-static enum hearth_status
-read_spans(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profile_filter *out)
+static enum hearth_status read_spans(struct hearth_rpc *rpc, struct hearth_rpc_ids in,
+                                     struct hearth_profile_filter *out)
 {
     uint64_t *spans =
         hearth_arena_array(&rpc->arena, in.n, HEARTH_SPAN_ID_MEANINGS * sizeof spans[0]);
@@ -69,8 +69,8 @@ read_spans(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profi
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_traces(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_profile_filter *out)
+static enum hearth_status read_traces(struct hearth_rpc *rpc, struct hearth_rpc_ids in,
+                                      struct hearth_profile_filter *out)
 {
     struct hearth_trace_id *traces =
         hearth_arena_array(&rpc->arena, in.n, HEARTH_TRACE_ID_MEANINGS * sizeof traces[0]);
@@ -95,8 +95,7 @@ read_traces(struct hearth_rpc *rpc, struct hearth_rpc_ids in, struct hearth_prof
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc,
-                                             struct hearth_rpc_ids profiles,
+enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc, struct hearth_rpc_ids profiles,
                                              struct hearth_rpc_ids spans,
                                              struct hearth_rpc_ids traces,
                                              struct hearth_profile_filter *ret)

@@ -8,8 +8,7 @@
 
 /* ---- SpanCounts ---- */
 
-static bool make_points(struct hearth_rpc *rpc,
-                        const struct hearth_span_count_series *in,
+static bool make_points(struct hearth_rpc *rpc, const struct hearth_span_count_series *in,
                         Hearth__V1__SpanCountSeries *out)
 {
     Hearth__V1__SpanCountPoint **points =
@@ -33,8 +32,7 @@ static bool make_points(struct hearth_rpc *rpc,
 
 static enum hearth_status answer_counts(struct hearth_rpc *rpc,
                                         const struct hearth_rpc_selection *selection,
-                                        const struct hearth_span_count_series *series,
-                                        size_t n)
+                                        const struct hearth_span_count_series *series, size_t n)
 {
     Hearth__V1__SpanCountsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__SpanCountSeries **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
@@ -88,8 +86,8 @@ void hearth_svc_span_counts(struct hearth_rpc *rpc)
 
 /* ---- ListSpans, TopSpans ---- */
 
-static void
-make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in, Hearth__V1__SpanRow *out)
+static void make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in,
+                     Hearth__V1__SpanRow *out)
 {
     hearth__v1__span_row__init(out);
     out->span_id = hearth_rpc_span_text(rpc, in->span_id);
@@ -108,8 +106,7 @@ make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in, Hearth__V1__S
     }
 }
 
-static enum hearth_status span_rows(struct hearth_rpc *rpc,
-                                    const Hearth__V1__Selection *asked,
+static enum hearth_status span_rows(struct hearth_rpc *rpc, const Hearth__V1__Selection *asked,
                                     struct hearth_span_rows_spec spec)
 {
     struct hearth_rpc_selection selection;

@@ -39,8 +39,8 @@ static char **span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t n)
 
 /* ---- what is found, as messages: what does not fit shows in the arena ---- */
 
-static Hearth__V1__FoundType **
-make_types(struct hearth_rpc *rpc, const struct hearth_found_type *types, size_t n)
+static Hearth__V1__FoundType **make_types(struct hearth_rpc *rpc,
+                                          const struct hearth_found_type *types, size_t n)
 {
     Hearth__V1__FoundType **list;
     MAKE_ALL(rpc, n, Hearth__V1__FoundType, hearth__v1__found_type__init, &list)
@@ -73,8 +73,8 @@ make_profiles(struct hearth_rpc *rpc, const struct hearth_found_profile *profile
     return list;
 }
 
-static Hearth__V1__SpanTag **
-make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags, size_t n)
+static Hearth__V1__SpanTag **make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags,
+                                       size_t n)
 {
     Hearth__V1__SpanTag **list;
     MAKE_ALL(rpc, n, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &list)
@@ -94,8 +94,7 @@ static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *
                                      stored->segment.p, (long long)id);
 }
 
-static void fill_stored(struct hearth_rpc *rpc,
-                        const struct hearth_stored_span *stored,
+static void fill_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *stored,
                         Hearth__V1__StoredSpan *out)
 {
     static const char *const kinds[HEARTH_N_SPAN_KINDS] = {"local", "entry", "exit", "producer",
@@ -140,8 +139,8 @@ list_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *const *stor
     return list;
 }
 
-static Hearth__V1__FoundSpan **
-make_spans(struct hearth_rpc *rpc, const struct hearth_found_span *spans, size_t n)
+static Hearth__V1__FoundSpan **make_spans(struct hearth_rpc *rpc,
+                                          const struct hearth_found_span *spans, size_t n)
 {
     Hearth__V1__FoundSpan **list;
     MAKE_ALL(rpc, n, Hearth__V1__FoundSpan, hearth__v1__found_span__init, &list)
@@ -159,10 +158,8 @@ make_spans(struct hearth_rpc *rpc, const struct hearth_found_span *spans, size_t
     return list;
 }
 
-static void make_lookup(struct hearth_rpc *rpc,
-                        const struct hearth_span_subject *subject,
-                        const struct hearth_found *found,
-                        Hearth__V1__Lookup *out)
+static void make_lookup(struct hearth_rpc *rpc, const struct hearth_span_subject *subject,
+                        const struct hearth_found *found, Hearth__V1__Lookup *out)
 {
     static const Hearth__V1__Certainty certainties[] = {
         [HEARTH_CERTAINTY_NONE] = HEARTH__V1__CERTAINTY__CERTAINTY_UNSPECIFIED,
@@ -196,8 +193,7 @@ static void make_lookup(struct hearth_rpc *rpc,
 
 /* ---- LookupSpan, LookupTrace ---- */
 
-static enum hearth_status read_rules(struct hearth_rpc *rpc,
-                                     const Hearth__V1__WindowOptions *in,
+static enum hearth_status read_rules(struct hearth_rpc *rpc, const Hearth__V1__WindowOptions *in,
                                      struct hearth_lookup_options *ret)
 {
     int64_t pad_ms = DEFAULT_PAD_MS;
@@ -226,8 +222,7 @@ static enum hearth_status read_rules(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_options(struct hearth_rpc *rpc,
-                                       const Hearth__V1__LookupOptions *in,
+static enum hearth_status read_options(struct hearth_rpc *rpc, const Hearth__V1__LookupOptions *in,
                                        struct hearth_lookup_options *ret)
 {
     *ret = (struct hearth_lookup_options){.max_profiles = DEFAULT_MAX_PROFILES};
@@ -246,10 +241,8 @@ static enum hearth_status read_options(struct hearth_rpc *rpc,
     return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
 }
 
-static enum hearth_status read_tags(struct hearth_rpc *rpc,
-                                    Hearth__V1__SpanTag *const *in,
-                                    size_t n,
-                                    struct hearth_span_subject *ret)
+static enum hearth_status read_tags(struct hearth_rpc *rpc, Hearth__V1__SpanTag *const *in,
+                                    size_t n, struct hearth_span_subject *ret)
 {
     struct hearth_span_tag *tags = hearth_arena_array(&rpc->arena, n, sizeof *tags);
     if (tags == NULL) {
@@ -265,8 +258,7 @@ static enum hearth_status read_tags(struct hearth_rpc *rpc,
 
 static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
                                        const struct hearth_span_subject *subjects,
-                                       const struct hearth_found *found,
-                                       size_t n)
+                                       const struct hearth_found *found, size_t n)
 {
     struct hearth_str id = subjects[0].id;
     const char *about = id.n == 0 ? "no profiles of that service and time"
@@ -300,10 +292,8 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
     return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND, "%s", all);
 }
 
-static enum hearth_status lookup(struct hearth_rpc *rpc,
-                                 const struct hearth_span_subject *subjects,
-                                 size_t n,
-                                 const Hearth__V1__LookupOptions *asked)
+static enum hearth_status lookup(struct hearth_rpc *rpc, const struct hearth_span_subject *subjects,
+                                 size_t n, const Hearth__V1__LookupOptions *asked)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_lookup_options options;
@@ -384,8 +374,7 @@ void hearth_svc_lookup_trace(struct hearth_rpc *rpc)
 
 static enum hearth_status read_profile_spec(struct hearth_rpc *rpc,
                                             const Hearth__V1__SpanProfileRequest *in,
-                                            struct hearth_span_profile_spec *ret,
-                                            char **ret_unit)
+                                            struct hearth_span_profile_spec *ret, char **ret_unit)
 {
     static const enum hearth_span_profile_format formats[] = {
         [HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_UNSPECIFIED] = HEARTH_SPAN_FLAMEGRAPH,
@@ -468,10 +457,8 @@ static struct hearth_str take_one(struct hearth_span_profile_spec *spec, size_t 
 }
 
 /* An id without samples has an empty profile, unless none has any. */
-static enum hearth_status profile_each(struct hearth_rpc *rpc,
-                                       const struct hearth_query *query,
-                                       const struct hearth_span_profile_spec *spec,
-                                       size_t n,
+static enum hearth_status profile_each(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                       const struct hearth_span_profile_spec *spec, size_t n,
                                        Hearth__V1__SpanProfileItem *const *items)
 {
     size_t n_found = 0;

@@ -30,8 +30,7 @@ static bool holds_single_profiles(enum hearth_source source)
     return source == HEARTH_SOURCE_PROFILE || source == HEARTH_SOURCE_LATE;
 }
 
-static bool fill_scopes(struct hearth_rpc *rpc,
-                        const struct hearth_analysis *analysis,
+static bool fill_scopes(struct hearth_rpc *rpc, const struct hearth_analysis *analysis,
                         Querier__V1__AnalyzeQueryResponse *out)
 {
     out->query_scopes =

@@ -15,8 +15,7 @@
 
 static enum hearth_status take_properties(struct hearth_rpc *rpc,
                                           Skywalking__V3__KeyStringValuePair *const *pairs,
-                                          size_t n,
-                                          struct hearth_process *ret)
+                                          size_t n, struct hearth_process *ret)
 {
     struct hearth_property *properties = hearth_arena_array(&rpc->arena, n, sizeof *properties);
     if (properties == NULL) {
@@ -113,8 +112,7 @@ static bool metadata_of(const Skywalking__V3__EBPFProcessProperties *in, struct 
 }
 
 static enum hearth_status take_process(struct hearth_rpc *rpc,
-                                       const Skywalking__V3__EBPFProcessReportList *in,
-                                       size_t i,
+                                       const Skywalking__V3__EBPFProcessReportList *in, size_t i,
                                        struct hearth_reported *ret)
 {
     struct metadata metadata;

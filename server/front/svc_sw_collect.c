@@ -21,8 +21,7 @@ static enum hearth_status open_intake(struct hearth_rpc *rpc)
 
 static enum hearth_status read_symbols(struct hearth_rpc *rpc,
                                        const Skywalking__V3__EBPFProfilingStackMetadata *stack,
-                                       const struct hearth_str **ret,
-                                       size_t *ret_n)
+                                       const struct hearth_str **ret, size_t *ret_n)
 {
     struct hearth_str *symbols =
         hearth_arena_array(&rpc->arena, stack->n_stacksymbols, sizeof *symbols);
@@ -40,8 +39,7 @@ static enum hearth_status read_symbols(struct hearth_rpc *rpc,
 /* The last of a type counts. */
 static enum hearth_status read_stacks(struct hearth_rpc *rpc,
                                       Skywalking__V3__EBPFProfilingStackMetadata *const *stacks,
-                                      size_t n,
-                                      struct hearth_task_datum *datum)
+                                      size_t n, struct hearth_task_datum *datum)
 {
     for (size_t i = 0; i < n; i++) {
         switch (stacks[i]->stacktype) {

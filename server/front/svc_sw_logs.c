@@ -27,8 +27,8 @@ struct said {
     char service[HEARTH_AGENT_NAME_BYTES], instance[HEARTH_AGENT_NAME_BYTES];
 };
 
-static enum hearth_status
-keep(struct hearth_rpc *rpc, const char *what, struct hearth_str name, char *to, size_t *ret_n)
+static enum hearth_status keep(struct hearth_rpc *rpc, const char *what, struct hearth_str name,
+                               char *to, size_t *ret_n)
 {
     if (name.n > HEARTH_AGENT_NAME_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -40,8 +40,8 @@ keep(struct hearth_rpc *rpc, const char *what, struct hearth_str name, char *to,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-remember(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in, struct said **ret)
+static enum hearth_status remember(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in,
+                                   struct said **ret)
 {
     if (rpc->session == NULL) {
         rpc->session = hearth_mem_zalloc(sizeof(struct said));
@@ -129,8 +129,8 @@ void hearth_svc_sw_logs(struct hearth_rpc *rpc)
 
 /* ---- events ---- */
 
-static enum hearth_status
-time_of(struct hearth_rpc *rpc, const Skywalking__V3__Instant *instant, int64_t *ret_ns)
+static enum hearth_status time_of(struct hearth_rpc *rpc, const Skywalking__V3__Instant *instant,
+                                  int64_t *ret_ns)
 {
     *ret_ns = 0;
     if (instant != NULL && (instant->seconds < 0 || instant->nanos < 0 ||

@@ -19,11 +19,8 @@
 
 /* ---- messages ---- */
 
-static enum hearth_status check_text(struct hearth_rpc *rpc,
-                                     const char *what,
-                                     const char *option,
-                                     struct hearth_str text,
-                                     int64_t max_bytes)
+static enum hearth_status check_text(struct hearth_rpc *rpc, const char *what, const char *option,
+                                     struct hearth_str text, int64_t max_bytes)
 {
     if (max_bytes > 0 && text.n > (size_t)max_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -33,10 +30,8 @@ static enum hearth_status check_text(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_labels(struct hearth_rpc *rpc,
-                                      const struct hearth_limits *limits,
-                                      Skywalking__V3__Label *const *in,
-                                      size_t n,
+static enum hearth_status read_labels(struct hearth_rpc *rpc, const struct hearth_limits *limits,
+                                      Skywalking__V3__Label *const *in, size_t n,
                                       struct hearth_meter *ret)
 {
     if (limits->max_sample_labels > 0 && n > (size_t)limits->max_sample_labels) {
@@ -94,10 +89,8 @@ static const char *name_of(const Skywalking__V3__MeterData *in)
     }
 }
 
-static enum hearth_status read_meter(struct hearth_rpc *rpc,
-                                     const struct hearth_limits *limits,
-                                     const Skywalking__V3__MeterData *in,
-                                     struct hearth_meter *ret)
+static enum hearth_status read_meter(struct hearth_rpc *rpc, const struct hearth_limits *limits,
+                                     const Skywalking__V3__MeterData *in, struct hearth_meter *ret)
 {
     *ret = (struct hearth_meter){.name = hearth_str_c(name_of(in))};
     HEARTH_TRY(check_text(rpc, "the name", "max-label-name-bytes", ret->name,
@@ -116,10 +109,8 @@ static enum hearth_status read_meter(struct hearth_rpc *rpc,
 
 /* ---- sets ---- */
 
-static enum hearth_status take(struct hearth_rpc *rpc,
-                               struct hearth_meter_set *set,
-                               Skywalking__V3__MeterData *const *in,
-                               size_t n)
+static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *set,
+                               Skywalking__V3__MeterData *const *in, size_t n)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_limits limits;

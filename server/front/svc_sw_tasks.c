@@ -36,8 +36,8 @@ static Skywalking__V3__Command *make_command(struct hearth_rpc *rpc,
     return out;
 }
 
-static enum hearth_status
-answer(struct hearth_rpc *rpc, const struct hearth_command *commands, size_t n)
+static enum hearth_status answer(struct hearth_rpc *rpc, const struct hearth_command *commands,
+                                 size_t n)
 {
     Skywalking__V3__Commands *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Skywalking__V3__Command **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
@@ -74,11 +74,8 @@ void hearth_svc_sw_ebpf_tasks(struct hearth_rpc *rpc)
     hearth_rpc_end(rpc, ask_agent(rpc));
 }
 
-static enum hearth_status ask_instance(struct hearth_rpc *rpc,
-                                       enum hearth_task_kind kind,
-                                       const char *service,
-                                       const char *instance,
-                                       int64_t cursor_ms)
+static enum hearth_status ask_instance(struct hearth_rpc *rpc, enum hearth_task_kind kind,
+                                       const char *service, const char *instance, int64_t cursor_ms)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_command *commands;

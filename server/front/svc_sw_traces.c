@@ -22,8 +22,8 @@ static enum hearth_segments_keep keep_of(const struct hearth_rpc *rpc)
 
 /* ---- segments ---- */
 
-static struct hearth_span_tag *
-take_tags(struct hearth_arena *arena, Skywalking__V3__KeyStringValuePair *const *in, size_t n)
+static struct hearth_span_tag *take_tags(struct hearth_arena *arena,
+                                         Skywalking__V3__KeyStringValuePair *const *in, size_t n)
 {
     struct hearth_span_tag *tags = hearth_arena_array(arena, n, sizeof *tags);
     for (size_t i = 0; i < n && tags != NULL; i++) {
@@ -32,8 +32,8 @@ take_tags(struct hearth_arena *arena, Skywalking__V3__KeyStringValuePair *const 
     return tags;
 }
 
-static void
-take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in, struct hearth_span *out)
+static void take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
 {
     out->refs = hearth_arena_array(arena, in->n_refs, sizeof *out->refs);
     out->n_refs = out->refs == NULL ? 0 : in->n_refs;
@@ -52,8 +52,8 @@ take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in, stru
     }
 }
 
-static void
-take_logs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in, struct hearth_span *out)
+static void take_logs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
 {
     out->logs = hearth_arena_array(arena, in->n_logs, sizeof *out->logs);
     out->n_logs = out->logs == NULL ? 0 : in->n_logs;
@@ -76,8 +76,8 @@ static enum hearth_span_kind kind_of(Skywalking__V3__SpanType type)
     }
 }
 
-static void
-take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in, struct hearth_span *out)
+static void take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
 {
     *out = (struct hearth_span){
         .span_id = in->spanid,
@@ -100,8 +100,7 @@ take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in, stru
 }
 
 /* False: the arena is full. */
-static bool take_segment(struct hearth_arena *arena,
-                         const Skywalking__V3__SegmentObject *in,
+static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__SegmentObject *in,
                          struct hearth_segment *out)
 {
     *out = (struct hearth_segment){
@@ -119,10 +118,8 @@ static bool take_segment(struct hearth_arena *arena,
     return !arena->refused;
 }
 
-static enum hearth_status take_segments(struct hearth_rpc *rpc,
-                                        struct hearth_trace_call *call,
-                                        const Skywalking__V3__SegmentObject *const *in,
-                                        size_t n)
+static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_trace_call *call,
+                                        const Skywalking__V3__SegmentObject *const *in, size_t n)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_segment *segments = hearth_arena_array(&rpc->arena, n, sizeof *segments);
@@ -143,8 +140,7 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc,
 
 /* ---- snapshots ---- */
 
-static enum hearth_status take_snapshot(struct hearth_rpc *rpc,
-                                        struct hearth_trace_call *call,
+static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_trace_call *call,
                                         const Skywalking__V3__ThreadSnapshot *in)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);

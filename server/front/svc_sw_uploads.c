@@ -74,8 +74,8 @@ static enum hearth_status open_upload(struct hearth_rpc *rpc, const char *format
     return HEARTH_OK;
 }
 
-static enum hearth_status
-check_name(struct hearth_rpc *rpc, const char *what, struct hearth_str name)
+static enum hearth_status check_name(struct hearth_rpc *rpc, const char *what,
+                                     struct hearth_str name)
 {
     if (name.n == 0 || name.n > MAX_NAME_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -87,10 +87,8 @@ check_name(struct hearth_rpc *rpc, const char *what, struct hearth_str name)
 
 /* ---- the log of the task ---- */
 
-static enum hearth_status add_log(struct hearth_rpc *rpc,
-                                  const struct upload *upload,
-                                  enum hearth_upload_event event,
-                                  struct hearth_str message)
+static enum hearth_status add_log(struct hearth_rpc *rpc, const struct upload *upload,
+                                  enum hearth_upload_event event, struct hearth_str message)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     return hearth_task_upload_log(&query, upload->task_id, upload->instance, event, message,
@@ -132,8 +130,8 @@ static enum hearth_status refuse_size(struct hearth_rpc *rpc, int64_t max_bytes)
 }
 
 /* *ret_status: what to answer. */
-static enum hearth_status
-begin_upload(struct hearth_rpc *rpc, const struct piece *piece, int *ret_status)
+static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piece *piece,
+                                       int *ret_status)
 {
     struct upload *upload = rpc->session;
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
@@ -203,8 +201,8 @@ static enum hearth_status take_error(struct hearth_rpc *rpc, struct hearth_str e
 }
 
 /* *ret_status: what to answer, -1: nothing. */
-static enum hearth_status
-take_piece(struct hearth_rpc *rpc, const struct piece *piece, int *ret_status)
+static enum hearth_status take_piece(struct hearth_rpc *rpc, const struct piece *piece,
+                                     int *ret_status)
 {
     *ret_status = -1;
     if (piece->has_metadata) {

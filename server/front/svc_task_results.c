@@ -92,10 +92,8 @@ static Hearth__V1__StackTree *make_tree(struct hearth_rpc *rpc,
     return out;
 }
 
-static enum hearth_status read_ranges(struct hearth_rpc *rpc,
-                                      Hearth__V1__TimeRange *const *in,
-                                      size_t n,
-                                      struct hearth_task_range **ret)
+static enum hearth_status read_ranges(struct hearth_rpc *rpc, Hearth__V1__TimeRange *const *in,
+                                      size_t n, struct hearth_task_range **ret)
 {
     *ret = hearth_arena_array(&rpc->arena, n, sizeof **ret);
     if (*ret == NULL) {
@@ -154,8 +152,8 @@ void hearth_svc_analyze_stacks(struct hearth_rpc *rpc)
 
 /* ---- files ---- */
 
-static void
-fill_upload(struct hearth_rpc *rpc, const struct hearth_task_upload *in, Hearth__V1__Upload *out)
+static void fill_upload(struct hearth_rpc *rpc, const struct hearth_task_upload *in,
+                        Hearth__V1__Upload *out)
 {
     hearth__v1__upload__init(out);
     out->upload_id = text_of(rpc, in->upload_id);

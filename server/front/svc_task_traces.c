@@ -52,8 +52,8 @@ static char *id_text(struct hearth_rpc *rpc, struct hearth_str id, bool is_raw)
         (*(ret_list))[i_] = &all_[i_];                                           \
     }
 
-static Hearth__V1__SpanTag **
-make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags, size_t n)
+static Hearth__V1__SpanTag **make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags,
+                                       size_t n)
 {
     Hearth__V1__SpanTag **list;
     MAKE_ALL(rpc, n, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &list)
@@ -102,10 +102,8 @@ make_references(struct hearth_rpc *rpc, const struct hearth_span *span, size_t *
     return list;
 }
 
-static void fill_span(struct hearth_rpc *rpc,
-                      const struct hearth_kept_segment *segment,
-                      const struct hearth_span *span,
-                      Hearth__V1__SegmentSpan *out)
+static void fill_span(struct hearth_rpc *rpc, const struct hearth_kept_segment *segment,
+                      const struct hearth_span *span, Hearth__V1__SegmentSpan *out)
 {
     const struct hearth_span_group *group = &segment->group;
     out->segment_id = id_text(rpc, group->segment_id, group->is_raw);
@@ -130,8 +128,7 @@ static void fill_span(struct hearth_rpc *rpc,
     out->is_profiled = segment->is_profiled;
 }
 
-static void fill_request(struct hearth_rpc *rpc,
-                         const struct hearth_profiled_request *request,
+static void fill_request(struct hearth_rpc *rpc, const struct hearth_profiled_request *request,
                          Hearth__V1__ProfiledSegment *out)
 {
     const struct hearth_span_group *first = &request->segments[0]->group;
@@ -157,8 +154,7 @@ static void fill_request(struct hearth_rpc *rpc,
 
 /* ---- events that agents of the network attached ---- */
 
-static void fill_event(struct hearth_rpc *rpc,
-                       const struct hearth_captured_event *event,
+static void fill_event(struct hearth_rpc *rpc, const struct hearth_captured_event *event,
                        Hearth__V1__SpanAttachedEventInfo *out)
 {
     out->event = hearth_rpc_text(rpc, event->event);
@@ -173,11 +169,8 @@ static void fill_event(struct hearth_rpc *rpc,
 }
 
 /* Those that name the span, the earliest first. */
-static void attach_to_span(struct hearth_rpc *rpc,
-                           const struct hearth_captured_event *events,
-                           size_t n,
-                           const char *trace_id,
-                           Hearth__V1__SegmentSpan *span)
+static void attach_to_span(struct hearth_rpc *rpc, const struct hearth_captured_event *events,
+                           size_t n, const char *trace_id, Hearth__V1__SegmentSpan *span)
 {
     struct hearth_str span_id =
         hearth_str_c(hearth_arena_printf(&rpc->arena, "%d", (int)span->span_id));
@@ -198,8 +191,7 @@ static void attach_to_span(struct hearth_rpc *rpc,
     span->n_attached_events = n_own;
 }
 
-static enum hearth_status attach_events(struct hearth_rpc *rpc,
-                                        const struct hearth_query *query,
+static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hearth_query *query,
                                         Hearth__V1__ListSegmentsResponse *out)
 {
     struct hearth_str *ids = hearth_arena_array(&rpc->arena, out->n_segments, sizeof *ids);
@@ -253,8 +245,7 @@ void hearth_svc_task_segments(struct hearth_rpc *rpc)
 
 /* ---- analysis ---- */
 
-static void fill_tree(struct hearth_rpc *rpc,
-                      const struct hearth_snapshot_tree *tree,
+static void fill_tree(struct hearth_rpc *rpc, const struct hearth_snapshot_tree *tree,
                       Hearth__V1__SnapshotTree *out)
 {
     MAKE_ALL(rpc, tree->n_nodes, Hearth__V1__SnapshotElement, hearth__v1__snapshot_element__init,

@@ -25,8 +25,7 @@
 /* ---- what the database keeps as JSON ---- */
 
 /* `json` between head and "}" as a message. */
-static enum hearth_status read_stored(struct hearth_rpc *rpc,
-                                      const char *head,
+static enum hearth_status read_stored(struct hearth_rpc *rpc, const char *head,
                                       struct hearth_str json,
                                       const struct ProtobufCMessageDescriptor *descriptor,
                                       struct ProtobufCMessage **ret)
@@ -78,8 +77,8 @@ static void copy_rule(const Hearth__V1__StoredSampling *in, Hearth__V1__Sampling
     }
 }
 
-static enum hearth_status
-add_rules(struct hearth_rpc *rpc, struct hearth_str json, Hearth__V1__Task *out)
+static enum hearth_status add_rules(struct hearth_rpc *rpc, struct hearth_str json,
+                                    Hearth__V1__Task *out)
 {
     struct ProtobufCMessage *message;
     HEARTH_TRY(read_stored(rpc, "{\"NetworkSamplings\":", json,
@@ -100,8 +99,8 @@ add_rules(struct hearth_rpc *rpc, struct hearth_str json, Hearth__V1__Task *out)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_causes(struct hearth_rpc *rpc, struct hearth_str json, Hearth__V1__Task *out)
+static enum hearth_status add_causes(struct hearth_rpc *rpc, struct hearth_str json,
+                                     Hearth__V1__Task *out)
 {
     struct ProtobufCMessage *message;
     HEARTH_TRY(
@@ -150,8 +149,8 @@ static void copy_task(struct hearth_rpc *rpc, const struct hearth_task *task, He
     out->max_samples = task->max_samples;
 }
 
-static enum hearth_status
-make_task(struct hearth_rpc *rpc, const struct hearth_task_view *view, Hearth__V1__Task **ret)
+static enum hearth_status make_task(struct hearth_rpc *rpc, const struct hearth_task_view *view,
+                                    Hearth__V1__Task **ret)
 {
     NEW_MESSAGE(Hearth__V1__Task, hearth__v1__task__init, out);
     copy_task(rpc, &view->task, out);
@@ -272,8 +271,8 @@ void hearth_svc_task_create(struct hearth_rpc *rpc)
 /* ---- looking ---- */
 
 /* A page ends with a task: its start, a colon, its id. */
-static enum hearth_status
-read_token(struct hearth_rpc *rpc, struct hearth_str token, struct hearth_task_filter *filter)
+static enum hearth_status read_token(struct hearth_rpc *rpc, struct hearth_str token,
+                                     struct hearth_task_filter *filter)
 {
     size_t colon = hearth_str_find(token, ':', 0);
     if (token.n == 0) {
@@ -289,8 +288,7 @@ read_token(struct hearth_rpc *rpc, struct hearth_str token, struct hearth_task_f
     return HEARTH_OK;
 }
 
-static enum hearth_status read_kinds(struct hearth_rpc *rpc,
-                                     const Hearth__V1__ListTasksRequest *in,
+static enum hearth_status read_kinds(struct hearth_rpc *rpc, const Hearth__V1__ListTasksRequest *in,
                                      struct hearth_task_filter *filter)
 {
     for (size_t i = 0; i < in->n_kinds; i++) {
@@ -329,10 +327,8 @@ static enum hearth_status read_filter(struct hearth_rpc *rpc, struct hearth_task
     return read_token(rpc, hearth_str_c(in->page_token), filter);
 }
 
-static enum hearth_status make_entries(struct hearth_rpc *rpc,
-                                       const struct hearth_task_log *log,
-                                       size_t n,
-                                       Hearth__V1__TaskLogEntry ***ret)
+static enum hearth_status make_entries(struct hearth_rpc *rpc, const struct hearth_task_log *log,
+                                       size_t n, Hearth__V1__TaskLogEntry ***ret)
 {
     Hearth__V1__TaskLogEntry **entries = hearth_arena_array(&rpc->arena, n, sizeof *entries);
     if (entries == NULL) {
@@ -351,8 +347,8 @@ static enum hearth_status make_entries(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-make_log(struct hearth_rpc *rpc, const struct hearth_task_view *view, Hearth__V1__TaskLog **ret)
+static enum hearth_status make_log(struct hearth_rpc *rpc, const struct hearth_task_view *view,
+                                   Hearth__V1__TaskLog **ret)
 {
     NEW_MESSAGE(Hearth__V1__TaskLog, hearth__v1__task_log__init, out);
     out->task_id = hearth_rpc_text(rpc, view->task.task_id);
@@ -401,8 +397,7 @@ void hearth_svc_task_list(struct hearth_rpc *rpc)
 }
 
 static enum hearth_status add_targets(struct hearth_rpc *rpc,
-                                      const struct hearth_target_view *targets,
-                                      size_t n,
+                                      const struct hearth_target_view *targets, size_t n,
                                       Hearth__V1__GetTaskResponse *out)
 {
     out->targets = hearth_arena_array(&rpc->arena, n, sizeof *out->targets);

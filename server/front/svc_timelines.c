@@ -4,8 +4,7 @@
 
 /* ---- FunctionTimeline ---- */
 
-static bool make_points(struct hearth_rpc *rpc,
-                        const struct hearth_function_series *in,
+static bool make_points(struct hearth_rpc *rpc, const struct hearth_function_series *in,
                         Hearth__V1__FunctionSeries *out)
 {
     Hearth__V1__FunctionPoint **points =
@@ -29,8 +28,7 @@ static bool make_points(struct hearth_rpc *rpc,
 
 static enum hearth_status answer_timeline(struct hearth_rpc *rpc,
                                           const struct hearth_rpc_selection *selection,
-                                          const struct hearth_function_series *series,
-                                          size_t n)
+                                          const struct hearth_function_series *series, size_t n)
 {
     Hearth__V1__FunctionTimelineResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__FunctionSeries **list = hearth_arena_array(&rpc->arena, n, sizeof *list);

@@ -37,10 +37,8 @@ static Skywalking__V3__KeyStringValuePair *make_pair(struct hearth_rpc *rpc,
     return pair;
 }
 
-enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc,
-                                            const char *name,
-                                            const struct hearth_sw_arg *args,
-                                            size_t n)
+enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc, const char *name,
+                                            const struct hearth_sw_arg *args, size_t n)
 {
     struct hearth_arena *arena = &rpc->arena;
     Skywalking__V3__Commands *commands = hearth_arena_alloc(arena, sizeof *commands);

@@ -16,9 +16,7 @@ struct hearth_sw_arg {
 
 /* Set rpc->answer to one command, copied into the request's arena. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc,
-                                            const char *name,
-                                            const struct hearth_sw_arg *args,
-                                            size_t n);
+enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc, const char *name,
+                                            const struct hearth_sw_arg *args, size_t n);
 
 #endif

@@ -33,11 +33,8 @@ static enum hearth_status check_name(struct hearth_str name, struct hearth_err *
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_tenant_find(bool multitenancy,
-                                      size_t sent,
-                                      struct hearth_str value,
-                                      struct hearth_tenant *ret_tenant,
-                                      struct hearth_err *err)
+enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hearth_str value,
+                                      struct hearth_tenant *ret_tenant, struct hearth_err *err)
 {
     struct hearth_str name = HEARTH_STR("anonymous");
     if (multitenancy) {

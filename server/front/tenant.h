@@ -27,10 +27,7 @@ struct hearth_tenant {
  * tenants ("a|b").
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tenant_find(bool multitenancy,
-                                      size_t sent,
-                                      struct hearth_str value,
-                                      struct hearth_tenant *ret_tenant,
-                                      struct hearth_err *err);
+enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hearth_str value,
+                                      struct hearth_tenant *ret_tenant, struct hearth_err *err);
 
 #endif

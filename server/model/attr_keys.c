@@ -64,19 +64,16 @@ static uint64_t thread_of_text(struct hearth_str text)
     return hearth_span_id_of_text(text, HEARTH_ID_DECIMAL);
 }
 
-static void
-set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str key, struct hearth_str text)
+static void set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str key,
+                         struct hearth_str text)
 {
     struct hearth_trace_id id = hearth_trace_id_of_text(text, spelling_of(key));
     attrs->trace_id_hi = id.hi;
     attrs->trace_id_lo = id.lo;
 }
 
-void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
-                             enum hearth_attr attr,
-                             struct hearth_str key,
-                             struct hearth_str str,
-                             int64_t num)
+void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs, enum hearth_attr attr,
+                             struct hearth_str key, struct hearth_str str, int64_t num)
 {
     bool is_text = str.n > 0;
     switch (attr) {

@@ -16,10 +16,8 @@ enum {
     FACTOR_NONE = -2,
 };
 
-enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums,
-                                          uint32_t n_types,
-                                          size_t limit_bytes,
-                                          struct hearth_err *err)
+enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums, uint32_t n_types,
+                                          size_t limit_bytes, struct hearth_err *err)
 {
     *sums = (struct hearth_block_sums){.n_types = n_types, .limit_bytes = limit_bytes};
     sums->acc = hearth_mem_calloc(n_types, sizeof *sums->acc);
@@ -83,11 +81,8 @@ static enum hearth_status fail_limit(const struct hearth_block_sums *sums, struc
 }
 
 /* Column k has room for `cap` sums; zeros behind the n_had it had. Not accounted for yet. */
-static enum hearth_status grow_column(struct hearth_block_sums *sums,
-                                      uint32_t k,
-                                      uint32_t n_had,
-                                      uint32_t cap,
-                                      struct hearth_err *err)
+static enum hearth_status grow_column(struct hearth_block_sums *sums, uint32_t k, uint32_t n_had,
+                                      uint32_t cap, struct hearth_err *err)
 {
     int64_t *grown = hearth_mem_reallocarray(sums->acc[k], cap, sizeof *grown);
     if (grown == NULL) {
@@ -100,8 +95,8 @@ static enum hearth_status grow_column(struct hearth_block_sums *sums,
 }
 
 /* Room for ids below `bound`: doubling, where the limit leaves room for that. */
-static enum hearth_status
-grow(struct hearth_block_sums *sums, uint32_t bound, struct hearth_err *err)
+static enum hearth_status grow(struct hearth_block_sums *sums, uint32_t bound,
+                               struct hearth_err *err)
 {
     if (bound > sums->cap) {
         uint64_t cap = (uint64_t)sums->cap * 2;
@@ -137,8 +132,8 @@ static enum hearth_status fail_overflow(uint32_t k, struct hearth_err *err)
 }
 
 /* Column k gets sums of its own: those of column 0 times its factor so far. */
-static enum hearth_status
-give_own_sums(struct hearth_block_sums *sums, uint32_t k, struct hearth_err *err)
+static enum hearth_status give_own_sums(struct hearth_block_sums *sums, uint32_t k,
+                                        struct hearth_err *err)
 {
     if (sums->acc[k] == NULL && sums->cap > 0) {
         size_t n_bytes = sums->cap * sizeof(int64_t);
@@ -173,10 +168,8 @@ static bool take_factor(struct hearth_str val, int64_t *ret_factor)
     return true;
 }
 
-static enum hearth_status add_totals(struct hearth_block_sums *sums,
-                                     const int64_t *totals,
-                                     int64_t n_profiles,
-                                     struct hearth_err *err)
+static enum hearth_status add_totals(struct hearth_block_sums *sums, const int64_t *totals,
+                                     int64_t n_profiles, struct hearth_err *err)
 {
     for (uint32_t k = 0; k < sums->n_types; k++) {
         if (totals[k] < 0) {
@@ -201,12 +194,9 @@ static bool joins_factor(struct hearth_block_sums *sums, uint32_t k, int64_t fac
     return sums->factors[k] == factor;
 }
 
-enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
-                                         struct hearth_str ids,
-                                         const struct hearth_str *vals,
-                                         const int64_t *totals,
-                                         int64_t n_profiles,
-                                         struct hearth_err *err)
+enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct hearth_str ids,
+                                         const struct hearth_str *vals, const int64_t *totals,
+                                         int64_t n_profiles, struct hearth_err *err)
 {
     uint32_t bound = 0;
     if (!hearth_columns_id_bound(ids, &bound)) {
@@ -233,11 +223,8 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
 }
 
 /* acc[i] += from[i] * factor for the ids of `other`; values of `from` are >= 0. */
-static enum hearth_status add_column(int64_t *acc,
-                                     const struct hearth_block_sums *other,
-                                     const int64_t *from,
-                                     int64_t factor,
-                                     uint32_t k,
+static enum hearth_status add_column(int64_t *acc, const struct hearth_block_sums *other,
+                                     const int64_t *from, int64_t factor, uint32_t k,
                                      struct hearth_err *err)
 {
     bool overflow = false;
@@ -287,8 +274,8 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
 #define CHUNK 256u
 
 /* Of n stacks, whether any column that has sums of its own is not 0: an array that says so. */
-static const int64_t *
-any_values(const struct hearth_block_sums *sums, uint32_t from, uint32_t n, int64_t mixed[CHUNK])
+static const int64_t *any_values(const struct hearth_block_sums *sums, uint32_t from, uint32_t n,
+                                 int64_t mixed[CHUNK])
 {
     const int64_t *any = sums->acc[0] + from;
     for (uint32_t k = 1; k < sums->n_types; k++) {
@@ -349,11 +336,8 @@ void hearth_block_sums_list(struct hearth_block_sums *sums)
 
 /* ---- encoding ---- */
 
-static enum hearth_status gather_values(const struct hearth_block_sums *sums,
-                                        const uint32_t *ids,
-                                        uint32_t n,
-                                        int64_t *values,
-                                        struct hearth_err *err)
+static enum hearth_status gather_values(const struct hearth_block_sums *sums, const uint32_t *ids,
+                                        uint32_t n, int64_t *values, struct hearth_err *err)
 {
     size_t n_types = sums->n_types;
     for (uint32_t k = 0; k < n_types; k++) {
@@ -374,10 +358,8 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums,
 
 /* All columns are multiples of column 0: only that is gathered and encoded. */
 static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
-                                           const uint32_t *ids,
-                                           uint32_t n,
-                                           struct hearth_arena *arena,
-                                           struct hearth_columns *ret,
+                                           const uint32_t *ids, uint32_t n,
+                                           struct hearth_arena *arena, struct hearth_columns *ret,
                                            struct hearth_err *err)
 {
     struct hearth_columns one;
@@ -409,12 +391,9 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_all(const struct hearth_block_sums *sums,
-                                     const uint32_t *ids,
-                                     uint32_t n,
-                                     struct hearth_arena *arena,
-                                     struct hearth_columns *ret,
-                                     struct hearth_err *err)
+static enum hearth_status encode_all(const struct hearth_block_sums *sums, const uint32_t *ids,
+                                     uint32_t n, struct hearth_arena *arena,
+                                     struct hearth_columns *ret, struct hearth_err *err)
 {
     size_t n_values;
     int64_t *values = NULL;
@@ -429,8 +408,7 @@ static enum hearth_status encode_all(const struct hearth_block_sums *sums,
 }
 
 enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
-                                            struct hearth_arena *arena,
-                                            struct hearth_columns *ret,
+                                            struct hearth_arena *arena, struct hearth_columns *ret,
                                             struct hearth_err *err)
 {
     bool multiples = sums->n_types > 0;

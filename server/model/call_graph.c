@@ -184,8 +184,8 @@ static enum hearth_status keep_edges(struct grapher *g, int64_t min_value, struc
     return HEARTH_OK;
 }
 
-static enum hearth_status
-make(struct grapher *g, size_t max_nodes, int64_t min_value, struct hearth_err *err)
+static enum hearth_status make(struct grapher *g, size_t max_nodes, int64_t min_value,
+                               struct hearth_err *err)
 {
     g->graph.total = g->tree->nodes[0].total;
     HEARTH_TRY(choose_nodes(g, max_nodes, err));
@@ -194,12 +194,9 @@ make(struct grapher *g, size_t max_nodes, int64_t min_value, struct hearth_err *
     return keep_edges(g, min_value, err);
 }
 
-enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree,
-                                          size_t max_nodes,
-                                          int64_t min_value,
-                                          struct hearth_arena *arena,
-                                          struct hearth_call_graph *ret,
-                                          struct hearth_err *err)
+enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree, size_t max_nodes,
+                                          int64_t min_value, struct hearth_arena *arena,
+                                          struct hearth_call_graph *ret, struct hearth_err *err)
 {
     if (tree->n_nodes == 0) {
         *ret = (struct hearth_call_graph){0};

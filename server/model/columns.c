@@ -22,12 +22,8 @@ enum {
 /* ---- encode ---- */
 
 /* Sum and bitwise or of one column; false when the sum overflows. */
-static bool total_of(const int64_t *values,
-                     uint32_t n,
-                     uint32_t n_types,
-                     uint32_t k,
-                     int64_t *ret_total,
-                     uint64_t *ret_bits)
+static bool total_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                     int64_t *ret_total, uint64_t *ret_bits)
 {
     int64_t total = 0;
     uint64_t bits = 0;
@@ -44,8 +40,8 @@ static bool total_of(const int64_t *values,
 }
 
 /* True when column k is a constant times column 0 (zero where that is zero). */
-static bool
-factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, int64_t *ret_factor)
+static bool factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                      int64_t *ret_factor)
 {
     int64_t factor = 0;
     for (size_t i = 0; i < n; i++) {
@@ -65,8 +61,8 @@ factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, int64
     return true;
 }
 
-static size_t
-encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n, uint32_t n_types, uint8_t *out)
+static size_t encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n, uint32_t n_types,
+                         uint8_t *out)
 {
     uint8_t *at = out;
     uint32_t previous = 0;
@@ -81,8 +77,8 @@ encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n, uint32_t n_ty
     return (size_t)(at - out);
 }
 
-static size_t
-encode_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k, uint8_t *out)
+static size_t encode_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                            uint8_t *out)
 {
     uint8_t *at = out;
     *at++ = OWN_VALUES;
@@ -105,11 +101,8 @@ struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *
     return hearth_str_n((const char *)out, 1 + hearth_varint_write(out + 1, factor));
 }
 
-static enum hearth_status encode_column(const int64_t *values,
-                                        uint32_t n,
-                                        uint32_t k,
-                                        struct hearth_arena *arena,
-                                        struct hearth_columns *ret,
+static enum hearth_status encode_column(const int64_t *values, uint32_t n, uint32_t k,
+                                        struct hearth_arena *arena, struct hearth_columns *ret,
                                         struct hearth_err *err)
 {
     uint64_t bits;
@@ -131,13 +124,9 @@ static enum hearth_status encode_column(const int64_t *values,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_columns_encode(const uint32_t *ids,
-                                         const int64_t *values,
-                                         uint32_t n,
-                                         uint32_t n_types,
-                                         struct hearth_arena *arena,
-                                         struct hearth_columns *ret,
-                                         struct hearth_err *err)
+enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *values, uint32_t n,
+                                         uint32_t n_types, struct hearth_arena *arena,
+                                         struct hearth_columns *ret, struct hearth_err *err)
 {
     struct hearth_columns made = {.n = n, .n_types = n_types};
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
@@ -256,8 +245,8 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge 
  * Four samples whose ids take one byte each: true for about half of the groups of a usual profile,
  * so testing four at once costs a quarter of the mispredicted branches.
  */
-HEARTH_ALWAYS_INLINE enum hearth_status
-add_four_short(enum mode mode, struct merge *m, uint64_t eight)
+HEARTH_ALWAYS_INLINE enum hearth_status add_four_short(enum mode mode, struct merge *m,
+                                                       uint64_t eight)
 {
     HEARTH_TRY(add_sample(mode, m, eight & 0x7f));
     HEARTH_TRY(add_sample(mode, m, eight >> 8 & 0x7f));
@@ -356,11 +345,8 @@ static bool take_bound(const uint8_t **at, const uint8_t *end, uint32_t *ret_bou
     return true;
 }
 
-static enum hearth_status merge_in_mode(struct hearth_str ids,
-                                        struct hearth_str val,
-                                        struct hearth_str val0,
-                                        bool is_column0,
-                                        int64_t *acc,
+static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str val,
+                                        struct hearth_str val0, bool is_column0, int64_t *acc,
                                         size_t n_acc)
 {
     if (val.n == 0) {
@@ -388,13 +374,9 @@ static enum hearth_status merge_in_mode(struct hearth_str ids,
     return merge_all(SCALED, m);
 }
 
-enum hearth_status hearth_columns_merge(struct hearth_str ids,
-                                        struct hearth_str val,
-                                        struct hearth_str val0,
-                                        bool is_column0,
-                                        int64_t *acc,
-                                        size_t n_acc,
-                                        struct hearth_err *err)
+enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str val,
+                                        struct hearth_str val0, bool is_column0, int64_t *acc,
+                                        size_t n_acc, struct hearth_err *err)
 {
     enum hearth_status status = merge_in_mode(ids, val, val0, is_column0, acc, n_acc);
     if (HEARTH_LIKELY(status == HEARTH_OK)) {

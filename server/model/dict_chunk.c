@@ -209,10 +209,8 @@ bool hearth_dict_get_line(const uint8_t **at, const uint8_t *end, struct hearth_
     return true;
 }
 
-enum hearth_status hearth_dict_get_head(struct hearth_str chunk,
-                                        struct hearth_dict_head *ret_head,
-                                        const uint8_t **ret_body,
-                                        struct hearth_err *err)
+enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_dict_head *ret_head,
+                                        const uint8_t **ret_body, struct hearth_err *err)
 {
     /* The shortest entry of each table: the least that `count` of them take. */
     static const uint8_t shortest[HEARTH_DICT_N_TABLES] = {1, 3, 4, 3, 1};

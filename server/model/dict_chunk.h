@@ -49,10 +49,8 @@ size_t hearth_dict_put_line(uint8_t *out, const struct hearth_line *line);
  * section or ids would leave 32 bits.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_dict_get_head(struct hearth_str chunk,
-                                        struct hearth_dict_head *ret_head,
-                                        const uint8_t **ret_body,
-                                        struct hearth_err *err);
+enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_dict_head *ret_head,
+                                        const uint8_t **ret_body, struct hearth_err *err);
 HEARTH_MUST_CHECK
 bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hearth_mapping *ret);
 HEARTH_MUST_CHECK

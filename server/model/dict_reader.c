@@ -138,10 +138,8 @@ static struct text_block *new_texts(struct text_block **list, size_t n_bytes)
     return block;
 }
 
-static enum hearth_status read_strings(struct hearth_dict *dict,
-                                       struct incoming *in,
-                                       const uint8_t *at,
-                                       struct hearth_err *err)
+static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming *in,
+                                       const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
     uint32_t start = in->head.start[HEARTH_DICT_STRINGS],
@@ -183,10 +181,8 @@ static bool has_string(const struct incoming *in, uint32_t id)
     return id < in->head.start[HEARTH_DICT_STRINGS] + in->head.count[HEARTH_DICT_STRINGS];
 }
 
-static enum hearth_status read_mappings(struct hearth_dict *dict,
-                                        const struct incoming *in,
-                                        const uint8_t *at,
-                                        struct hearth_err *err)
+static enum hearth_status read_mappings(struct hearth_dict *dict, const struct incoming *in,
+                                        const uint8_t *at, struct hearth_err *err)
 {
     uint32_t start = in->head.start[HEARTH_DICT_MAPPINGS];
     uint32_t end_id = start + in->head.count[HEARTH_DICT_MAPPINGS];
@@ -205,10 +201,8 @@ static enum hearth_status read_mappings(struct hearth_dict *dict,
     return at == end ? HEARTH_OK : fail_entry("end of mappings before", end_id, err);
 }
 
-static enum hearth_status read_functions(struct hearth_dict *dict,
-                                         const struct incoming *in,
-                                         const uint8_t *at,
-                                         struct hearth_err *err)
+static enum hearth_status read_functions(struct hearth_dict *dict, const struct incoming *in,
+                                         const uint8_t *at, struct hearth_err *err)
 {
     uint32_t start = in->head.start[HEARTH_DICT_FUNCTIONS];
     uint32_t end_id = start + in->head.count[HEARTH_DICT_FUNCTIONS];
@@ -227,10 +221,8 @@ static enum hearth_status read_functions(struct hearth_dict *dict,
     return at == end ? HEARTH_OK : fail_entry("end of functions before", end_id, err);
 }
 
-static enum hearth_status read_locations(struct hearth_dict *dict,
-                                         struct incoming *in,
-                                         const uint8_t *at,
-                                         struct hearth_err *err)
+static enum hearth_status read_locations(struct hearth_dict *dict, struct incoming *in,
+                                         const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
     uint32_t start = in->head.start[HEARTH_DICT_LOCATIONS];
@@ -270,10 +262,8 @@ static enum hearth_status read_locations(struct hearth_dict *dict,
     return at == end ? HEARTH_OK : fail_entry("end of locations before", end_id, err);
 }
 
-static enum hearth_status read_stacks(struct hearth_dict *dict,
-                                      struct incoming *in,
-                                      const uint8_t *at,
-                                      struct hearth_err *err)
+static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming *in,
+                                      const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
     uint32_t start = in->head.start[HEARTH_DICT_STACKS];
@@ -321,8 +311,8 @@ static enum hearth_status read_stacks(struct hearth_dict *dict,
 }
 
 /* Everything below the published counts stays as it is. */
-static enum hearth_status
-read_chunk(struct hearth_dict *dict, struct incoming *in, const uint8_t *at, struct hearth_err *err)
+static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *in,
+                                     const uint8_t *at, struct hearth_err *err)
 {
     const uint32_t expected[HEARTH_DICT_N_TABLES] = {
         dict->n_strings, dict->n_mappings, dict->n_functions, dict->n_locations, dict->n_stacks};
@@ -344,8 +334,8 @@ read_chunk(struct hearth_dict *dict, struct incoming *in, const uint8_t *at, str
     return read_stacks(dict, in, at, err);
 }
 
-enum hearth_status
-hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err)
+enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk,
+                                     struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
     struct incoming in = {0};
@@ -418,8 +408,8 @@ static uint32_t made_up_name(struct hearth_dict *dict, const struct hearth_locat
 
 /* The node of a location below `node`: its outermost line first. HEARTH_NO_INDEX when memory was
  * refused. */
-static uint32_t
-descend(struct hearth_dict *dict, uint32_t node, const struct hearth_location *location)
+static uint32_t descend(struct hearth_dict *dict, uint32_t node,
+                        const struct hearth_location *location)
 {
     if (location->n_lines == 0) {
         uint32_t name = made_up_name(dict, location);

@@ -47,8 +47,8 @@ static uint32_t n_entries(const struct hearth_dict_section *section)
 }
 
 /* Room for one more entry of at most max_bytes. */
-static enum hearth_status
-reserve(struct hearth_dict_section *section, size_t max_bytes, struct hearth_err *err)
+static enum hearth_status reserve(struct hearth_dict_section *section, size_t max_bytes,
+                                  struct hearth_err *err)
 {
     if (n_entries(section) >= UINT32_MAX - 1) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
@@ -69,11 +69,8 @@ reserve(struct hearth_dict_section *section, size_t max_bytes, struct hearth_err
  * Give the entry whose n_bytes stand behind the end of the (reserved) buffer the next id, under a
  * key that is absent.
  */
-static enum hearth_status publish(struct hearth_dict_section *section,
-                                  struct hearth_hash128 key,
-                                  size_t n_bytes,
-                                  uint32_t *ret_id,
-                                  struct hearth_err *err)
+static enum hearth_status publish(struct hearth_dict_section *section, struct hearth_hash128 key,
+                                  size_t n_bytes, uint32_t *ret_id, struct hearth_err *err)
 {
     bool inserted;
     uint32_t id = hearth_idmap_intern(&section->ids, key, n_entries(section), &inserted);
@@ -93,8 +90,8 @@ struct resolver {
     const struct hearth_stack_keys *keys;
 };
 
-static enum hearth_status
-intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id,
+                                        struct hearth_err *err)
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_STRINGS];
     struct hearth_str s = r->profile->strings[index];
@@ -120,8 +117,8 @@ intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id, struct heart
 }
 
 /* with_range: of a location without lines (decision 0007). */
-static enum hearth_status intern_mapping(
-    struct resolver *r, uint32_t index, bool with_range, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, bool with_range,
+                                         uint32_t *ret_id, struct hearth_err *err)
 {
     if (index == HEARTH_NO_INDEX) {
         *ret_id = HEARTH_NO_INDEX;
@@ -146,8 +143,8 @@ static enum hearth_status intern_mapping(
     return publish(section, key, n, ret_id, err);
 }
 
-static enum hearth_status
-intern_function(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status intern_function(struct resolver *r, uint32_t index, uint32_t *ret_id,
+                                          struct hearth_err *err)
 {
     if (index == HEARTH_NO_INDEX) {
         *ret_id = HEARTH_NO_INDEX;
@@ -169,8 +166,8 @@ intern_function(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hea
     return publish(section, key, n, ret_id, err);
 }
 
-static enum hearth_status
-intern_location(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status intern_location(struct resolver *r, uint32_t index, uint32_t *ret_id,
+                                          struct hearth_err *err)
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_LOCATIONS];
     struct hearth_hash128 key = r->keys->location[index];
@@ -192,8 +189,8 @@ intern_location(struct resolver *r, uint32_t index, uint32_t *ret_id, struct hea
     return publish(section, key, n, ret_id, err);
 }
 
-static uint64_t
-frames_of(const struct hearth_profile *profile, const uint32_t *locs, uint32_t depth)
+static uint64_t frames_of(const struct hearth_profile *profile, const uint32_t *locs,
+                          uint32_t depth)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < depth; i++) {
@@ -203,8 +200,8 @@ frames_of(const struct hearth_profile *profile, const uint32_t *locs, uint32_t d
     return n;
 }
 
-static enum hearth_status
-add_stack(struct resolver *r, uint32_t s, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *ret_id,
+                                    struct hearth_err *err)
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_STACKS];
     const uint32_t *locs = r->profile->stack_locs + r->profile->stack_first[s];
@@ -233,8 +230,7 @@ add_stack(struct resolver *r, uint32_t s, uint32_t *ret_id, struct hearth_err *e
 enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
                                               const struct hearth_profile *profile,
                                               const struct hearth_stack_keys *keys,
-                                              uint32_t *ret_ids,
-                                              struct hearth_err *err)
+                                              uint32_t *ret_ids, struct hearth_err *err)
 {
     struct resolver r = {writer, profile, keys};
     const struct hearth_idmap *ids = &writer->sections[HEARTH_DICT_STACKS].ids;
@@ -270,8 +266,7 @@ static struct hearth_dict_mark mark_of(const uint32_t counts[HEARTH_DICT_N_TABLE
                                      .n_stacks = counts[HEARTH_DICT_STACKS]};
 }
 
-void hearth_dict_writer_cut(const struct hearth_dict_writer *writer,
-                            struct hearth_buf *out,
+void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hearth_buf *out,
                             struct hearth_dict_mark *ret_upto)
 {
     struct hearth_dict_head head;

@@ -18,8 +18,8 @@ static void append_service(struct hearth_buf *out, struct hearth_str service)
     hearth_buf_cstr(out, ".1"); /* 1: not conjectured from the other end of a call */
 }
 
-static void
-append_instance(struct hearth_buf *out, struct hearth_str service, struct hearth_str instance)
+static void append_instance(struct hearth_buf *out, struct hearth_str service,
+                            struct hearth_str instance)
 {
     append_service(out, service);
     hearth_buf_byte(out, '_');
@@ -43,8 +43,7 @@ struct hearth_str hearth_service_public_id(struct hearth_str service, struct hea
     return take(&buf, arena);
 }
 
-struct hearth_str hearth_instance_public_id(struct hearth_str service,
-                                            struct hearth_str instance,
+struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
                                             struct hearth_arena *arena)
 {
     struct hearth_buf buf;
@@ -67,10 +66,8 @@ static bool hash(struct hearth_buf *text, struct hearth_entity_hash *ret)
     return ok;
 }
 
-bool hearth_process_public_id(struct hearth_str service,
-                              struct hearth_str instance,
-                              struct hearth_str process,
-                              struct hearth_entity_hash *ret)
+bool hearth_process_public_id(struct hearth_str service, struct hearth_str instance,
+                              struct hearth_str process, struct hearth_entity_hash *ret)
 {
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
@@ -80,10 +77,8 @@ bool hearth_process_public_id(struct hearth_str service,
     return hash(&text, ret);
 }
 
-bool hearth_schedule_public_id(struct hearth_str task_id,
-                               struct hearth_str process_id,
-                               int64_t start_ms,
-                               struct hearth_entity_hash *ret)
+bool hearth_schedule_public_id(struct hearth_str task_id, struct hearth_str process_id,
+                               int64_t start_ms, struct hearth_entity_hash *ret)
 {
     struct hearth_buf text;
     hearth_buf_init(&text, 0);

@@ -117,8 +117,8 @@ static uint32_t place_name(struct differ *d, struct placing *p, uint32_t name)
 }
 
 /* Make nodes of those that may be shown for what this side has of them. */
-static enum hearth_status
-place_large(struct differ *d, struct placing *p, int64_t least, struct hearth_err *err)
+static enum hearth_status place_large(struct differ *d, struct placing *p, int64_t least,
+                                      struct hearth_err *err)
 {
     p->node_of[0] = 0;
     for (size_t i = 1; i < p->from->n_nodes; i++) {
@@ -139,8 +139,8 @@ place_large(struct differ *d, struct placing *p, int64_t least, struct hearth_er
 }
 
 /* Find the others where the other side has made them. */
-static enum hearth_status
-find_small(struct differ *d, struct placing *p, int64_t least, struct hearth_err *err)
+static enum hearth_status find_small(struct differ *d, struct placing *p, int64_t least,
+                                     struct hearth_err *err)
 {
     for (size_t i = 1; i < p->from->n_nodes; i++) {
         const struct hearth_tree_node *node = &p->from->nodes[i];
@@ -156,8 +156,8 @@ find_small(struct differ *d, struct placing *p, int64_t least, struct hearth_err
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_values(struct differ *d, const struct placing sides[N_SIDES], struct hearth_err *err)
+static enum hearth_status take_values(struct differ *d, const struct placing sides[N_SIDES],
+                                      struct hearth_err *err)
 {
     d->self = hearth_arena_calloc(&d->scratch, d->tree.n_nodes, sizeof d->self[0]);
     d->total = hearth_arena_calloc(&d->scratch, d->tree.n_nodes, sizeof d->total[0]);
@@ -181,8 +181,7 @@ take_values(struct differ *d, const struct placing sides[N_SIDES], struct hearth
 
 static enum hearth_status align(struct differ *d,
                                 const struct hearth_stacktree *const trees[N_SIDES],
-                                int64_t max_nodes,
-                                struct hearth_err *err)
+                                int64_t max_nodes, struct hearth_err *err)
 {
     struct placing sides[N_SIDES];
     int64_t least = 0;
@@ -354,8 +353,8 @@ static void encode_level(struct hearth_flame_level *level)
     }
 }
 
-static enum hearth_status
-fill_levels(struct differ *d, struct hearth_flame_diff *diff, struct hearth_err *err)
+static enum hearth_status fill_levels(struct differ *d, struct hearth_flame_diff *diff,
+                                      struct hearth_err *err)
 {
     diff->levels = hearth_arena_calloc(d->arena, d->n_levels, sizeof diff->levels[0]);
     int64_t *values = hearth_arena_array(d->arena, d->n_boxes, BOX_VALUES * sizeof *values);
@@ -386,8 +385,8 @@ fill_levels(struct differ *d, struct hearth_flame_diff *diff, struct hearth_err 
 }
 
 /* Texts are copied: the common tree goes away with its arena. */
-static enum hearth_status
-fill_names(struct differ *d, struct hearth_flame_diff *diff, struct hearth_err *err)
+static enum hearth_status fill_names(struct differ *d, struct hearth_flame_diff *diff,
+                                     struct hearth_err *err)
 {
     diff->names = hearth_arena_array(d->arena, d->n_used, sizeof diff->names[0]);
     if (diff->names == NULL) {
@@ -408,8 +407,7 @@ fill_names(struct differ *d, struct hearth_flame_diff *diff, struct hearth_err *
 
 static enum hearth_status make(struct differ *d,
                                const struct hearth_stacktree *const sides[N_SIDES],
-                               int64_t max_nodes,
-                               struct hearth_flame_diff *ret,
+                               int64_t max_nodes, struct hearth_flame_diff *ret,
                                struct hearth_err *err)
 {
     HEARTH_TRY(align(d, sides, max_nodes, err));
@@ -429,10 +427,8 @@ static enum hearth_status make(struct differ *d,
 }
 
 enum hearth_status hearth_flame_diff_make(const struct hearth_stacktree *left,
-                                          const struct hearth_stacktree *right,
-                                          int64_t max_nodes,
-                                          struct hearth_arena *arena,
-                                          struct hearth_flame_diff *ret,
+                                          const struct hearth_stacktree *right, int64_t max_nodes,
+                                          struct hearth_arena *arena, struct hearth_flame_diff *ret,
                                           struct hearth_err *err)
 {
     const struct hearth_stacktree *const sides[N_SIDES] = {left, right};

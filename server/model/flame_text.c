@@ -29,10 +29,8 @@ struct tree {
     size_t n_printed, n_left_out;
 };
 
-static enum hearth_status read_levels(struct tree *t,
-                                      const struct hearth_flamegraph *graph,
-                                      struct hearth_arena *arena,
-                                      struct hearth_err *err)
+static enum hearth_status read_levels(struct tree *t, const struct hearth_flamegraph *graph,
+                                      struct hearth_arena *arena, struct hearth_err *err)
 {
     t->n_levels = graph->n_levels;
     t->levels = hearth_arena_calloc(arena, graph->n_levels, sizeof *t->levels);
@@ -93,8 +91,8 @@ static size_t first_from(const struct cell *cells, size_t n, int64_t x)
 
 /* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
  * of the graph. */
-static void print_children(
-    struct tree *t, size_t depth, const struct cell *parent, char *prefix, size_t n_prefix)
+static void print_children(struct tree *t, size_t depth, const struct cell *parent, char *prefix,
+                           size_t n_prefix)
 {
     if (depth >= t->n_levels) {
         return;
@@ -132,8 +130,7 @@ static void print_children(
 
 enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph,
                                            const struct hearth_flame_text *how,
-                                           struct hearth_arena *arena,
-                                           struct hearth_buf *out,
+                                           struct hearth_arena *arena, struct hearth_buf *out,
                                            struct hearth_err *err)
 {
     struct tree t = {.how = how, .out = out, .whole = graph->total};

@@ -68,8 +68,7 @@ int64_t hearth_stacktree_bound(uint64_t *totals, size_t n, size_t max_nodes)
 }
 
 enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tree,
-                                              int64_t max_nodes,
-                                              int64_t *ret_min_total,
+                                              int64_t max_nodes, int64_t *ret_min_total,
                                               struct hearth_err *err)
 {
     size_t n = tree->n_nodes == 0 ? 0 : tree->n_nodes - 1; /* the root is not counted */
@@ -115,10 +114,8 @@ static void walk_release(struct walk *walk)
     hearth_mem_free(walk->kids);
 }
 
-static enum hearth_status walk_start(struct walk *walk,
-                                     const struct hearth_stacktree *tree,
-                                     int64_t max_nodes,
-                                     struct hearth_err *err)
+static enum hearth_status walk_start(struct walk *walk, const struct hearth_stacktree *tree,
+                                     int64_t max_nodes, struct hearth_err *err)
 {
     *walk = (struct walk){.tree = tree, .other_name = HEARTH_NO_NODE};
     HEARTH_TRY(hearth_stacktree_min_total(tree, max_nodes, &walk->min_total, err));
@@ -138,8 +135,8 @@ static enum hearth_status walk_start(struct walk *walk,
 /*
  * Push the children of `step` that stay, ascending, then `other`. *ret_n_pushed counts them.
  */
-static enum hearth_status
-expand(struct walk *walk, const struct step *step, size_t *ret_n_pushed, struct hearth_err *err)
+static enum hearth_status expand(struct walk *walk, const struct step *step, size_t *ret_n_pushed,
+                                 struct hearth_err *err)
 {
     const struct hearth_tree_node *nodes = walk->tree->nodes;
     int64_t folded = 0;
@@ -217,8 +214,8 @@ static uint32_t use_name(struct boxes *boxes, uint32_t tree_name)
     return *slot - 1;
 }
 
-static bool
-add_box(struct boxes *boxes, const struct hearth_stacktree *tree, const struct step *step)
+static bool add_box(struct boxes *boxes, const struct hearth_stacktree *tree,
+                    const struct step *step)
 {
     if (!hearth_mem_grow(&boxes->v, &boxes->cap, boxes->n + 1, sizeof boxes->v[0]) ||
         !hearth_mem_grow(&boxes->used, &boxes->cap_used, boxes->n_used + 1,
@@ -248,8 +245,8 @@ add_box(struct boxes *boxes, const struct hearth_stacktree *tree, const struct s
     return true;
 }
 
-static enum hearth_status
-collect_boxes(struct walk *walk, struct boxes *boxes, struct hearth_err *err)
+static enum hearth_status collect_boxes(struct walk *walk, struct boxes *boxes,
+                                        struct hearth_err *err)
 {
     boxes->name_of = hearth_mem_calloc(walk->tree->n_names, sizeof boxes->name_of[0]);
     if (boxes->name_of == NULL) {
@@ -270,10 +267,8 @@ collect_boxes(struct walk *walk, struct boxes *boxes, struct hearth_err *err)
 
 /* Boxes come right to left within their level; write each level left to right, then its x as
  * differences. */
-static enum hearth_status fill_levels(const struct boxes *boxes,
-                                      struct hearth_arena *arena,
-                                      struct hearth_flamegraph *graph,
-                                      struct hearth_err *err)
+static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_arena *arena,
+                                      struct hearth_flamegraph *graph, struct hearth_err *err)
 {
     graph->levels = hearth_arena_calloc(arena, boxes->n_levels, sizeof graph->levels[0]);
     int64_t *values = hearth_arena_array(arena, boxes->n, 4 * sizeof *values);
@@ -308,10 +303,8 @@ static enum hearth_status fill_levels(const struct boxes *boxes,
     return HEARTH_OK;
 }
 
-static enum hearth_status make_from_walk(struct walk *walk,
-                                         struct boxes *boxes,
-                                         struct hearth_arena *arena,
-                                         struct hearth_flamegraph *ret,
+static enum hearth_status make_from_walk(struct walk *walk, struct boxes *boxes,
+                                         struct hearth_arena *arena, struct hearth_flamegraph *ret,
                                          struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = walk->tree;
@@ -333,8 +326,8 @@ static enum hearth_status make_from_walk(struct walk *walk,
 
 /* The answer to an empty query: a box of nothing, because clients take a missing graph for an
  * error. */
-static enum hearth_status
-make_empty(struct hearth_arena *arena, struct hearth_flamegraph *ret, struct hearth_err *err)
+static enum hearth_status make_empty(struct hearth_arena *arena, struct hearth_flamegraph *ret,
+                                     struct hearth_err *err)
 {
     struct hearth_flamegraph graph = {.n_names = 1, .n_levels = 1};
     graph.names = hearth_arena_array(arena, 1, sizeof graph.names[0]);
@@ -349,10 +342,8 @@ make_empty(struct hearth_arena *arena, struct hearth_flamegraph *ret, struct hea
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
-                                          int64_t max_nodes,
-                                          struct hearth_arena *arena,
-                                          struct hearth_flamegraph *ret,
+enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree, int64_t max_nodes,
+                                          struct hearth_arena *arena, struct hearth_flamegraph *ret,
                                           struct hearth_err *err)
 {
     if (tree->n_nodes <= 1) {
@@ -371,8 +362,8 @@ enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
 
 /* ---- tree bytes ---- */
 
-static void
-append_node(struct hearth_buf *out, struct hearth_str name, int64_t self, size_t n_children)
+static void append_node(struct hearth_buf *out, struct hearth_str name, int64_t self,
+                        size_t n_children)
 {
     hearth_buf_varint(out, name.n);
     hearth_buf_str(out, name);
@@ -381,8 +372,7 @@ append_node(struct hearth_buf *out, struct hearth_str name, int64_t self, size_t
 }
 
 enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *tree,
-                                                int64_t max_nodes,
-                                                struct hearth_buf *out,
+                                                int64_t max_nodes, struct hearth_buf *out,
                                                 struct hearth_err *err)
 {
     if (tree->n_nodes <= 1) {

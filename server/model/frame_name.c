@@ -22,8 +22,7 @@ static struct hearth_str basename_of(struct hearth_str path)
     return hearth_str_n(path.p + from, path.n - from);
 }
 
-size_t hearth_frame_name(uint64_t address,
-                         struct hearth_str mapping_filename,
+size_t hearth_frame_name(uint64_t address, struct hearth_str mapping_filename,
                          char out[HEARTH_FRAME_NAME_BYTES])
 {
     int n_address = snprintf(out, HEARTH_FRAME_NAME_BYTES, "0x%" PRIx64, address);

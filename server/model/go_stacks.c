@@ -140,8 +140,8 @@ static enum hearth_status fail_range(struct hearth_err *err)
 }
 
 /* Depths and anchors from above, sums from below. */
-static enum hearth_status
-measure(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts, struct hearth_err *err)
+static enum hearth_status measure(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts,
+                                  struct hearth_err *err)
 {
     const struct hearth_tree_node *nodes = j->tree->nodes;
     bool overflow = false;
@@ -183,10 +183,8 @@ static enum hearth_status fail_memory(const struct joiner *j, struct hearth_err 
 }
 
 /* last_name: of an anchor, so that few nodes need a key. */
-static enum hearth_status find_anchors(struct joiner *j,
-                                       struct hearth_idmap *by_names,
-                                       bool *last_name,
-                                       struct hearth_err *err)
+static enum hearth_status find_anchors(struct joiner *j, struct hearth_idmap *by_names,
+                                       bool *last_name, struct hearth_err *err)
 {
     size_t cap = 0;
     for (uint32_t i = 1; i < j->n; i++) {
@@ -318,8 +316,8 @@ static uint32_t child_of(struct joiner *j, uint32_t parent, uint32_t name)
 }
 
 /* Cut stacks of a node whose anchor has its place. */
-static enum hearth_status
-move_node(struct joiner *j, uint32_t node, uint32_t place, struct hearth_err *err)
+static enum hearth_status move_node(struct joiner *j, uint32_t node, uint32_t place,
+                                    struct hearth_err *err)
 {
     struct hearth_stacktree *tree = j->tree;
     uint32_t to = place;
@@ -361,8 +359,8 @@ static enum hearth_status move_round(struct joiner *j, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static enum hearth_status
-join(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts, struct hearth_err *err)
+static enum hearth_status join(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts,
+                               struct hearth_err *err)
 {
     if (!joiner_init(j)) {
         return HEARTH_FAIL_ARENA(err, j->arena);
@@ -376,12 +374,9 @@ join(struct joiner *j, const struct hearth_go_cut *cuts, size_t n_cuts, struct h
 }
 
 enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
-                                         const struct hearth_go_cut *cuts,
-                                         size_t n_cuts,
-                                         struct hearth_arena *scratch,
-                                         size_t *ret_n_joined,
-                                         int64_t *ret_value,
-                                         struct hearth_err *err)
+                                         const struct hearth_go_cut *cuts, size_t n_cuts,
+                                         struct hearth_arena *scratch, size_t *ret_n_joined,
+                                         int64_t *ret_value, struct hearth_err *err)
 {
     struct joiner j = {.tree = tree, .arena = scratch};
     hearth_idmap_init(&j.children);

@@ -21,8 +21,8 @@ static void insertion_sort(struct hearth_label *v, size_t n)
 }
 
 /* Merge the sorted halves from[lo..mid) and from[mid..hi) into `to`; the left half wins ties. */
-static void merge_halves(
-    const struct hearth_label *from, struct hearth_label *to, size_t lo, size_t mid, size_t hi)
+static void merge_halves(const struct hearth_label *from, struct hearth_label *to, size_t lo,
+                         size_t mid, size_t hi)
 {
     size_t left = lo, right = mid;
     for (size_t i = lo; i < hi; i++) {
@@ -187,8 +187,7 @@ static void cut_with_dots(struct hearth_buf *out, size_t start, size_t max_bytes
     hearth_buf_append(out, "...", dots);
 }
 
-void hearth_labels_format(const struct hearth_labels *labels,
-                          size_t max_bytes,
+void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
                           struct hearth_buf *out)
 {
     size_t start = out->n;

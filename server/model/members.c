@@ -28,10 +28,8 @@ static bool next_member(const uint8_t **at, const uint8_t *end, int32_t *id)
     return true;
 }
 
-enum hearth_status hearth_members_decode(struct hearth_str bytes,
-                                         struct hearth_arena *arena,
-                                         int32_t **ret_series_ids,
-                                         size_t *ret_n,
+enum hearth_status hearth_members_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                         int32_t **ret_series_ids, size_t *ret_n,
                                          struct hearth_err *err)
 {
     const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);

@@ -53,8 +53,8 @@ static uint32_t *uses_of(uint32_t *const *segments, uint32_t i)
 }
 
 /* Room for entry i in `*segment` (of elements of `size` bytes) and in its counts. */
-static bool make_room(
-    struct hearth_name_tree_impl *impl, uint32_t i, void *segments, size_t size, uint32_t **uses)
+static bool make_room(struct hearth_name_tree_impl *impl, uint32_t i, void *segments, size_t size,
+                      uint32_t **uses)
 {
     if (i >= HEARTH_NAME_TREE_MAX) {
         return false;
@@ -201,9 +201,7 @@ uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_st
 
 /* ---- children ---- */
 
-static size_t child_slot(const struct hearth_name_tree *tree,
-                         const uint32_t *table,
-                         size_t cap,
+static size_t child_slot(const struct hearth_name_tree *tree, const uint32_t *table, size_t cap,
                          struct hearth_name_node want)
 {
     uint64_t h = hearth_hash_mix(tree->impl->seed ^ want.parent, want.name);

@@ -78,10 +78,8 @@ void hearth_network_sums_init(struct hearth_network_sums *sums, struct hearth_ar
 /* ---- adding ---- */
 
 /* Room for one more item of `size` bytes; what is outgrown stays in the arena, less than is held now. */
-static bool make_room(struct hearth_network_sums *sums,
-                      struct hearth_network_cell *cell,
-                      void **items,
-                      size_t size)
+static bool make_room(struct hearth_network_sums *sums, struct hearth_network_cell *cell,
+                      void **items, size_t size)
 {
     if (cell->n_items < cell->cap) {
         return true;
@@ -100,10 +98,8 @@ static bool make_room(struct hearth_network_sums *sums,
 }
 
 static enum hearth_status add_code(struct hearth_network_sums *sums,
-                                   struct hearth_network_cell *cell,
-                                   struct hearth_str code,
-                                   double value,
-                                   struct hearth_err *err)
+                                   struct hearth_network_cell *cell, struct hearth_str code,
+                                   double value, struct hearth_err *err)
 {
     uint32_t at = 0;
     int order = 1;
@@ -132,8 +128,7 @@ static enum hearth_status add_code(struct hearth_network_sums *sums,
 
 static enum hearth_status add_bucket(struct hearth_network_sums *sums,
                                      struct hearth_network_cell *cell,
-                                     struct hearth_network_bucket bucket,
-                                     struct hearth_err *err)
+                                     struct hearth_network_bucket bucket, struct hearth_err *err)
 {
     uint32_t at = cell->n_items;
     while (at > 0 && cell->buckets[at - 1].lower >= bucket.lower) {
@@ -166,10 +161,8 @@ static bool is_quantity(double value)
     return isfinite(value) && value >= 0;
 }
 
-enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums,
-                                            unsigned meter,
-                                            struct hearth_str code,
-                                            double value,
+enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums, unsigned meter,
+                                            struct hearth_str code, double value,
                                             struct hearth_err *err)
 {
     struct hearth_network_cell *cell = &sums->cells[meter];
@@ -189,8 +182,7 @@ enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums,
-                                             unsigned meter,
+enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums, unsigned meter,
                                              struct hearth_network_bucket bucket,
                                              struct hearth_err *err)
 {
@@ -281,10 +273,8 @@ static enum hearth_status cut(struct hearth_err *err)
     return HEARTH_FAIL(err, HEARTH_CORRUPT, "a stored flush of network metrics is damaged");
 }
 
-static enum hearth_status merge_items(struct hearth_network_sums *sums,
-                                      unsigned meter,
-                                      struct reader *reader,
-                                      struct hearth_err *err)
+static enum hearth_status merge_items(struct hearth_network_sums *sums, unsigned meter,
+                                      struct reader *reader, struct hearth_err *err)
 {
     struct hearth_network_cell *cell = &sums->cells[meter];
     uint64_t n, length;
@@ -324,8 +314,7 @@ static enum hearth_status merge_items(struct hearth_network_sums *sums,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_network_merge(struct hearth_network_sums *sums,
-                                        struct hearth_str bytes,
+enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct hearth_str bytes,
                                         struct hearth_err *err)
 {
     struct reader reader = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n};

@@ -82,11 +82,8 @@ static void put_value(enum hearth_monitor monitor, double value, struct hearth_b
     }
 }
 
-void hearth_cause_message(enum hearth_monitor monitor,
-                          struct hearth_str uri,
-                          double current,
-                          double threshold,
-                          struct hearth_buf *out)
+void hearth_cause_message(enum hearth_monitor monitor, struct hearth_str uri, double current,
+                          double threshold, struct hearth_buf *out)
 {
     hearth_buf_printf(out, "%s: current ", hearth_monitor_name(monitor));
     put_value(monitor, current, out);
@@ -171,8 +168,8 @@ static void spread_values(struct line *line)
     }
 }
 
-static enum hearth_status
-open_line(struct replay *replay, const struct hearth_monitor_line *from, struct hearth_err *err)
+static enum hearth_status open_line(struct replay *replay, const struct hearth_monitor_line *from,
+                                    struct hearth_err *err)
 {
     struct line *line = &replay->lines[replay->n_lines++];
     *line = (struct line){.from = from};
@@ -189,8 +186,8 @@ open_line(struct replay *replay, const struct hearth_monitor_line *from, struct 
 }
 
 /* The slots of the `period` seconds up to `second` that reach the threshold; *ret_oldest: the first such value. */
-static int64_t count_matches(
-    const struct line *line, int64_t second, int64_t period, double threshold, double *ret_oldest)
+static int64_t count_matches(const struct line *line, int64_t second, int64_t period,
+                             double threshold, double *ret_oldest)
 {
     int64_t n = 0, from = second - period + 1;
     for (size_t i = line->first; i < line->n && line->slots[i].second <= second; i++) {
@@ -239,11 +236,8 @@ static bool item_wants(const struct hearth_check_item *item, const struct hearth
 }
 
 /* The first item of the target that has come true for the line's process. */
-static bool has_come_true(const struct replay *replay,
-                          const struct hearth_policy_target *target,
-                          const struct line *line,
-                          int64_t at_ms,
-                          struct hearth_policy_trigger *ret)
+static bool has_come_true(const struct replay *replay, const struct hearth_policy_target *target,
+                          const struct line *line, int64_t at_ms, struct hearth_policy_trigger *ret)
 {
     for (size_t i = 0; i < target->n_items; i++) {
         const struct hearth_check_item *item = &target->items[i];
@@ -274,10 +268,8 @@ static bool has_come_true(const struct replay *replay,
     return false;
 }
 
-static bool is_silent(const struct replay *replay,
-                      size_t first_of_instance,
-                      enum hearth_policy_kind kind,
-                      const struct hearth_monitor_line *line,
+static bool is_silent(const struct replay *replay, size_t first_of_instance,
+                      enum hearth_policy_kind kind, const struct hearth_monitor_line *line,
                       int64_t at_ms)
 {
     for (size_t i = first_of_instance; i < replay->n_triggers; i++) {
@@ -312,10 +304,8 @@ static enum hearth_status add_trigger(struct replay *replay,
 }
 
 static enum hearth_status check_target(struct replay *replay,
-                                       const struct hearth_policy_target *target,
-                                       int64_t at_ms,
-                                       size_t first_of_instance,
-                                       struct hearth_err *err)
+                                       const struct hearth_policy_target *target, int64_t at_ms,
+                                       size_t first_of_instance, struct hearth_err *err)
 {
     struct hearth_policy_trigger found, best;
     int best_rank = 0;
@@ -410,14 +400,10 @@ static int by_trigger(const void *a, const void *b)
 }
 
 enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targets,
-                                        size_t n_targets,
-                                        const struct hearth_monitor_line *lines,
-                                        size_t n_lines,
-                                        int64_t start_ms,
-                                        int64_t end_ms,
+                                        size_t n_targets, const struct hearth_monitor_line *lines,
+                                        size_t n_lines, int64_t start_ms, int64_t end_ms,
                                         struct hearth_arena *arena,
-                                        struct hearth_policy_trigger **ret,
-                                        size_t *ret_n,
+                                        struct hearth_policy_trigger **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     struct replay replay = {.targets = targets,

@@ -75,8 +75,7 @@ static enum hearth_status add_all(struct adding *a, uint32_t type_idx, struct he
 
 enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
                                                 const struct hearth_profile *profile,
-                                                uint32_t type_idx,
-                                                struct hearth_err *err)
+                                                uint32_t type_idx, struct hearth_err *err)
 {
     HEARTH_ASSERT(type_idx < profile->n_types);
     struct adding a = {.tree = tree, .profile = profile};

@@ -14,10 +14,8 @@ struct link {
     bool is_placed;
 };
 
-static struct hearth_hash128 key_of(struct hearth_str trace_id,
-                                    struct hearth_str instance,
-                                    int32_t service_id,
-                                    struct hearth_str segment_id)
+static struct hearth_hash128 key_of(struct hearth_str trace_id, struct hearth_str instance,
+                                    int32_t service_id, struct hearth_str segment_id)
 {
     struct hearth_hash128 a = hearth_hash128(trace_id.p, trace_id.n, (uint64_t)service_id);
     struct hearth_hash128 b = hearth_hash128(instance.p, instance.n, a.lo);
@@ -25,8 +23,8 @@ static struct hearth_hash128 key_of(struct hearth_str trace_id,
 }
 
 /* Which segment called the first span of it across threads; NONE: none that is known. */
-static size_t
-parent_of(const struct hearth_idmap *ids, const struct hearth_request_segment *segment, size_t own)
+static size_t parent_of(const struct hearth_idmap *ids,
+                        const struct hearth_request_segment *segment, size_t own)
 {
     const struct hearth_span *first = segment->n_spans > 0 ? &segment->spans[0] : NULL;
     for (size_t i = 0; first != NULL && i < first->n_refs; i++) {
@@ -71,11 +69,8 @@ static void place(struct link *links, size_t root, size_t *order, size_t *ret_n)
     *ret_n = n;
 }
 
-static bool take_request(const struct hearth_request_segment *segments,
-                         const size_t *order,
-                         size_t n,
-                         struct hearth_arena *arena,
-                         struct hearth_request *requests,
+static bool take_request(const struct hearth_request_segment *segments, const size_t *order,
+                         size_t n, struct hearth_arena *arena, struct hearth_request *requests,
                          size_t *n_requests)
 {
     bool is_profiled = false;
@@ -94,9 +89,7 @@ static bool take_request(const struct hearth_request_segment *segments,
     return request->segments != NULL;
 }
 
-static bool link_all(const struct hearth_request_segment *segments,
-                     size_t n,
-                     struct link *links,
+static bool link_all(const struct hearth_request_segment *segments, size_t n, struct link *links,
                      struct hearth_idmap *ids)
 {
     for (size_t i = 0; i < n; i++) {
@@ -118,12 +111,9 @@ static bool link_all(const struct hearth_request_segment *segments,
     return true;
 }
 
-enum hearth_status hearth_requests_make(const struct hearth_request_segment *segments,
-                                        size_t n,
-                                        struct hearth_arena *arena,
-                                        struct hearth_request **ret,
-                                        size_t *ret_n,
-                                        struct hearth_err *err)
+enum hearth_status hearth_requests_make(const struct hearth_request_segment *segments, size_t n,
+                                        struct hearth_arena *arena, struct hearth_request **ret,
+                                        size_t *ret_n, struct hearth_err *err)
 {
     struct link *links = hearth_arena_array(arena, n, sizeof *links);
     size_t *order = hearth_arena_array(arena, n, sizeof *order), n_requests = 0;

@@ -71,10 +71,8 @@ static bool take_values(struct reader *r, int64_t *values)
     return true;
 }
 
-static enum hearth_status take_samples(struct reader *r,
-                                       const struct hearth_attr_wish *wish,
-                                       uint64_t n_types,
-                                       struct hearth_attr_columns *ret,
+static enum hearth_status take_samples(struct reader *r, const struct hearth_attr_wish *wish,
+                                       uint64_t n_types, struct hearth_attr_columns *ret,
                                        struct hearth_err *err)
 {
     ret->values = hearth_arena_array(r->arena, r->n, sizeof ret->values[0]);
@@ -179,10 +177,8 @@ static bool take_index(struct reader *r, const uint8_t *bitmap, size_t n_values,
 }
 
 /* An attribute that some sample has; column NULL: it is not wanted. */
-static enum hearth_status take_attr(struct reader *r,
-                                    enum hearth_attr attr,
-                                    struct hearth_attr_column *column,
-                                    struct hearth_err *err)
+static enum hearth_status take_attr(struct reader *r, enum hearth_attr attr,
+                                    struct hearth_attr_column *column, struct hearth_err *err)
 {
     const uint8_t *bitmap;
     size_t n_present;

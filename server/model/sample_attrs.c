@@ -109,8 +109,8 @@ static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_at
     return value;
 }
 
-static void
-put_value(struct hearth_sample_attrs *a, enum hearth_attr attr, const struct value *value)
+static void put_value(struct hearth_sample_attrs *a, enum hearth_attr attr,
+                      const struct value *value)
 {
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
@@ -264,8 +264,8 @@ static uint64_t hash_of(enum kind kind, const struct value *value, uint64_t seed
 }
 
 /* Where the value is in the table of distinct ones; it is appended when it is new. */
-static uint32_t
-intern(struct encoder *e, enum hearth_attr attr, size_t sample, uint32_t *n_distinct)
+static uint32_t intern(struct encoder *e, enum hearth_attr attr, size_t sample,
+                       uint32_t *n_distinct)
 {
     enum kind kind = kind_of(attr);
     struct value value = value_of(&e->samples[sample].attrs, attr);
@@ -357,12 +357,9 @@ static void append_attrs(struct encoder *e)
     }
 }
 
-enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *samples,
-                                              size_t n,
-                                              uint32_t n_types,
-                                              struct hearth_arena *arena,
-                                              struct hearth_str *ret,
-                                              struct hearth_err *err)
+enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *samples, size_t n,
+                                              uint32_t n_types, struct hearth_arena *arena,
+                                              struct hearth_str *ret, struct hearth_err *err)
 {
     if (n == 0) {
         *ret = hearth_str_n(NULL, 0);
@@ -487,8 +484,8 @@ static bool take_times(struct decoder *d, const uint8_t *bitmap)
     return true;
 }
 
-static enum hearth_status
-take_table(struct decoder *d, enum hearth_attr attr, const uint8_t *bitmap, struct hearth_err *err)
+static enum hearth_status take_table(struct decoder *d, enum hearth_attr attr,
+                                     const uint8_t *bitmap, struct hearth_err *err)
 {
     enum kind kind = kind_of(attr);
     uint64_t n_distinct;
@@ -565,11 +562,9 @@ static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t 
     return true;
 }
 
-enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes,
-                                              struct hearth_arena *arena,
+enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct hearth_arena *arena,
                                               struct hearth_attr_sample **ret_samples,
-                                              size_t *ret_n,
-                                              uint32_t *ret_n_types,
+                                              size_t *ret_n, uint32_t *ret_n_types,
                                               struct hearth_err *err)
 {
     if (bytes.n == 0) {

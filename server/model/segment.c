@@ -141,11 +141,8 @@ static int64_t number_of_attrs(const struct hearth_stored_row *row, int field)
     return row->attrs.p == NULL ? 0 : (int64_t)row->attrs.n + 1;
 }
 
-static void encode_numbers(const struct hearth_stored_row *rows,
-                           size_t n,
-                           number_fn *number,
-                           int field,
-                           struct hearth_buf *out)
+static void encode_numbers(const struct hearth_stored_row *rows, size_t n, number_fn *number,
+                           int field, struct hearth_buf *out)
 {
     bool is_constant = true;
     size_t sizes[MAX_ORDER + 1] = {0};
@@ -214,10 +211,8 @@ static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct 
     }
 }
 
-enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows,
-                                         size_t n,
-                                         struct hearth_buf *out,
-                                         struct hearth_err *err)
+enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, size_t n,
+                                         struct hearth_buf *out, struct hearth_err *err)
 {
     size_t start = out->n;
     for (size_t i = 0; i < n; i++) {
@@ -322,8 +317,8 @@ static bool read_field(struct reader *r, enum field field)
 }
 
 /* Room for vals and totals of all rows. */
-static enum hearth_status
-make_columns(struct reader *r, struct hearth_arena *arena, bool *ret_ok, struct hearth_err *err)
+static enum hearth_status make_columns(struct reader *r, struct hearth_arena *arena, bool *ret_ok,
+                                       struct hearth_err *err)
 {
     size_t n_columns = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -444,8 +439,8 @@ static bool read_bytes(struct reader *r)
     return r->at == r->end;
 }
 
-static enum hearth_status
-read_all(struct reader *r, struct hearth_arena *arena, bool *ret_ok, struct hearth_err *err)
+static enum hearth_status read_all(struct reader *r, struct hearth_arena *arena, bool *ret_ok,
+                                   struct hearth_err *err)
 {
     uint64_t n;
     *ret_ok = r->at < r->end && *r->at++ == FORMAT && hearth_varint_read(&r->at, r->end, &n) &&
@@ -468,10 +463,8 @@ read_all(struct reader *r, struct hearth_arena *arena, bool *ret_ok, struct hear
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_segment_decode(struct hearth_str bytes,
-                                         struct hearth_arena *arena,
-                                         struct hearth_stored_row **ret_rows,
-                                         size_t *ret_n,
+enum hearth_status hearth_segment_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                         struct hearth_stored_row **ret_rows, size_t *ret_n,
                                          struct hearth_err *err)
 {
     struct reader r = {.at = (const uint8_t *)bytes.p};

@@ -60,11 +60,8 @@ static enum hearth_status make_room(struct growing *growing, struct hearth_err *
 }
 
 /* The child of that name, made when there is none. parent NONE: a root. */
-static enum hearth_status child_of(struct growing *growing,
-                                   uint32_t parent,
-                                   struct hearth_str code,
-                                   uint32_t *ret,
-                                   struct hearth_err *err)
+static enum hearth_status child_of(struct growing *growing, uint32_t parent, struct hearth_str code,
+                                   uint32_t *ret, struct hearth_err *err)
 {
     HEARTH_TRY(make_room(growing, err));
     bool is_new = false;
@@ -141,11 +138,8 @@ struct taken {
     int64_t from, to;
 };
 
-static bool take(const struct hearth_snapshot *snapshots,
-                 size_t n,
-                 const struct hearth_snapshot_query *query,
-                 int64_t limit,
-                 struct taken *ret,
+static bool take(const struct hearth_snapshot *snapshots, size_t n,
+                 const struct hearth_snapshot_query *query, int64_t limit, struct taken *ret,
                  int64_t *n_found)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
@@ -178,14 +172,10 @@ static bool is_taken(const struct taken *taken, size_t n, const struct hearth_sn
 }
 
 /* Those that any query takes, each once, in order. */
-static enum hearth_status choose(const struct hearth_snapshot *snapshots,
-                                 size_t n,
-                                 const struct taken *taken,
-                                 size_t n_taken,
-                                 struct hearth_arena *arena,
-                                 const struct hearth_snapshot ***ret,
-                                 size_t *ret_n,
-                                 struct hearth_err *err)
+static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t n,
+                                 const struct taken *taken, size_t n_taken,
+                                 struct hearth_arena *arena, const struct hearth_snapshot ***ret,
+                                 size_t *ret_n, struct hearth_err *err)
 {
     const struct hearth_snapshot **chosen = hearth_arena_array(arena, n, sizeof *chosen);
     if (chosen == NULL) {
@@ -265,9 +255,7 @@ static uint32_t sort_siblings(struct growing *growing, uint32_t first)
 }
 
 /* One tree, breadth first; `order` has room for all nodes. */
-static bool write_tree(struct growing *growing,
-                       uint32_t root,
-                       uint32_t *order,
+static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
                        struct hearth_snapshot_tree *ret)
 {
     size_t n = 0;
@@ -299,8 +287,8 @@ static bool write_tree(struct growing *growing,
     return true;
 }
 
-static enum hearth_status
-write_trees(struct growing *growing, struct hearth_snapshot_trees *ret, struct hearth_err *err)
+static enum hearth_status write_trees(struct growing *growing, struct hearth_snapshot_trees *ret,
+                                      struct hearth_err *err)
 {
     for (uint32_t i = 0; i < growing->n; i++) {
         uint32_t parent = growing->nodes[i].parent;
@@ -323,8 +311,7 @@ write_trees(struct growing *growing, struct hearth_snapshot_trees *ret, struct h
 }
 
 static enum hearth_status grow(struct growing *growing,
-                               const struct hearth_snapshot *const *snapshots,
-                               size_t n,
+                               const struct hearth_snapshot *const *snapshots, size_t n,
                                struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -336,11 +323,9 @@ static enum hearth_status grow(struct growing *growing,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots,
-                                              size_t n,
+enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots, size_t n,
                                               const struct hearth_snapshot_query *queries,
-                                              size_t n_queries,
-                                              int64_t limit,
+                                              size_t n_queries, int64_t limit,
                                               struct hearth_arena *arena,
                                               struct hearth_snapshot_trees *ret,
                                               struct hearth_err *err)
@@ -396,8 +381,8 @@ static int64_t period_ms_of(const struct hearth_profile *profile)
 }
 
 /* "function:line;function:line"; of a location without lines, its address. */
-static struct hearth_str
-name_location(const struct hearth_profile *profile, uint32_t location, struct hearth_arena *arena)
+static struct hearth_str name_location(const struct hearth_profile *profile, uint32_t location,
+                                       struct hearth_arena *arena)
 {
     const struct hearth_location *it = &profile->locations[location];
     if (it->n_lines == 0) {
@@ -423,12 +408,9 @@ static int64_t add_saturating(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static enum hearth_status add_sample(struct growing *growing,
-                                     const struct hearth_profile *profile,
-                                     const struct hearth_str *names,
-                                     uint32_t sample,
-                                     int64_t period_ms,
-                                     struct hearth_err *err)
+static enum hearth_status add_sample(struct growing *growing, const struct hearth_profile *profile,
+                                     const struct hearth_str *names, uint32_t sample,
+                                     int64_t period_ms, struct hearth_err *err)
 {
     int64_t count = profile->n_types == 0 ? 1 : profile->values[(size_t)sample * profile->n_types];
     int64_t ms;
@@ -476,8 +458,7 @@ static enum hearth_status join_roots(struct growing *growing, struct hearth_err 
 static enum hearth_status grow_profile(struct growing *growing,
                                        const struct hearth_profile *profile,
                                        bool (*is_wanted)(void *context, uint32_t sample),
-                                       void *context,
-                                       struct hearth_err *err)
+                                       void *context, struct hearth_err *err)
 {
     struct hearth_str *names =
         hearth_arena_array(growing->arena, profile->n_locations, sizeof *names);
@@ -499,13 +480,11 @@ static enum hearth_status grow_profile(struct growing *growing,
     return join_roots(growing, err);
 }
 
-enum hearth_status hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
-                                                    bool (*is_wanted)(void *context,
-                                                                      uint32_t sample),
-                                                    void *context,
-                                                    struct hearth_arena *arena,
-                                                    struct hearth_snapshot_trees *ret,
-                                                    struct hearth_err *err)
+enum hearth_status
+hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
+                                 bool (*is_wanted)(void *context, uint32_t sample), void *context,
+                                 struct hearth_arena *arena, struct hearth_snapshot_trees *ret,
+                                 struct hearth_err *err)
 {
     *ret = (struct hearth_snapshot_trees){0};
     struct growing growing;

@@ -23,8 +23,8 @@ static uint32_t count_same(const struct hearth_snapshot *a, const struct hearth_
     return n;
 }
 
-static void
-put_cut(struct hearth_text_writer *to, const struct hearth_snapshot *snapshots, size_t n)
+static void put_cut(struct hearth_text_writer *to, const struct hearth_snapshot *snapshots,
+                    size_t n)
 {
     size_t n_cut = 0, next = 0;
     for (size_t i = 0; i < n; i++) {
@@ -43,8 +43,7 @@ put_cut(struct hearth_text_writer *to, const struct hearth_snapshot *snapshots, 
     }
 }
 
-void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
-                             size_t n,
+void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
                              struct hearth_buf *out)
 {
     static const struct hearth_snapshot nothing;
@@ -68,10 +67,8 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
 }
 
 /* False: the arena is full. */
-static bool snapshot_get(struct hearth_text_reader *from,
-                         const struct hearth_snapshot *before,
-                         struct hearth_arena *arena,
-                         struct hearth_snapshot *ret)
+static bool snapshot_get(struct hearth_text_reader *from, const struct hearth_snapshot *before,
+                         struct hearth_arena *arena, struct hearth_snapshot *ret)
 {
     int64_t step = hearth_signed_get(from);
     from->failed = from->failed || step < -(int64_t)UINT32_MAX || step > (int64_t)UINT32_MAX;
@@ -111,12 +108,9 @@ static void get_cut(struct hearth_text_reader *from, struct hearth_snapshot *sna
     }
 }
 
-enum hearth_status hearth_snapshots_decode(struct hearth_str bytes,
-                                           uint32_t segment,
-                                           struct hearth_arena *arena,
-                                           struct hearth_snapshot **ret,
-                                           size_t *ret_n,
-                                           struct hearth_err *err)
+enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t segment,
+                                           struct hearth_arena *arena, struct hearth_snapshot **ret,
+                                           size_t *ret_n, struct hearth_err *err)
 {
     static const struct hearth_snapshot nothing;
     struct hearth_text_reader from;

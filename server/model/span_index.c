@@ -70,10 +70,8 @@ enum {
 };
 
 /* One pass of a radix sort, the least significant digit first: stable. */
-static void sort_by_digit(const struct hearth_association *from,
-                          struct hearth_association *to,
-                          size_t n,
-                          unsigned shift)
+static void sort_by_digit(const struct hearth_association *from, struct hearth_association *to,
+                          size_t n, unsigned shift)
 {
     size_t count[N_DIGITS] = {0}, at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -109,8 +107,7 @@ static void sort_many(struct hearth_association *all, struct hearth_association 
     }
 }
 
-size_t hearth_associations_sort(struct hearth_association *all,
-                                struct hearth_association *scratch,
+size_t hearth_associations_sort(struct hearth_association *all, struct hearth_association *scratch,
                                 size_t n)
 {
     if (n >= WORTH_DIGITS) {
@@ -169,11 +166,9 @@ static size_t count_ids(const struct hearth_attr_sample *samples, size_t n)
 }
 
 enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sample *samples,
-                                                  size_t n,
-                                                  struct hearth_arena *scratch,
+                                                  size_t n, struct hearth_arena *scratch,
                                                   struct hearth_arena *keep,
-                                                  struct hearth_association **ret,
-                                                  size_t *ret_n,
+                                                  struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
     *ret = NULL;
@@ -228,11 +223,8 @@ static uint64_t read_big_endian(const uint8_t *from)
     return value;
 }
 
-void hearth_associations_put_fresh(const struct hearth_association *associations,
-                                   size_t n,
-                                   int32_t series_id,
-                                   int64_t ts_ns,
-                                   struct hearth_buf *out)
+void hearth_associations_put_fresh(const struct hearth_association *associations, size_t n,
+                                   int32_t series_id, int64_t ts_ns, struct hearth_buf *out)
 {
     if (n == 0) {
         return;
@@ -251,11 +243,9 @@ void hearth_associations_put_fresh(const struct hearth_association *associations
     out->n += n * 9;
 }
 
-enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes,
-                                                  int32_t service_id,
+enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32_t service_id,
                                                   struct hearth_arena *arena,
-                                                  struct hearth_association **ret,
-                                                  size_t *ret_n,
+                                                  struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
     const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.n;
@@ -310,11 +300,8 @@ static uint64_t scale_of(const struct hearth_association *associations, size_t n
     return scale == 0 ? 1 : scale;
 }
 
-void hearth_associations_pack(const struct hearth_association *associations,
-                              size_t n,
-                              int32_t day,
-                              unsigned bits,
-                              struct hearth_buf *out)
+void hearth_associations_pack(const struct hearth_association *associations, size_t n, int32_t day,
+                              unsigned bits, struct hearth_buf *out)
 {
     int64_t origin_ns = day * HEARTH_NS_PER_DAY;
     uint64_t scale = scale_of(associations, n, origin_ns);
@@ -366,15 +353,10 @@ static bool take_one(struct unpacker *u, struct hearth_association *ret)
     return true;
 }
 
-enum hearth_status hearth_associations_unpack(struct hearth_str bytes,
-                                              int32_t day,
-                                              unsigned bits,
-                                              uint32_t bucket,
-                                              struct hearth_arena *arena,
-                                              struct hearth_association **ret,
-                                              size_t *ret_n,
-                                              unsigned *ret_key_bits,
-                                              struct hearth_err *err)
+enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t day, unsigned bits,
+                                              uint32_t bucket, struct hearth_arena *arena,
+                                              struct hearth_association **ret, size_t *ret_n,
+                                              unsigned *ret_key_bits, struct hearth_err *err)
 {
     struct unpacker u = {.at = (const uint8_t *)bytes.p};
     u.end = u.at + bytes.n;

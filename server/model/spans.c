@@ -87,11 +87,8 @@ static void put_more(struct hearth_text_writer *to, const struct hearth_span *sp
     }
 }
 
-static void put_span(struct hearth_text_writer *to,
-                     const struct hearth_span *span,
-                     int64_t previous_id,
-                     int64_t origin_ns,
-                     int64_t unit_ns)
+static void put_span(struct hearth_text_writer *to, const struct hearth_span *span,
+                     int64_t previous_id, int64_t origin_ns, int64_t unit_ns)
 {
     bool has_more = span->n_refs > 0 || span->n_tags > 0 || span->n_logs > 0;
     hearth_number_put(to, (span->has_parent ? HAS_PARENT : 0u) |
@@ -113,9 +110,7 @@ static void put_span(struct hearth_text_writer *to,
     }
 }
 
-void hearth_spans_encode(const struct hearth_span *spans,
-                         size_t n,
-                         int64_t origin_ns,
+void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t origin_ns,
                          struct hearth_buf *out)
 {
     bool whole = true;
@@ -226,12 +221,9 @@ static void span_get(struct reading *reading, int64_t previous_id, struct hearth
     }
 }
 
-enum hearth_status hearth_spans_decode(struct hearth_str bytes,
-                                       int64_t origin_ns,
-                                       struct hearth_arena *arena,
-                                       struct hearth_span **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_ns,
+                                       struct hearth_arena *arena, struct hearth_span **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct reading reading = {.arena = arena, .origin_ns = origin_ns};
     if (!hearth_text_reader_init(&reading.from, bytes, VERSION, arena)) {

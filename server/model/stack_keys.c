@@ -139,11 +139,8 @@ static inline struct hearth_hash128 location_key(const struct maker *m,
 __extension__ typedef unsigned __int128 u128;
 
 /* NH over the locations up to the first that dangles; *ret_whole says that there is none. */
-static struct hearth_hash128 stack_key(const struct maker *m,
-                                       const uint64_t *halves,
-                                       const uint32_t *locs,
-                                       uint32_t depth,
-                                       bool *ret_whole)
+static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *halves,
+                                       const uint32_t *locs, uint32_t depth, bool *ret_whole)
 {
     struct hearth_hash128 key = {depth, m->seed};
     bool whole = true;

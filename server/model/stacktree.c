@@ -153,8 +153,8 @@ uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent,
     return node;
 }
 
-static struct hearth_hash128
-child_key(const struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
+static struct hearth_hash128 child_key(const struct hearth_stacktree *tree, uint32_t parent,
+                                       uint32_t name)
 {
     uint64_t pair = (uint64_t)parent << 32 | name;
     return (struct hearth_hash128){hearth_hash_mix(pair, tree->seed), pair};
@@ -279,8 +279,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
  * name are those of disjoint subtrees, below the root's total, and cannot overflow in a sealed
  * tree.
  */
-static void sum_by_name(const struct hearth_stacktree *tree,
-                        struct hearth_function_total *sums,
+static void sum_by_name(const struct hearth_stacktree *tree, struct hearth_function_total *sums,
                         uint32_t *on_path)
 {
     const struct hearth_tree_node *nodes = tree->nodes;
@@ -325,8 +324,7 @@ static int by_self_total_name(const void *a_ptr, const void *b_ptr, void *names_
 
 enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tree,
                                               struct hearth_arena *arena,
-                                              struct hearth_function_total **ret,
-                                              size_t *ret_n,
+                                              struct hearth_function_total **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     struct hearth_function_total *sums =

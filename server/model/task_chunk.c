@@ -79,8 +79,7 @@ static bool make_room(struct hearth_task_builder *b, struct growing *table, size
 }
 
 /* HEARTH_IDMAP_NONE: no memory. */
-static uint32_t intern_string(struct hearth_task_builder *b,
-                              struct hearth_str text,
+static uint32_t intern_string(struct hearth_task_builder *b, struct hearth_str text,
                               struct hearth_task_notes *notes)
 {
     if (b->limits.max_symbol_bytes > 0 && text.n > b->limits.max_symbol_bytes) {
@@ -109,10 +108,8 @@ static uint32_t intern_string(struct hearth_task_builder *b,
     return id;
 }
 
-static uint32_t intern_stack(struct hearth_task_builder *b,
-                             const struct hearth_str *symbols,
-                             size_t n,
-                             struct hearth_task_notes *notes)
+static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_str *symbols,
+                             size_t n, struct hearth_task_notes *notes)
 {
     if (n > UINT32_MAX / 2 || !make_room(b, &b->frames, n, sizeof(uint32_t))) {
         return HEARTH_IDMAP_NONE;
@@ -139,8 +136,7 @@ static uint32_t intern_stack(struct hearth_task_builder *b,
 }
 
 /* Deeper than the limit: the leaf end goes, which is the kernel's first. */
-static void cut_depth(struct hearth_task_builder *b,
-                      struct hearth_task_datum *d,
+static void cut_depth(struct hearth_task_builder *b, struct hearth_task_datum *d,
                       struct hearth_task_notes *notes)
 {
     size_t depth = d->n_kernel + d->n_user;
@@ -160,8 +156,7 @@ static void cut_depth(struct hearth_task_builder *b,
 static enum hearth_status add_record(struct hearth_task_builder *b,
                                      const struct hearth_task_datum *d,
                                      struct hearth_task_record *record,
-                                     struct hearth_task_notes *notes,
-                                     struct hearth_err *err)
+                                     struct hearth_task_notes *notes, struct hearth_err *err)
 {
     if (d->n_kernel > 0) {
         record->kernel = intern_stack(b, d->kernel, d->n_kernel, notes);
@@ -190,8 +185,7 @@ static enum hearth_status add_record(struct hearth_task_builder *b,
 
 enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
                                            const struct hearth_task_datum *datum,
-                                           struct hearth_task_notes *notes,
-                                           struct hearth_err *err)
+                                           struct hearth_task_notes *notes, struct hearth_err *err)
 {
     if (datum->count < 0 || datum->duration_ns < 0) {
         return HEARTH_FAIL(
@@ -424,8 +418,8 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_stack(struct reader *r, const struct hearth_task_chunk *c, uint32_t *ret)
+static enum hearth_status take_stack(struct reader *r, const struct hearth_task_chunk *c,
+                                     uint32_t *ret)
 {
     uint64_t n;
     HEARTH_TRY(take(r, c->n_stacks, &n));
@@ -480,10 +474,8 @@ static enum hearth_status take_records(struct reader *r, struct hearth_task_chun
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes,
-                                            struct hearth_arena *arena,
-                                            struct hearth_task_chunk *ret,
-                                            struct hearth_err *err)
+enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                            struct hearth_task_chunk *ret, struct hearth_err *err)
 {
     struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, arena, err,
                        "head"};

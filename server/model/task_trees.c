@@ -93,9 +93,7 @@ static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str t
     return id;
 }
 
-static uint32_t child_of(struct hearth_stack_forest *f,
-                         uint32_t parent,
-                         uint32_t symbol,
+static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_t symbol,
                          enum hearth_stack_space space)
 {
     const uint64_t where = (uint64_t)parent << 32 | symbol;
@@ -138,11 +136,8 @@ static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_
 
 /* The frames of a stack below *at, from its root end on. */
 static enum hearth_status add_frames(struct hearth_stack_forest *f,
-                                     const struct hearth_task_chunk *chunk,
-                                     uint32_t stack,
-                                     enum hearth_stack_space space,
-                                     int64_t weight,
-                                     uint32_t *at,
+                                     const struct hearth_task_chunk *chunk, uint32_t stack,
+                                     enum hearth_stack_space space, int64_t weight, uint32_t *at,
                                      struct hearth_err *err)
 {
     if (stack == HEARTH_NO_STACK) {
@@ -165,8 +160,7 @@ static enum hearth_status add_frames(struct hearth_stack_forest *f,
 
 enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
                                            const struct hearth_task_chunk *chunk,
-                                           enum hearth_stack_weight weight,
-                                           struct hearth_err *err)
+                                           enum hearth_stack_weight weight, struct hearth_err *err)
 {
     bool by_duration = weight == HEARTH_STACK_DURATION && chunk->kind == HEARTH_STACKS_OFF_CPU;
     if (!map_symbols(f, chunk)) {
@@ -236,11 +230,8 @@ static bool find_children(struct hearth_stack_forest *f, struct children *ret)
 
 /* Append the children of a node, in order; `place` is the parent's. Returns the new end. */
 static uint32_t append_children(const struct hearth_stack_forest *f,
-                                const struct children *children,
-                                uint32_t node,
-                                uint32_t place,
-                                struct placed *queue,
-                                uint32_t end)
+                                const struct children *children, uint32_t node, uint32_t place,
+                                struct placed *queue, uint32_t end)
 {
     uint32_t from = end;
     for (uint32_t k = children->first[node]; k < children->first[node + 1]; k++) {
@@ -252,11 +243,8 @@ static uint32_t append_children(const struct hearth_stack_forest *f,
     return end;
 }
 
-static void make_tree(const struct hearth_stack_forest *f,
-                      const struct children *children,
-                      uint32_t root,
-                      struct placed *queue,
-                      struct hearth_stack_element *elements,
+static void make_tree(const struct hearth_stack_forest *f, const struct children *children,
+                      uint32_t root, struct placed *queue, struct hearth_stack_element *elements,
                       size_t *ret_n)
 {
     uint32_t end = 1;
@@ -276,8 +264,7 @@ static void make_tree(const struct hearth_stack_forest *f,
 }
 
 enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
-                                             struct hearth_stack_tree **ret,
-                                             size_t *ret_n,
+                                             struct hearth_stack_tree **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
     struct children children;

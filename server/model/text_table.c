@@ -44,8 +44,7 @@ void hearth_signed_put(struct hearth_text_writer *writer, int64_t value)
     hearth_buf_varint(&writer->body, hearth_zigzag(value));
 }
 
-void hearth_text_writer_finish(struct hearth_text_writer *writer,
-                               uint64_t version,
+void hearth_text_writer_finish(struct hearth_text_writer *writer, uint64_t version,
                                struct hearth_buf *out)
 {
     hearth_buf_varint(out, version);
@@ -93,10 +92,8 @@ struct hearth_str hearth_text_get(struct hearth_text_reader *reader)
     return id == 0 ? HEARTH_STR("") : reader->texts[id - 1];
 }
 
-bool hearth_text_reader_init(struct hearth_text_reader *reader,
-                             struct hearth_str bytes,
-                             uint64_t version,
-                             struct hearth_arena *arena)
+bool hearth_text_reader_init(struct hearth_text_reader *reader, struct hearth_str bytes,
+                             uint64_t version, struct hearth_arena *arena)
 {
     const uint8_t *at = bytes.n == 0 ? (const uint8_t *)"" : (const uint8_t *)bytes.p;
     *reader = (struct hearth_text_reader){.at = at, .end = at + bytes.n};

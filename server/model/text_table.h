@@ -24,8 +24,7 @@ void hearth_text_put(struct hearth_text_writer *writer, struct hearth_str text);
 void hearth_number_put(struct hearth_text_writer *writer, uint64_t value);
 void hearth_signed_put(struct hearth_text_writer *writer, int64_t value);
 /* Append version, table and body; free the writer. A refusal fails `out`. */
-void hearth_text_writer_finish(struct hearth_text_writer *writer,
-                               uint64_t version,
+void hearth_text_writer_finish(struct hearth_text_writer *writer, uint64_t version,
                                struct hearth_buf *out);
 
 struct hearth_text_reader {
@@ -37,8 +36,7 @@ struct hearth_text_reader {
 
 /* Reads version and table; fails for another version. False: the arena is full. */
 HEARTH_MUST_CHECK bool hearth_text_reader_init(struct hearth_text_reader *reader,
-                                               struct hearth_str bytes,
-                                               uint64_t version,
+                                               struct hearth_str bytes, uint64_t version,
                                                struct hearth_arena *arena);
 uint64_t hearth_number_get(struct hearth_text_reader *reader);
 int64_t hearth_signed_get(struct hearth_text_reader *reader);

@@ -26,12 +26,8 @@ static enum hearth_status fail_times(struct hearth_err *err)
 }
 
 /* Relative to t0; checked to be ascending, with distances that fit. */
-static enum hearth_status relative_times(const int64_t *ts_ns,
-                                         size_t n,
-                                         int64_t t0_ns,
-                                         int64_t *ret,
-                                         uint64_t *ret_scale,
-                                         struct hearth_err *err)
+static enum hearth_status relative_times(const int64_t *ts_ns, size_t n, int64_t t0_ns,
+                                         int64_t *ret, uint64_t *ret_scale, struct hearth_err *err)
 {
     uint64_t scale = 0;
     for (size_t i = 0; i < n; i++) {
@@ -53,11 +49,8 @@ static enum hearth_status relative_times(const int64_t *ts_ns,
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_times(const int64_t *ts_ns,
-                                       size_t n,
-                                       int64_t t0_ns,
-                                       struct hearth_arena *arena,
-                                       struct hearth_str *ret,
+static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t0_ns,
+                                       struct hearth_arena *arena, struct hearth_str *ret,
                                        struct hearth_err *err)
 {
     int64_t *times = hearth_arena_array(arena, n, sizeof *times);
@@ -85,13 +78,9 @@ static enum hearth_status encode_times(const int64_t *ts_ns,
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_values(const int64_t *values,
-                                        size_t n,
-                                        uint32_t n_types,
-                                        uint32_t k,
-                                        struct hearth_arena *arena,
-                                        struct hearth_str *ret,
-                                        struct hearth_err *err)
+static enum hearth_status encode_values(const int64_t *values, size_t n, uint32_t n_types,
+                                        uint32_t k, struct hearth_arena *arena,
+                                        struct hearth_str *ret, struct hearth_err *err)
 {
     uint64_t scale = 0, bits = 0;
     for (size_t i = 0; i < n; i++) {
@@ -117,14 +106,9 @@ static enum hearth_status encode_values(const int64_t *values,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_totals_encode(const int64_t *ts_ns,
-                                        const int64_t *values,
-                                        size_t n,
-                                        uint32_t n_types,
-                                        int64_t t0_ns,
-                                        struct hearth_arena *arena,
-                                        struct hearth_totals *ret,
-                                        struct hearth_err *err)
+enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *values, size_t n,
+                                        uint32_t n_types, int64_t t0_ns, struct hearth_arena *arena,
+                                        struct hearth_totals *ret, struct hearth_err *err)
 {
     struct hearth_totals made;
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
@@ -194,11 +178,8 @@ static bool next_value(struct reader *r, int64_t *ret_value)
     return true;
 }
 
-enum hearth_status hearth_totals_read(struct hearth_str ts,
-                                      struct hearth_str val,
-                                      int64_t t0_ns,
-                                      hearth_totals_fn *visit,
-                                      void *context,
+enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str val, int64_t t0_ns,
+                                      hearth_totals_fn *visit, void *context,
                                       struct hearth_err *err)
 {
     struct reader r = {.n = 0};

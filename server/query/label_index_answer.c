@@ -17,8 +17,8 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Copy the texts to the arena, sort them. */
-static enum hearth_status
-finish_texts(struct hearth_str *texts, size_t n, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status finish_texts(struct hearth_str *texts, size_t n,
+                                       struct hearth_arena *arena, struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         texts[i] = hearth_arena_str(arena, texts[i]);
@@ -33,10 +33,8 @@ finish_texts(struct hearth_str *texts, size_t n, struct hearth_arena *arena, str
 /* ---- labels ---- */
 
 static enum hearth_status labels_of(const struct hearth_label_index *index,
-                                    const struct index_series *series,
-                                    size_t column,
-                                    struct hearth_arena *arena,
-                                    struct hearth_labels *ret_labels,
+                                    const struct index_series *series, size_t column,
+                                    struct hearth_arena *arena, struct hearth_labels *ret_labels,
                                     struct hearth_err *err)
 {
     const struct index_group *group = &index->groups[series->group];
@@ -80,10 +78,8 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
 }
 
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
-                                              int32_t series_id,
-                                              struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_hits,
-                                              size_t *ret_n,
+                                              int32_t series_id, struct hearth_arena *arena,
+                                              struct hearth_series_hit **ret_hits, size_t *ret_n,
                                               struct hearth_err *err)
 {
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
@@ -153,12 +149,9 @@ static void see_names(void *context, uint32_t series)
 }
 
 enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
-                                            const struct hearth_selector *selector,
-                                            int64_t from_ns,
-                                            int64_t to_ns,
-                                            struct hearth_arena *arena,
-                                            struct hearth_str **ret_names,
-                                            size_t *ret_n,
+                                            const struct hearth_selector *selector, int64_t from_ns,
+                                            int64_t to_ns, struct hearth_arena *arena,
+                                            struct hearth_str **ret_names, size_t *ret_n,
                                             struct hearth_err *err)
 {
     struct index_query query;
@@ -206,8 +199,7 @@ struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
 }
 
 uint32_t hearth_index_value_of(const struct hearth_label_index *index,
-                               const struct index_wanted *wanted,
-                               const struct index_series *series,
+                               const struct index_wanted *wanted, const struct index_series *series,
                                size_t column)
 {
     const struct index_group *group = &index->groups[series->group];
@@ -219,8 +211,7 @@ uint32_t hearth_index_value_of(const struct hearth_label_index *index,
 }
 
 struct hearth_str hearth_index_value_text(const struct hearth_label_index *index,
-                                          const struct index_wanted *wanted,
-                                          uint32_t value)
+                                          const struct index_wanted *wanted, uint32_t value)
 {
     if (wanted->derived != N_DERIVED) {
         return index->texts[value];
@@ -229,8 +220,7 @@ struct hearth_str hearth_index_value_text(const struct hearth_label_index *index
                                    ord_list_at(&index->names[wanted->name].pairs)[value - 1]);
 }
 
-bool hearth_index_varies(const struct hearth_label_index *index,
-                         const struct index_wanted *wanted,
+bool hearth_index_varies(const struct hearth_label_index *index, const struct index_wanted *wanted,
                          const struct index_group *group)
 {
     return wanted->derived == N_DERIVED &&
@@ -288,12 +278,9 @@ static void search_values(struct index_query *query, struct values_answer *answe
 
 enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
                                              const struct hearth_selector *selector,
-                                             struct hearth_str name,
-                                             int64_t from_ns,
-                                             int64_t to_ns,
+                                             struct hearth_str name, int64_t from_ns, int64_t to_ns,
                                              struct hearth_arena *arena,
-                                             struct hearth_str **ret_values,
-                                             size_t *ret_n,
+                                             struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err)
 {
     struct index_query query;
@@ -331,8 +318,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
 
 /* ---- hours ---- */
 
-bool hearth_label_index_first_hour(const struct hearth_label_index *index,
-                                   int64_t from_hour,
+bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64_t from_hour,
                                    int64_t *ret_hour)
 {
     bool found = false;
@@ -347,8 +333,7 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index,
     return found;
 }
 
-bool hearth_label_index_last_hour(const struct hearth_label_index *index,
-                                  int64_t to_hour,
+bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_t to_hour,
                                   int64_t *ret_hour)
 {
     bool found = false;

@@ -29,12 +29,9 @@ struct claim {
 };
 
 /* One claim for each (service, shape, column) among the hits, in order. */
-static enum hearth_status make_claims(const struct hearth_series_hit *hits,
-                                      size_t n_hits,
-                                      struct hearth_arena *arena,
-                                      struct claim **ret_claims,
-                                      size_t *ret_n,
-                                      struct hearth_err *err)
+static enum hearth_status make_claims(const struct hearth_series_hit *hits, size_t n_hits,
+                                      struct hearth_arena *arena, struct claim **ret_claims,
+                                      size_t *ret_n, struct hearth_err *err)
 {
     struct claim *claims = hearth_arena_array(arena, n_hits, sizeof *claims);
     if (claims == NULL) {
@@ -63,12 +60,8 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits,
 }
 
 /* Add a group's active series to the claims of its service and shape, until they have too many. */
-static void count_group(const struct hearth_label_index *index,
-                        const struct index_group *group,
-                        int64_t from_hour,
-                        int64_t to_hour,
-                        struct claim *claims,
-                        size_t n)
+static void count_group(const struct hearth_label_index *index, const struct index_group *group,
+                        int64_t from_hour, int64_t to_hour, struct claim *claims, size_t n)
 {
     struct hearth_series_hit first = {.service_id = index->services[group->service].id,
                                       .series_id = -index->shapes[group->shape].id};
@@ -102,13 +95,10 @@ static void count_group(const struct hearth_label_index *index,
 }
 
 enum hearth_status hearth_label_index_covered(const struct hearth_label_index *index,
-                                              const struct hearth_series_hit *hits,
-                                              size_t n_hits,
-                                              int64_t from_ns,
-                                              int64_t to_ns,
+                                              const struct hearth_series_hit *hits, size_t n_hits,
+                                              int64_t from_ns, int64_t to_ns,
                                               struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_covered,
-                                              size_t *ret_n,
+                                              struct hearth_series_hit **ret_covered, size_t *ret_n,
                                               struct hearth_err *err)
 {
     struct claim *claims;
@@ -135,10 +125,8 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
 
 enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
                                                   const struct hearth_series_hit *hits,
-                                                  size_t n_hits,
-                                                  struct hearth_arena *arena,
-                                                  uint32_t **ret_first,
-                                                  struct hearth_err *err)
+                                                  size_t n_hits, struct hearth_arena *arena,
+                                                  uint32_t **ret_first, struct hearth_err *err)
 {
     uint32_t *first = hearth_arena_array(arena, n_hits, sizeof first[0]);
     if (first == NULL) {

@@ -49,14 +49,14 @@ static struct hearth_hash128 text_key(const struct hearth_label_index *index,
     return hearth_hash128(text.n == 0 ? "" : text.p, text.n, index->seed);
 }
 
-static struct hearth_hash128
-pair_key(const struct hearth_label_index *index, uint32_t name, struct hearth_str value)
+static struct hearth_hash128 pair_key(const struct hearth_label_index *index, uint32_t name,
+                                      struct hearth_str value)
 {
     return hearth_hash128(value.n == 0 ? "" : value.p, value.n, hearth_hash_mix(index->seed, name));
 }
 
-static struct hearth_hash128
-ords_key(const struct hearth_label_index *index, const uint32_t *ords, size_t n)
+static struct hearth_hash128 ords_key(const struct hearth_label_index *index, const uint32_t *ords,
+                                      size_t n)
 {
     return hearth_hash128(ords, n * sizeof *ords, index->seed);
 }
@@ -66,16 +66,15 @@ uint32_t hearth_index_find_name(const struct hearth_label_index *index, struct h
     return hearth_idmap_find(&index->name_map, text_key(index, name));
 }
 
-uint32_t hearth_index_find_pair(const struct hearth_label_index *index,
-                                uint32_t name,
+uint32_t hearth_index_find_pair(const struct hearth_label_index *index, uint32_t name,
                                 struct hearth_str value)
 {
     return hearth_idmap_find(&index->pair_map, pair_key(index, name, value));
 }
 
 /* The ordinal of a text; a new one is copied. */
-static enum hearth_status
-intern_text(struct hearth_label_index *index, struct hearth_str text, uint32_t *ret_ordinal)
+static enum hearth_status intern_text(struct hearth_label_index *index, struct hearth_str text,
+                                      uint32_t *ret_ordinal)
 {
     if (text.n == 0) {
         *ret_ordinal = 0;
@@ -215,8 +214,7 @@ static enum hearth_status missing(const struct hearth_label_index *index)
 }
 
 enum hearth_status hearth_label_index_add_service(struct hearth_label_index *index,
-                                                  int32_t service_id,
-                                                  struct hearth_str name)
+                                                  int32_t service_id, struct hearth_str name)
 {
     if (service_id <= 0) {
         return HEARTH_CORRUPT;
@@ -234,8 +232,8 @@ enum hearth_status hearth_label_index_add_service(struct hearth_label_index *ind
     return HEARTH_OK;
 }
 
-static enum hearth_status
-intern_name(struct hearth_label_index *index, struct hearth_str name, uint32_t *ret_ordinal)
+static enum hearth_status intern_name(struct hearth_label_index *index, struct hearth_str name,
+                                      uint32_t *ret_ordinal)
 {
     *ret_ordinal = hearth_index_find_name(index, name);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
@@ -254,10 +252,8 @@ intern_name(struct hearth_label_index *index, struct hearth_str name, uint32_t *
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
-                                               int32_t pair_id,
-                                               struct hearth_str name,
-                                               struct hearth_str value)
+enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index, int32_t pair_id,
+                                               struct hearth_str name, struct hearth_str value)
 {
     if (pair_id <= 0 || name.n == 0 || value.n == 0 || value.n > UINT32_MAX) {
         return HEARTH_CORRUPT;
@@ -305,8 +301,7 @@ static struct hearth_profile_type parts_of(struct hearth_str type_id)
 
 /* The derived labels of one column. A malformed id keeps its column: it is only its own profile
  * type. */
-static enum hearth_status derive_column(struct hearth_label_index *index,
-                                        struct hearth_str type_id,
+static enum hearth_status derive_column(struct hearth_label_index *index, struct hearth_str type_id,
                                         struct index_column *ret_column)
 {
     struct hearth_profile_type type = parts_of(type_id);
@@ -358,10 +353,8 @@ static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
     return status;
 }
 
-enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index,
-                                                int32_t shape_id,
-                                                const struct hearth_str *type_ids,
-                                                size_t n_types)
+enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index, int32_t shape_id,
+                                                const struct hearth_str *type_ids, size_t n_types)
 {
     if (shape_id <= 0 || n_types == 0 || n_types > UINT16_MAX) {
         return HEARTH_CORRUPT;
@@ -393,10 +386,8 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
     return HEARTH_OK;
 }
 
-static enum hearth_status intern_schema(struct hearth_label_index *index,
-                                        const uint32_t *names,
-                                        size_t n,
-                                        uint32_t *ret_ordinal)
+static enum hearth_status intern_schema(struct hearth_label_index *index, const uint32_t *names,
+                                        size_t n, uint32_t *ret_ordinal)
 {
     struct hearth_hash128 key = ords_key(index, names, n);
     *ret_ordinal = hearth_idmap_find(&index->schema_map, key);
@@ -417,11 +408,8 @@ static enum hearth_status intern_schema(struct hearth_label_index *index,
     return HEARTH_OK;
 }
 
-static enum hearth_status intern_group(struct hearth_label_index *index,
-                                       uint32_t service,
-                                       uint32_t shape,
-                                       uint32_t schema,
-                                       uint32_t *ret_ordinal)
+static enum hearth_status intern_group(struct hearth_label_index *index, uint32_t service,
+                                       uint32_t shape, uint32_t schema, uint32_t *ret_ordinal)
 {
     const uint32_t parts[] = {service, shape, schema};
     struct hearth_hash128 key = ords_key(index, parts, 3);
@@ -445,11 +433,8 @@ static enum hearth_status intern_group(struct hearth_label_index *index,
 
 /* Look the pairs up and sort them by name into `pairs`, their names into `names`. */
 static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
-                                        const int32_t *pair_ids,
-                                        size_t n_pairs,
-                                        uint32_t *pairs,
-                                        uint32_t *names,
-                                        size_t *ret_n)
+                                        const int32_t *pair_ids, size_t n_pairs, uint32_t *pairs,
+                                        uint32_t *names, size_t *ret_n)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_pairs; i++) {
@@ -477,10 +462,8 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
 }
 
 enum hearth_status hearth_label_index_add_series(struct hearth_label_index *index,
-                                                 int32_t series_id,
-                                                 int32_t service_id,
-                                                 int32_t shape_id,
-                                                 const int32_t *pair_ids,
+                                                 int32_t series_id, int32_t service_id,
+                                                 int32_t shape_id, const int32_t *pair_ids,
                                                  size_t n_pairs)
 {
     uint32_t service = id_table_get(&index->service_ids, service_id);
@@ -530,10 +513,8 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
-                                              int32_t series_id,
-                                              int32_t day,
-                                              uint32_t hours)
+enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index, int32_t series_id,
+                                              int32_t day, uint32_t hours)
 {
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
     if (ordinal == ORD_NONE) {
@@ -558,8 +539,8 @@ enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id, int32_t hour)
+enum hearth_status hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id,
+                                               int32_t hour)
 {
     int64_t day = floor_div(hour, 24);
     return hearth_label_index_add_day(index, series_id, (int32_t)day,

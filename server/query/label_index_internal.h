@@ -27,8 +27,7 @@ struct id_table {
 };
 
 HEARTH_MUST_CHECK bool id_table_reserve(struct id_table *table, int32_t id);
-void id_table_set(struct id_table *table,
-                  int32_t id,
+void id_table_set(struct id_table *table, int32_t id,
                   uint32_t ordinal);                             /* reserved; ORD_NONE clears */
 uint32_t id_table_get(const struct id_table *table, int32_t id); /* ORD_NONE when absent */
 void id_table_release(struct id_table *table);
@@ -179,8 +178,7 @@ struct hearth_label_index {
 /* ---- shared by the asking files ---- */
 
 uint32_t hearth_index_find_name(const struct hearth_label_index *index, struct hearth_str name);
-uint32_t hearth_index_find_pair(const struct hearth_label_index *index,
-                                uint32_t name,
+uint32_t hearth_index_find_pair(const struct hearth_label_index *index, uint32_t name,
                                 struct hearth_str value);
 /* Where `name` stands in the schema's names, or -1. */
 int hearth_index_schema_find(const struct index_schema *schema, uint32_t name);
@@ -199,8 +197,7 @@ static inline const uint32_t *hearth_index_series_pairs(const struct hearth_labe
 
 /* The derived label's interned text for one column of one group; 0 when it is absent. */
 static inline uint32_t hearth_index_derived_text(const struct hearth_label_index *index,
-                                                 const struct index_group *group,
-                                                 size_t column,
+                                                 const struct index_group *group, size_t column,
                                                  enum derived derived)
 {
     return derived >= N_COLUMN_DERIVED
@@ -239,10 +236,8 @@ struct index_query {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_index_query_init(struct index_query *query,
                                            const struct hearth_label_index *index,
-                                           const struct hearth_selector *selector,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           struct hearth_arena *arena,
+                                           const struct hearth_selector *selector, int64_t from_ns,
+                                           int64_t to_ns, struct hearth_arena *arena,
                                            struct hearth_err *err);
 
 /* Does the series match and is it active in the range? */
@@ -262,12 +257,9 @@ typedef void index_visit_fn(void *context, uint32_t series);
  * which need not itself match when it is known that one of the group does.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_index_walk(struct index_query *query,
-                                     index_want_fn *want,
-                                     index_visit_fn *visit,
-                                     void *context,
-                                     struct hearth_arena *arena,
-                                     struct hearth_err *err);
+enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *want,
+                                     index_visit_fn *visit, void *context,
+                                     struct hearth_arena *arena, struct hearth_err *err);
 
 /* One label name that is asked for: derived, of the series' own, or of none. */
 struct index_wanted {
@@ -281,15 +273,13 @@ struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
                                          struct hearth_str name);
 /* The ordinal of the value that a series has in a column; 0 when it lacks the label. */
 uint32_t hearth_index_value_of(const struct hearth_label_index *index,
-                               const struct index_wanted *wanted,
-                               const struct index_series *series,
+                               const struct index_wanted *wanted, const struct index_series *series,
                                size_t column);
 struct hearth_str hearth_index_value_text(const struct hearth_label_index *index,
                                           const struct index_wanted *wanted,
                                           uint32_t value); /* not 0 */
 /* Does the group's answer for this name depend on which of its series match? */
-bool hearth_index_varies(const struct hearth_label_index *index,
-                         const struct index_wanted *wanted,
+bool hearth_index_varies(const struct hearth_label_index *index, const struct index_wanted *wanted,
                          const struct index_group *group);
 
 #endif

@@ -112,11 +112,8 @@ static int compare_ranked(const void *a, const void *b)
 }
 
 /* Replace column i of the rows by ranks (from 1); give the texts by rank - 1, copied. */
-static enum hearth_status rank_column(struct projection *p,
-                                      size_t i,
-                                      struct hearth_arena *arena,
-                                      struct hearth_str **ret_texts,
-                                      struct hearth_err *err)
+static enum hearth_status rank_column(struct projection *p, size_t i, struct hearth_arena *arena,
+                                      struct hearth_str **ret_texts, struct hearth_err *err)
 {
     const struct index_wanted *wanted = &p->wanted[i];
     uint32_t *rank_of = hearth_arena_calloc(arena, wanted->n_values, sizeof *rank_of);
@@ -195,10 +192,8 @@ static int compare_rows(const void *a, const void *b, void *n_wanted)
 }
 
 /* Rows of ranks to label sets. */
-static enum hearth_status make_sets(struct projection *p,
-                                    struct hearth_arena *arena,
-                                    struct hearth_labels **ret_sets,
-                                    size_t *ret_n,
+static enum hearth_status make_sets(struct projection *p, struct hearth_arena *arena,
+                                    struct hearth_labels **ret_sets, size_t *ret_n,
                                     struct hearth_err *err)
 {
     struct hearth_str **texts = hearth_arena_array(arena, p->n_wanted, sizeof *texts);
@@ -249,10 +244,8 @@ static int compare_wanted(const void *a, const void *b)
 }
 
 /* The names, copied, sorted and distinct. */
-static enum hearth_status prepare_wanted(struct projection *p,
-                                         const struct hearth_str *names,
-                                         size_t n_names,
-                                         struct hearth_arena *arena,
+static enum hearth_status prepare_wanted(struct projection *p, const struct hearth_str *names,
+                                         size_t n_names, struct hearth_arena *arena,
                                          struct hearth_err *err)
 {
     struct index_wanted *wanted = hearth_arena_array(arena, n_names, sizeof *wanted);
@@ -278,11 +271,9 @@ static enum hearth_status prepare_wanted(struct projection *p,
 }
 
 static enum hearth_status project_on_names(struct index_query *query,
-                                           const struct hearth_str *names,
-                                           size_t n_names,
+                                           const struct hearth_str *names, size_t n_names,
                                            struct hearth_arena *arena,
-                                           struct hearth_labels **ret_sets,
-                                           size_t *ret_n,
+                                           struct hearth_labels **ret_sets, size_t *ret_n,
                                            struct hearth_err *err)
 {
     struct projection p = {.query = query};
@@ -315,8 +306,8 @@ static int compare_sets(const void *a, const void *b)
     return hearth_labels_cmp(&left, &right);
 }
 
-static enum hearth_status
-copy_labels(struct hearth_labels *labels, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status copy_labels(struct hearth_labels *labels, struct hearth_arena *arena,
+                                      struct hearth_err *err)
 {
     for (size_t i = 0; i < labels->n; i++) {
         labels->v[i].name = hearth_arena_str(arena, labels->v[i].name);
@@ -329,12 +320,9 @@ copy_labels(struct hearth_labels *labels, struct hearth_arena *arena, struct hea
 }
 
 static enum hearth_status project_on_all(const struct hearth_label_index *index,
-                                         const struct hearth_selector *selector,
-                                         int64_t from_ns,
-                                         int64_t to_ns,
-                                         struct hearth_arena *arena,
-                                         struct hearth_labels **ret_sets,
-                                         size_t *ret_n,
+                                         const struct hearth_selector *selector, int64_t from_ns,
+                                         int64_t to_ns, struct hearth_arena *arena,
+                                         struct hearth_labels **ret_sets, size_t *ret_n,
                                          struct hearth_err *err)
 {
     struct hearth_series_hit *hits;
@@ -362,13 +350,10 @@ static enum hearth_status project_on_all(const struct hearth_label_index *index,
 
 enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
                                               const struct hearth_selector *selector,
-                                              const struct hearth_str *names,
-                                              size_t n_names,
-                                              int64_t from_ns,
-                                              int64_t to_ns,
+                                              const struct hearth_str *names, size_t n_names,
+                                              int64_t from_ns, int64_t to_ns,
                                               struct hearth_arena *arena,
-                                              struct hearth_labels **ret_sets,
-                                              size_t *ret_n,
+                                              struct hearth_labels **ret_sets, size_t *ret_n,
                                               struct hearth_err *err)
 {
     struct index_query query;

@@ -31,8 +31,7 @@ int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
 }
 
 static bool column_matches(const struct hearth_label_index *index,
-                           const struct index_column *column,
-                           const struct hearth_matcher *matcher,
+                           const struct index_column *column, const struct hearth_matcher *matcher,
                            enum derived derived)
 {
     if (hearth_matcher_matches(matcher, index->texts[column->text[derived]])) {
@@ -46,8 +45,7 @@ static bool column_matches(const struct hearth_label_index *index,
 }
 
 /* A matcher on a derived label: rule out services or columns. */
-static void decide_derived(struct index_query *query,
-                           const struct hearth_matcher *matcher,
+static void decide_derived(struct index_query *query, const struct hearth_matcher *matcher,
                            enum derived derived)
 {
     const struct hearth_label_index *index = query->index;
@@ -68,8 +66,7 @@ static void decide_derived(struct index_query *query,
 /* A matcher on a label of the series' own: a test, unless it says the same for every series. */
 static enum hearth_status decide_own(struct index_query *query,
                                      const struct hearth_matcher *matcher,
-                                     struct hearth_arena *arena,
-                                     struct hearth_err *err)
+                                     struct hearth_arena *arena, struct hearth_err *err)
 {
     const struct hearth_label_index *index = query->index;
     struct label_test test = {.matcher = matcher,
@@ -114,8 +111,8 @@ static size_t count_candidates(const struct index_query *query, const struct lab
     return n;
 }
 
-static enum hearth_status
-choose_candidates(struct index_query *query, struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status choose_candidates(struct index_query *query, struct hearth_arena *arena,
+                                            struct hearth_err *err)
 {
     const struct hearth_label_index *index = query->index;
     const struct label_test *best = NULL;
@@ -155,10 +152,8 @@ choose_candidates(struct index_query *query, struct hearth_arena *arena, struct 
 
 enum hearth_status hearth_index_query_init(struct index_query *query,
                                            const struct hearth_label_index *index,
-                                           const struct hearth_selector *selector,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           struct hearth_arena *arena,
+                                           const struct hearth_selector *selector, int64_t from_ns,
+                                           int64_t to_ns, struct hearth_arena *arena,
                                            struct hearth_err *err)
 {
     *query = (struct index_query){.index = index,
@@ -195,8 +190,8 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
 }
 
 /* Does a series with this pair of the test's name pass? */
-static bool
-pair_passes(const struct hearth_label_index *index, struct label_test *test, uint32_t pair)
+static bool pair_passes(const struct hearth_label_index *index, struct label_test *test,
+                        uint32_t pair)
 {
     if (test->is_equality) {
         return (pair == test->only_pair) != test->negated;
@@ -264,8 +259,8 @@ bool hearth_index_passes(struct index_query *query, const struct index_series *s
     return true;
 }
 
-static void
-walk_groups(struct index_query *query, index_want_fn *want, index_visit_fn *visit, void *context)
+static void walk_groups(struct index_query *query, index_want_fn *want, index_visit_fn *visit,
+                        void *context)
 {
     const struct hearth_label_index *index = query->index;
     for (uint32_t g = 0; g < index->n_groups; g++) {
@@ -287,11 +282,8 @@ walk_groups(struct index_query *query, index_want_fn *want, index_visit_fn *visi
 }
 
 /* wants: per group what is wanted of it, plus one; 0: not asked yet. */
-static void walk_candidates(struct index_query *query,
-                            index_want_fn *want,
-                            index_visit_fn *visit,
-                            void *context,
-                            uint8_t *wants)
+static void walk_candidates(struct index_query *query, index_want_fn *want, index_visit_fn *visit,
+                            void *context, uint8_t *wants)
 {
     for (size_t i = 0; i < query->n_candidates; i++) {
         const struct index_series *series = &query->index->series[query->candidates[i]];
@@ -306,12 +298,9 @@ static void walk_candidates(struct index_query *query,
     }
 }
 
-enum hearth_status hearth_index_walk(struct index_query *query,
-                                     index_want_fn *want,
-                                     index_visit_fn *visit,
-                                     void *context,
-                                     struct hearth_arena *arena,
-                                     struct hearth_err *err)
+enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *want,
+                                     index_visit_fn *visit, void *context,
+                                     struct hearth_arena *arena, struct hearth_err *err)
 {
     if (query->candidates == NULL) {
         walk_groups(query, want, visit, context);
@@ -382,11 +371,9 @@ static void collect_key(void *context, uint32_t series)
 
 enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
                                              const struct hearth_selector *selector,
-                                             int64_t from_ns,
-                                             int64_t to_ns,
+                                             int64_t from_ns, int64_t to_ns,
                                              struct hearth_arena *arena,
-                                             struct hearth_series_hit **ret_hits,
-                                             size_t *ret_n,
+                                             struct hearth_series_hit **ret_hits, size_t *ret_n,
                                              struct hearth_err *err)
 {
     struct index_query query;

@@ -99,8 +99,8 @@ bool hearth_matcher_matches(const struct hearth_matcher *matcher, struct hearth_
     return matches_pattern(matcher, value) != negated;
 }
 
-static enum hearth_status
-compile_engine(struct hearth_matcher *matcher, size_t n_engines, struct hearth_err *err)
+static enum hearth_status compile_engine(struct hearth_matcher *matcher, size_t n_engines,
+                                         struct hearth_err *err)
 {
     if (matcher->value.n > MAX_ENGINE_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -121,10 +121,8 @@ compile_engine(struct hearth_matcher *matcher, size_t n_engines, struct hearth_e
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher,
-                                          size_t n_engines,
-                                          struct hearth_arena *arena,
-                                          struct hearth_err *err)
+enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher, size_t n_engines,
+                                          struct hearth_arena *arena, struct hearth_err *err)
 {
     matcher->regex = NULL;
     if (matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_NE) {

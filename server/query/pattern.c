@@ -24,10 +24,8 @@ static bool is_literal(struct hearth_str text)
     return hearth_str_utf8_valid(text);
 }
 
-enum hearth_status hearth_pattern_new(struct hearth_str text,
-                                      const char *field,
-                                      struct hearth_pattern **ret_pattern,
-                                      struct hearth_err *err)
+enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
+                                      struct hearth_pattern **ret_pattern, struct hearth_err *err)
 {
     *ret_pattern = NULL;
     if (text.n > MAX_PATTERN_BYTES) {
@@ -76,11 +74,8 @@ bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_s
            (text.n >= wanted.n && memmem(text.p, text.n, wanted.p, wanted.n) != NULL);
 }
 
-bool hearth_pattern_find(const struct hearth_pattern *pattern,
-                         struct hearth_str text,
-                         size_t from,
-                         size_t *ret_from,
-                         size_t *ret_to)
+bool hearth_pattern_find(const struct hearth_pattern *pattern, struct hearth_str text, size_t from,
+                         size_t *ret_from, size_t *ret_to)
 {
     if (pattern->regex != NULL) {
         return hearth_regex_find(pattern->regex, text.p, text.n, from, ret_from, ret_to);

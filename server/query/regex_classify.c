@@ -73,8 +73,8 @@ static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
     return true;
 }
 
-static bool
-join(struct scanner *s, struct hearth_str a, struct hearth_str b, struct hearth_str *ret_text)
+static bool join(struct scanner *s, struct hearth_str a, struct hearth_str b,
+                 struct hearth_str *ret_text)
 {
     if (a.n == 0 || b.n == 0) {
         *ret_text = a.n == 0 ? b : a;
@@ -240,8 +240,8 @@ static bool skip(struct scanner *s, const char *what)
 }
 
 /* [^][.*]literal[.*][$], .* and .+ */
-static bool
-scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind, struct hearth_str *ret_text)
+static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
+                         struct hearth_str *ret_text)
 {
     *ret_text = HEARTH_STR("");
     (void)skip(s, "^");
@@ -279,8 +279,8 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Give the texts of `set` sorted and distinct, in the arena. */
-static bool
-finish(struct scanner *s, const struct set *set, struct hearth_str **ret_v, size_t *ret_n)
+static bool finish(struct scanner *s, const struct set *set, struct hearth_str **ret_v,
+                   size_t *ret_n)
 {
     struct hearth_str *v = set->v != NULL ? set->v : take(s, sizeof *v);
     if (v == NULL) {
@@ -301,11 +301,9 @@ finish(struct scanner *s, const struct set *set, struct hearth_str **ret_v, size
     return true;
 }
 
-enum hearth_status hearth_regex_classify(struct hearth_str pattern,
-                                         struct hearth_arena *arena,
+enum hearth_status hearth_regex_classify(struct hearth_str pattern, struct hearth_arena *arena,
                                          enum hearth_match_kind *ret_kind,
-                                         struct hearth_str **ret_literals,
-                                         size_t *ret_n)
+                                         struct hearth_str **ret_literals, size_t *ret_n)
 {
     const char *from = pattern.n == 0 ? "" : pattern.p;
     struct scanner s = {.p = from, .end = from + pattern.n, .arena = arena};

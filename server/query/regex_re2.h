@@ -21,19 +21,15 @@ struct hearth_regex;
  * NULL on failure; then *ret_msg (at most msg_bytes, NUL-terminated) says why, and is empty when
  * memory was refused.
  */
-struct hearth_regex *
-hearth_regex_new(const char *pattern, size_t n_bytes, char *ret_msg, size_t msg_bytes);
+struct hearth_regex *hearth_regex_new(const char *pattern, size_t n_bytes, char *ret_msg,
+                                      size_t msg_bytes);
 void hearth_regex_free(struct hearth_regex *regex); /* NULL-safe */
 bool hearth_regex_matches(const struct hearth_regex *regex, const char *value, size_t n_bytes);
 /* The same without anchors. */
 bool hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t n_bytes);
 /* Where, at or after `from`. */
-bool hearth_regex_find(const struct hearth_regex *regex,
-                       const char *value,
-                       size_t n_bytes,
-                       size_t from,
-                       size_t *ret_from,
-                       size_t *ret_to);
+bool hearth_regex_find(const struct hearth_regex *regex, const char *value, size_t n_bytes,
+                       size_t from, size_t *ret_from, size_t *ret_to);
 
 #ifdef __cplusplus
 }

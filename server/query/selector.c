@@ -32,12 +32,9 @@ void hearth_selector_release(struct hearth_selector *selector)
 }
 
 /* Name and value are checked and live long enough. */
-static enum hearth_status append(struct hearth_selector *selector,
-                                 struct hearth_str name,
-                                 enum hearth_match_op op,
-                                 struct hearth_str value,
-                                 struct hearth_arena *arena,
-                                 struct hearth_err *err)
+static enum hearth_status append(struct hearth_selector *selector, struct hearth_str name,
+                                 enum hearth_match_op op, struct hearth_str value,
+                                 struct hearth_arena *arena, struct hearth_err *err)
 {
     if (selector->n >= HEARTH_SELECTOR_MAX_MATCHERS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u matchers in one selector",
@@ -66,12 +63,9 @@ static enum hearth_status append(struct hearth_selector *selector,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_selector_add(struct hearth_selector *selector,
-                                       struct hearth_str name,
-                                       enum hearth_match_op op,
-                                       struct hearth_str value,
-                                       struct hearth_arena *arena,
-                                       struct hearth_err *err)
+enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct hearth_str name,
+                                       enum hearth_match_op op, struct hearth_str value,
+                                       struct hearth_arena *arena, struct hearth_err *err)
 {
     if (name.n == 0 || !hearth_str_utf8_valid(name)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label name is empty or not UTF-8 text");
@@ -105,11 +99,8 @@ void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const
 }
 
 /* Append for the parser: an error of the matcher is placed at `at`. */
-static void append_at(struct hearth_selector_ctx *ctx,
-                      const char *at,
-                      struct hearth_str name,
-                      enum hearth_match_op op,
-                      struct hearth_str value)
+static void append_at(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str name,
+                      enum hearth_match_op op, struct hearth_str value)
 {
     struct hearth_err why = HEARTH_ERR_INIT;
     enum hearth_status status = append(ctx->selector, name, op, value, ctx->arena, &why);
@@ -138,8 +129,7 @@ void hearth_selector_on_metric(struct hearth_selector_ctx *ctx, struct hearth_se
     append_at(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, ctx->metric);
 }
 
-static bool unquote_name(struct hearth_selector_ctx *ctx,
-                         struct hearth_selector_token token,
+static bool unquote_name(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
                          struct hearth_str *ret_name)
 {
     *ret_name = hearth_str_n(token.p, token.n);
@@ -164,10 +154,8 @@ void hearth_selector_on_quoted_metric(struct hearth_selector_ctx *ctx,
     }
 }
 
-void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx,
-                                struct hearth_selector_token name,
-                                enum hearth_match_op op,
-                                struct hearth_selector_token value)
+void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_selector_token name,
+                                enum hearth_match_op op, struct hearth_selector_token value)
 {
     struct hearth_str label, text;
     if (ctx->status != HEARTH_OK || !unquote_name(ctx, name, &label) ||
@@ -202,10 +190,8 @@ static bool check_bytes(struct hearth_selector_ctx *ctx)
     return true;
 }
 
-enum hearth_status hearth_selector_parse(struct hearth_selector *selector,
-                                         struct hearth_str text,
-                                         struct hearth_arena *arena,
-                                         size_t *ret_offset,
+enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struct hearth_str text,
+                                         struct hearth_arena *arena, size_t *ret_offset,
                                          struct hearth_err *err)
 {
     struct hearth_selector_ctx ctx = {.selector = selector, .arena = arena, .err = err};

@@ -59,10 +59,8 @@ int hearth_selector_yyFallback(int token);
 void hearth_selector_on_metric(struct hearth_selector_ctx *ctx, struct hearth_selector_token name);
 void hearth_selector_on_quoted_metric(struct hearth_selector_ctx *ctx,
                                       struct hearth_selector_token name);
-void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx,
-                                struct hearth_selector_token name,
-                                enum hearth_match_op op,
-                                struct hearth_selector_token value);
+void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_selector_token name,
+                                enum hearth_match_op op, struct hearth_selector_token value);
 /* Record the first error at `at`, a place in the text. "at offset N" is appended. */
 void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const char *fmt, ...)
     HEARTH_PRINTF(3, 4);
@@ -70,8 +68,7 @@ void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const
 /* ---- selector_text.c ---- */
 /* The text of a quoted string without its quotes and escapes, in the arena; false after an error.
  */
-bool hearth_selector_unquote(struct hearth_selector_ctx *ctx,
-                             struct hearth_selector_token token,
+bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
                              struct hearth_str *ret_text);
 /* Bytes of the UTF-8 character at p[0..n), 0 when it is malformed. */
 size_t hearth_selector_utf8_len(const char *p, size_t n);
@@ -80,18 +77,14 @@ size_t hearth_selector_utf8_len(const char *p, size_t n);
 /* Name, op and value are set; fills the rest. n_engines: regexes of this selector that need the
  * engine. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher,
-                                          size_t n_engines,
-                                          struct hearth_arena *arena,
-                                          struct hearth_err *err);
+enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher, size_t n_engines,
+                                          struct hearth_arena *arena, struct hearth_err *err);
 
 /* ---- regex_classify.c ---- */
 /* Recognise a pattern that needs no engine: fills kind and literals, else kind is REGEX. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_regex_classify(struct hearth_str pattern,
-                                         struct hearth_arena *arena,
+enum hearth_status hearth_regex_classify(struct hearth_str pattern, struct hearth_arena *arena,
                                          enum hearth_match_kind *ret_kind,
-                                         struct hearth_str **ret_literals,
-                                         size_t *ret_n);
+                                         struct hearth_str **ret_literals, size_t *ret_n);
 
 #endif

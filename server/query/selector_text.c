@@ -43,13 +43,8 @@ static int digit_of(char c)
 }
 
 /* \x41 \101 \u20ac \U0001f600: the digits begin at `digits`, the escape at `from`. */
-static bool unescape_number(struct hearth_selector_ctx *ctx,
-                            const char *from,
-                            const char *digits,
-                            const char *end,
-                            const char **ret_next,
-                            char *out,
-                            size_t *n)
+static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, const char *digits,
+                            const char *end, const char **ret_next, char *out, size_t *n)
 {
     int base = from[1] == 'x' || from[1] == 'u' || from[1] == 'U' ? 16 : 8;
     size_t want = from[1] == 'x' ? 2 : from[1] == 'u' ? 4 : from[1] == 'U' ? 8 : 3;
@@ -80,13 +75,8 @@ static bool unescape_number(struct hearth_selector_ctx *ctx,
 }
 
 /* One escape at `from` (a backslash). */
-static bool unescape(struct hearth_selector_ctx *ctx,
-                     char quote,
-                     const char *from,
-                     const char *end,
-                     const char **ret_next,
-                     char *out,
-                     size_t *n)
+static bool unescape(struct hearth_selector_ctx *ctx, char quote, const char *from, const char *end,
+                     const char **ret_next, char *out, size_t *n)
 {
     static const char names[] = "abfnrtv\\";
     static const char bytes[] = "\a\b\f\n\r\t\v\\";
@@ -108,8 +98,7 @@ static bool unescape(struct hearth_selector_ctx *ctx,
     return false;
 }
 
-bool hearth_selector_unquote(struct hearth_selector_ctx *ctx,
-                             struct hearth_selector_token token,
+bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
                              struct hearth_str *ret_text)
 {
     char quote = token.p[0];

@@ -64,10 +64,8 @@ static bool leading_number(struct hearth_str token, int64_t *ret)
 }
 
 /* Parts up to the end; `what` is how messages call the whole text. */
-static enum hearth_status parse_parts(struct hearth_time_lexer *lexer,
-                                      const char *what,
-                                      struct hearth_str text,
-                                      int64_t *ret_ns,
+static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const char *what,
+                                      struct hearth_str text, int64_t *ret_ns,
                                       struct hearth_err *err)
 {
     int64_t total = 0;
@@ -230,11 +228,8 @@ static const char *parse_decimal(struct hearth_str token, int64_t *ret_ns)
 }
 
 /* now, or now and a duration. */
-static enum hearth_status parse_now(struct hearth_time_lexer *lexer,
-                                    struct hearth_str text,
-                                    int64_t now_ns,
-                                    int64_t *ret_ns,
-                                    struct hearth_err *err)
+static enum hearth_status parse_now(struct hearth_time_lexer *lexer, struct hearth_str text,
+                                    int64_t now_ns, int64_t *ret_ns, struct hearth_err *err)
 {
     enum hearth_time_token sign = hearth_time_lex(lexer);
     int64_t shift = 0, ns;
@@ -252,8 +247,8 @@ static enum hearth_status parse_now(struct hearth_time_lexer *lexer,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struct hearth_err *err)
+enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns,
+                                     struct hearth_err *err)
 {
     struct source source;
     const char *wrong = NULL;
@@ -299,8 +294,8 @@ int64_t hearth_attime_parse(struct hearth_str text, int64_t now_ns, bool *ret_un
     return ns;
 }
 
-enum hearth_status
-hearth_duration_parse(struct hearth_str text, int64_t *ret_ns, struct hearth_err *err)
+enum hearth_status hearth_duration_parse(struct hearth_str text, int64_t *ret_ns,
+                                         struct hearth_err *err)
 {
     struct source source;
     int64_t ns;

@@ -15,8 +15,8 @@ static bool names_type(const struct hearth_matcher *matcher)
 }
 
 /* Take the type's matchers out of the list. Compiled patterns stay where they are: none is an equality. */
-static enum hearth_status
-take_type(struct hearth_selector *selector, struct hearth_str *ret_type, struct hearth_err *err)
+static enum hearth_status take_type(struct hearth_selector *selector, struct hearth_str *ret_type,
+                                    struct hearth_err *err)
 {
     struct hearth_str type = {0};
     size_t n = 0;
@@ -38,10 +38,8 @@ take_type(struct hearth_selector *selector, struct hearth_str *ret_type, struct 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_typed_query_parse(struct hearth_str text,
-                                            struct hearth_arena *arena,
-                                            struct hearth_typed_query *ret,
-                                            struct hearth_err *err)
+enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct hearth_arena *arena,
+                                            struct hearth_typed_query *ret, struct hearth_err *err)
 {
     struct hearth_selector selector;
     struct hearth_buf rest;

@@ -108,8 +108,8 @@ static void settle(struct report *report)
     report->n_processes = n;
 }
 
-static enum hearth_status
-check_name(struct hearth_str name, const char *what, struct hearth_err *err)
+static enum hearth_status check_name(struct hearth_str name, const char *what,
+                                     struct hearth_err *err)
 {
     if (hearth_str_trim(name).n > 0 && name.n <= HEARTH_AGENT_NAME_BYTES &&
         hearth_str_utf8_valid(name)) {
@@ -121,8 +121,8 @@ check_name(struct hearth_str name, const char *what, struct hearth_err *err)
                        what, HEARTH_AGENT_NAME_BYTES, HEARTH_STR_ARG(name));
 }
 
-static enum hearth_status
-check_properties(const struct hearth_property *properties, size_t n, struct hearth_err *err)
+static enum hearth_status check_properties(const struct hearth_property *properties, size_t n,
+                                           struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (!hearth_str_utf8_valid(properties[i].name) ||
@@ -135,8 +135,8 @@ check_properties(const struct hearth_property *properties, size_t n, struct hear
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_process(struct report *report, const struct hearth_process *process, struct hearth_err *err)
+static enum hearth_status add_process(struct report *report, const struct hearth_process *process,
+                                      struct hearth_err *err)
 {
     HEARTH_TRY(check_name(process->service, "a service", err));
     HEARTH_TRY(check_name(process->instance, "an instance", err));
@@ -164,12 +164,9 @@ add_process(struct report *report, const struct hearth_process *process, struct 
     return HEARTH_OK;
 }
 
-static enum hearth_status gather(struct report *report,
-                                 const struct hearth_instance *instances,
-                                 size_t n_instances,
-                                 const struct hearth_process *processes,
-                                 size_t n_processes,
-                                 struct hearth_err *err)
+static enum hearth_status gather(struct report *report, const struct hearth_instance *instances,
+                                 size_t n_instances, const struct hearth_process *processes,
+                                 size_t n_processes, struct hearth_err *err)
 {
     size_t n = n_instances + n_processes;
     report->instances = hearth_arena_array(&report->arena, n, sizeof *report->instances);
@@ -216,8 +213,8 @@ static void put_service(struct hearth_json *json, struct hearth_str service)
     put_text(json, "s", hearth_str_c(text));
 }
 
-static void
-put_properties(struct hearth_json *json, const struct hearth_property *properties, size_t n)
+static void put_properties(struct hearth_json *json, const struct hearth_property *properties,
+                           size_t n)
 {
     hearth_json_key_c(json, "p");
     hearth_json_object(json);
@@ -234,8 +231,8 @@ static int compare_texts(const void *left, const void *right)
 }
 
 /* Sorted, each once. */
-static enum hearth_status
-put_labels(struct report *report, struct hearth_json *json, const struct hearth_process *process)
+static enum hearth_status put_labels(struct report *report, struct hearth_json *json,
+                                     const struct hearth_process *process)
 {
     struct hearth_str *labels =
         hearth_arena_array(&report->arena, process->n_labels, sizeof *labels);
@@ -408,11 +405,8 @@ static void report_params(struct report *report, struct hearth_pg_params *params
 }
 
 /* *ret_all: every entity was known, and as it was said to be. */
-static enum hearth_status touch(struct report *report,
-                                struct hearth_pg *pg,
-                                bool *ret_services,
-                                bool *ret_all,
-                                enum hearth_pg_fault *ret_fault,
+static enum hearth_status touch(struct report *report, struct hearth_pg *pg, bool *ret_services,
+                                bool *ret_all, enum hearth_pg_fault *ret_fault,
                                 struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -427,10 +421,8 @@ static enum hearth_status touch(struct report *report,
     return HEARTH_OK;
 }
 
-static enum hearth_status lock_services(struct report *report,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status lock_services(struct report *report, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_hash128 *prints =
         hearth_arena_array(&report->arena, report->n_services, sizeof *prints);
@@ -457,13 +449,9 @@ static enum hearth_status lock_services(struct report *report,
 }
 
 /* *ret_refused: how many new ones were left out. */
-static enum hearth_status merge_into(struct report *report,
-                                     struct hearth_pg *pg,
-                                     const char *sql,
-                                     int64_t max,
-                                     int64_t *ret_refused,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status merge_into(struct report *report, struct hearth_pg *pg, const char *sql,
+                                     int64_t max, int64_t *ret_refused,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     report_params(report, &params, max);
@@ -475,10 +463,8 @@ static enum hearth_status merge_into(struct report *report,
 }
 
 /* What the tenant has already is merged and stays alive even when what is new is too much. */
-static enum hearth_status merge(struct report *report,
-                                struct hearth_pg *pg,
-                                enum hearth_pg_fault *ret_fault,
-                                struct hearth_err *err)
+static enum hearth_status merge(struct report *report, struct hearth_pg *pg,
+                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int64_t instances = 0, processes = 0;
     HEARTH_TRY(hearth_tenant_begin(pg, report->tenant, report->cancel, ret_fault, err));
@@ -506,10 +492,8 @@ static enum hearth_status merge(struct report *report,
 }
 
 /* Done again when COMMIT went unanswered: then nothing is left to change. */
-static enum hearth_status report_on(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status report_on(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct report *report = context;
     bool services = false, all = false;
@@ -529,15 +513,12 @@ static enum hearth_status report_on(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_report_agents(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_report_agents(struct hearth_store *store, struct hearth_str tenant,
                                               const struct hearth_instance *instances,
                                               size_t n_instances,
                                               const struct hearth_process *processes,
-                                              size_t n_processes,
-                                              int64_t max_instances,
-                                              int64_t max_processes,
-                                              struct hearth_cancel *cancel,
+                                              size_t n_processes, int64_t max_instances,
+                                              int64_t max_processes, struct hearth_cancel *cancel,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

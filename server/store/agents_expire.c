@@ -31,8 +31,8 @@ static const char SQL_INSTANCES[] =
     " DELETE FROM hearth_data.instance i USING old WHERE i.instance_id = old.instance_id"
     " RETURNING i.service_id";
 
-static void
-slice_params(struct hearth_pg_params *params, struct hearth_arena *arena, int64_t before_ms)
+static void slice_params(struct hearth_pg_params *params, struct hearth_arena *arena,
+                         int64_t before_ms)
 {
     hearth_pg_params_init(params, arena);
     hearth_pg_param_i64(params, before_ms);
@@ -40,13 +40,9 @@ slice_params(struct hearth_pg_params *params, struct hearth_arena *arena, int64_
 }
 
 /* *ret_services: whose the n rows were that went, one for each row. */
-static enum hearth_status remove_slice(struct hearth_pg *pg,
-                                       struct hearth_arena *arena,
-                                       const char *sql,
-                                       int64_t before_ms,
-                                       int32_t **ret_services,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+static enum hearth_status remove_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+                                       const char *sql, int64_t before_ms, int32_t **ret_services,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     slice_params(&params, arena, before_ms);
@@ -82,10 +78,8 @@ static enum hearth_status remove_in_transaction(struct hearth_pg *pg,
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
-static enum hearth_status remove_services(struct hearth_pg *pg,
-                                          struct hearth_arena *arena,
-                                          const int32_t *service_ids,
-                                          size_t n,
+static enum hearth_status remove_services(struct hearth_pg *pg, struct hearth_arena *arena,
+                                          const int32_t *service_ids, size_t n,
                                           struct hearth_err *err)
 {
     struct hearth_pg_params services;
@@ -111,11 +105,8 @@ static enum hearth_status remove_services(struct hearth_pg *pg,
 }
 
 /* *ret_more: a whole slice went, there may be others. */
-static enum hearth_status expire_slice(struct hearth_pg *pg,
-                                       struct hearth_arena *arena,
-                                       int64_t before_ms,
-                                       bool *ret_more,
-                                       struct hearth_err *err)
+static enum hearth_status expire_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+                                       int64_t before_ms, bool *ret_more, struct hearth_err *err)
 {
     int32_t *service_ids = NULL;
     size_t n_processes = 0, n = 0;
@@ -134,8 +125,8 @@ static enum hearth_status expire_slice(struct hearth_pg *pg,
     return n > 0 ? remove_services(pg, arena, service_ids, n, err) : HEARTH_OK;
 }
 
-enum hearth_status
-hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err)
+enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                        struct hearth_err *err)
 {
     if (retain_ns <= 0) {
         return HEARTH_OK;

@@ -62,19 +62,15 @@ static void common_params(const struct question *question, struct hearth_pg_para
     hearth_pg_param_uuid(params, hearth_service_fingerprint(question->service));
 }
 
-static struct hearth_str
-text_at(const struct question *question, const PGresult *rows, size_t row, int column)
+static struct hearth_str text_at(const struct question *question, const PGresult *rows, size_t row,
+                                 int column)
 {
     return hearth_arena_str(question->arena, hearth_pg_str(rows, (int)row, column));
 }
 
-static enum hearth_status take_properties(const struct question *question,
-                                          const PGresult *rows,
-                                          size_t row,
-                                          int column,
-                                          struct hearth_property **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err)
+static enum hearth_status take_properties(const struct question *question, const PGresult *rows,
+                                          size_t row, int column, struct hearth_property **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *names, *values;
     size_t n_names = 0, n_values = 0;
@@ -97,8 +93,8 @@ static enum hearth_status take_properties(const struct question *question,
 
 /* ---- processes ---- */
 
-static enum hearth_status
-take_processes(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_processes(struct question *question, const PGresult *rows,
+                                         struct hearth_err *err)
 {
     question->n = (size_t)PQntuples(rows);
     question->processes =
@@ -126,10 +122,8 @@ take_processes(struct question *question, const PGresult *rows, struct hearth_er
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_processes(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_processes(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     const struct hearth_process_filter *filter = question->filter;
@@ -150,13 +144,10 @@ static enum hearth_status read_processes(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_processes(struct hearth_store *store,
-                                          struct hearth_str tenant,
+enum hearth_status hearth_store_processes(struct hearth_store *store, struct hearth_str tenant,
                                           const struct hearth_process_filter *filter,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_process **ret,
-                                          size_t *ret_n,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_process **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -173,8 +164,8 @@ enum hearth_status hearth_store_processes(struct hearth_store *store,
 
 /* ---- instances ---- */
 
-static enum hearth_status
-take_instances(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_instances(struct question *question, const PGresult *rows,
+                                         struct hearth_err *err)
 {
     question->n = (size_t)PQntuples(rows);
     question->instances =
@@ -194,10 +185,8 @@ take_instances(struct question *question, const PGresult *rows, struct hearth_er
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_instances(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_instances(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -210,14 +199,10 @@ static enum hearth_status read_instances(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_instances(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          struct hearth_str service,
-                                          int64_t seen_after_ms,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_instance **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_store_instances(struct hearth_store *store, struct hearth_str tenant,
+                                          struct hearth_str service, int64_t seen_after_ms,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_instance **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -234,8 +219,8 @@ enum hearth_status hearth_store_instances(struct hearth_store *store,
 
 /* ---- services ---- */
 
-static enum hearth_status
-take_services(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_services(struct question *question, const PGresult *rows,
+                                        struct hearth_err *err)
 {
     question->n = (size_t)PQntuples(rows);
     question->services =
@@ -258,10 +243,8 @@ take_services(struct question *question, const PGresult *rows, struct hearth_err
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_services(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_services(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -274,15 +257,10 @@ static enum hearth_status read_services(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_reported_services(struct hearth_store *store,
-                                                  struct hearth_str tenant,
-                                                  struct hearth_str service,
-                                                  int64_t seen_after_ms,
-                                                  struct hearth_cancel *cancel,
-                                                  struct hearth_arena *arena,
-                                                  struct hearth_reported_service **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err)
+enum hearth_status hearth_store_reported_services(
+    struct hearth_store *store, struct hearth_str tenant, struct hearth_str service,
+    int64_t seen_after_ms, struct hearth_cancel *cancel, struct hearth_arena *arena,
+    struct hearth_reported_service **ret, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {.tenant = tenant,

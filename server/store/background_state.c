@@ -18,28 +18,21 @@ struct state_question {
     struct hearth_background_state *ret;
 };
 
-static enum hearth_status ask(struct hearth_pg *pg,
-                              const char *sql,
-                              PGresult **ret_result,
-                              enum hearth_pg_fault *ret_fault,
-                              struct hearth_err *err)
+static enum hearth_status ask(struct hearth_pg *pg, const char *sql, PGresult **ret_result,
+                              enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     return hearth_pg_exec(pg, sql, NULL, NULL, ret_result, ret_fault, err);
 }
 
-static enum hearth_status copy_text(struct hearth_arena *arena,
-                                    struct hearth_str text,
-                                    struct hearth_str *ret,
-                                    struct hearth_err *err)
+static enum hearth_status copy_text(struct hearth_arena *arena, struct hearth_str text,
+                                    struct hearth_str *ret, struct hearth_err *err)
 {
     *ret = hearth_arena_str(arena, text);
     return ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_lease(struct state_question *question,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_lease(struct state_question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_background_state *ret = question->ret;
     PGresult *result = NULL;
@@ -76,10 +69,8 @@ static enum hearth_status read_lease(struct state_question *question,
     " from_ns + %" PRId64 " ORDER BY p.ts LIMIT 1) f WHERE h.service_id = d.service_id AND" \
     " h.hour = d.hour"
 
-static enum hearth_status read_lag(struct state_question *question,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status read_lag(struct state_question *question, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int64_t grace_ns = question->store->options.rollup_grace_ns;
     int64_t now_ns = hearth_clock_wall_ns();
@@ -104,11 +95,8 @@ static enum hearth_status read_lag(struct state_question *question,
 
 /* *ret_ns stays as it is when the day has no profiles. By series, the first of each: the index of a
  * leaf is by series and time. */
-static enum hearth_status oldest_of_day(struct hearth_pg *pg,
-                                        int32_t day,
-                                        int64_t *ret_ns,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status oldest_of_day(struct hearth_pg *pg, int32_t day, int64_t *ret_ns,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int64_t from_ns = day * HEARTH_NS_PER_DAY;
     char sql[1024], where[96];
@@ -132,10 +120,8 @@ static enum hearth_status oldest_of_day(struct hearth_pg *pg,
 }
 
 /* The days that profiles have leaves for, ascending. */
-static enum hearth_status read_days(struct hearth_pg *pg,
-                                    PGresult **ret_result,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status read_days(struct hearth_pg *pg, PGresult **ret_result,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     return ask(pg,
                "SELECT DISTINCT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' FROM"
@@ -144,10 +130,8 @@ static enum hearth_status read_days(struct hearth_pg *pg,
                ret_result, ret_fault, err);
 }
 
-static enum hearth_status read_oldest(struct state_question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_oldest(struct state_question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(read_days(pg, &result, ret_fault, err));
@@ -160,10 +144,8 @@ static enum hearth_status read_oldest(struct state_question *question,
     return status;
 }
 
-static enum hearth_status read_counts(struct state_question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_counts(struct state_question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(pg,
@@ -176,10 +158,8 @@ static enum hearth_status read_counts(struct state_question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_sizes(struct state_question *question,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_sizes(struct state_question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_background_state *ret = question->ret;
     PGresult *result = NULL;
@@ -206,10 +186,8 @@ static enum hearth_status read_sizes(struct state_question *question,
     return status;
 }
 
-static enum hearth_status read_state(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_state(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct state_question *question = context;
     *question->ret = (struct hearth_background_state){.oldest_profile_ns = INT64_MAX};
@@ -240,10 +218,8 @@ struct rebuild {
 };
 
 /* What is thrown away begins with the first day of roll-ups: before it nothing can be lost. */
-static enum hearth_status first_rolled_up(const struct rebuild *rebuild,
-                                          struct hearth_pg *pg,
-                                          int64_t *ret_ns,
-                                          struct hearth_err *err)
+static enum hearth_status first_rolled_up(const struct rebuild *rebuild, struct hearth_pg *pg,
+                                          int64_t *ret_ns, struct hearth_err *err)
 {
     int32_t day = 0;
     bool found = false;
@@ -254,10 +230,8 @@ static enum hearth_status first_rolled_up(const struct rebuild *rebuild,
 }
 
 /* Blocks outlive profiles: what cannot be built again must not be thrown away. */
-static enum hearth_status check_reach(const struct rebuild *rebuild,
-                                      const PGresult *services,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
+static enum hearth_status check_reach(const struct rebuild *rebuild, const PGresult *services,
+                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     int64_t from_ns, reach_ns;
@@ -278,10 +252,8 @@ static enum hearth_status check_reach(const struct rebuild *rebuild,
     return HEARTH_OK;
 }
 
-static enum hearth_status find_services(const struct rebuild *rebuild,
-                                        struct hearth_pg *pg,
-                                        PGresult **ret_result,
-                                        enum hearth_pg_fault *ret_fault,
+static enum hearth_status find_services(const struct rebuild *rebuild, struct hearth_pg *pg,
+                                        PGresult **ret_result, enum hearth_pg_fault *ret_fault,
                                         struct hearth_err *err)
 {
     struct hearth_arena arena;
@@ -304,10 +276,8 @@ static enum hearth_status find_services(const struct rebuild *rebuild,
  * Lower built_to first: it is the row that the builder locks first too. Whatever it is: a builder that
  * is about to raise it beyond the day is waited for, and what it built goes as well.
  */
-static enum hearth_status throw_away(const struct rebuild *rebuild,
-                                     int32_t service_id,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
+static enum hearth_status throw_away(const struct rebuild *rebuild, int32_t service_id,
+                                     struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     static const char *const TABLES[] = {"roll_10m", "roll_1h", "roll_1d", "hour_totals"};
@@ -328,10 +298,8 @@ static enum hearth_status throw_away(const struct rebuild *rebuild,
     return status;
 }
 
-static enum hearth_status run_rebuild(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status run_rebuild(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct rebuild *rebuild = context;
     PGresult *result = NULL;
@@ -349,11 +317,8 @@ static enum hearth_status run_rebuild(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_rebuild(struct hearth_store *store,
-                                        struct hearth_str tenant,
-                                        int32_t service_id,
-                                        int64_t from_ns,
-                                        struct hearth_err *err)
+enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct hearth_str tenant,
+                                        int32_t service_id, int64_t from_ns, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct rebuild rebuild = {store, tenant, service_id,

@@ -111,8 +111,7 @@ static size_t day_index(struct hearth_batch *batch, int32_t day)
 
 /* ---- rows ---- */
 
-static void encode_row(const struct hearth_push_item *item,
-                       const struct hearth_push_row *row,
+static void encode_row(const struct hearth_push_item *item, const struct hearth_push_row *row,
                        struct hearth_buf *out)
 {
     const struct hearth_stored_row stored = {
@@ -192,8 +191,8 @@ static void write_copy(struct hearth_batch *batch, const char *table, const char
     batch->n_copies++;
 }
 
-static void
-write_leaf_copy(struct hearth_batch *batch, const char *parent, int32_t day, const char *columns)
+static void write_leaf_copy(struct hearth_batch *batch, const char *parent, int32_t day,
+                            const char *columns)
 {
     char leaf[64];
     hearth_partition_name(parent, day, leaf);
@@ -281,13 +280,9 @@ static void write_script(struct hearth_batch *batch)
 }
 
 enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
-                                       struct hearth_push_item *const *items,
-                                       size_t n_items,
-                                       int32_t writer_id,
-                                       int64_t seq,
-                                       int64_t at_ns,
-                                       int64_t late_below_ns,
-                                       struct hearth_err *err)
+                                       struct hearth_push_item *const *items, size_t n_items,
+                                       int32_t writer_id, int64_t seq, int64_t at_ns,
+                                       int64_t late_below_ns, struct hearth_err *err)
 {
     *batch = (struct hearth_batch){
         .writer_id = writer_id, .seq = seq, .n_items = n_items, .at_ns = at_ns};
@@ -401,11 +396,8 @@ static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
 }
 
 /* The rows of a day for its leaf, or those for profile_late, in as few pieces as there are. */
-static enum hearth_status put_rows(const struct hearth_batch *batch,
-                                   size_t day,
-                                   bool late,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
+static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day, bool late,
+                                   struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                    struct hearth_err *err)
 {
     const char *base = batch->days[day].rows.p;
@@ -427,10 +419,8 @@ static enum hearth_status put_rows(const struct hearth_batch *batch,
 }
 
 /* Every late row, of all days. */
-static enum hearth_status put_late(const struct hearth_batch *batch,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status put_late(const struct hearth_batch *batch, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t day = 0; day < batch->n_days; day++) {
         HEARTH_TRY(put_rows(batch, day, true, pg, ret_fault, err));
@@ -439,11 +429,8 @@ static enum hearth_status put_late(const struct hearth_batch *batch,
 }
 
 /* The rows of the n-th COPY: the order of write_script. */
-static enum hearth_status put_copy(const struct hearth_batch *batch,
-                                   size_t n,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t day = 0; day < batch->n_days; day++) {
         if (batch->days[day].chunks.n > 0 && n-- == 0) {
@@ -496,11 +483,8 @@ static bool find_blocked(struct hearth_batch *batch)
     return hearth_batch_blocked(batch) > 0;
 }
 
-static enum hearth_status feed(struct hearth_batch *batch,
-                               size_t n,
-                               struct hearth_pg *pg,
-                               enum hearth_pg_fault *ret_fault,
-                               struct hearth_err *err)
+static enum hearth_status feed(struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
+                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     if (lacks_late_copy(batch)) {
         return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
@@ -515,10 +499,8 @@ static enum hearth_status feed(struct hearth_batch *batch,
 }
 
 /* Results one by one until the end of the script. *ret_committed: COMMIT was acknowledged. */
-static enum hearth_status run_script(struct hearth_batch *batch,
-                                     struct hearth_pg *pg,
-                                     bool *ret_committed,
-                                     enum hearth_pg_fault *ret_fault,
+static enum hearth_status run_script(struct hearth_batch *batch, struct hearth_pg *pg,
+                                     bool *ret_committed, enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     size_t n_fed = 0;
@@ -549,10 +531,8 @@ static enum hearth_status run_script(struct hearth_batch *batch,
     }
 }
 
-static enum hearth_status send_once(struct hearth_batch *batch,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     bool committed = false;
     batch->n_results = 0;
@@ -586,8 +566,8 @@ unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
            (batch->days[day].chunks.n > 0 ? HEARTH_LEAF_DICT_CHUNK : 0u);
 }
 
-enum hearth_status
-hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid, struct hearth_err *err)
+enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid,
+                                           struct hearth_err *err)
 {
     if (batch->days[day].avoids_leaf == avoid) {
         return HEARTH_OK;
@@ -597,10 +577,8 @@ hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid, stru
     return rewrite_with_late(batch, err);
 }
 
-enum hearth_status hearth_batch_send(struct hearth_batch *batch,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_items; i++) {
         batch->items[i].late = batch->items[i].blocked = false;
@@ -646,10 +624,8 @@ int64_t hearth_batch_watermark(const struct hearth_batch *batch)
     return highest_ns;
 }
 
-enum hearth_status hearth_batch_probe(struct hearth_batch *batch,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_buf sql;
     hearth_buf_init(&sql, 0);

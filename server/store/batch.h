@@ -98,22 +98,18 @@ struct hearth_batch {
  * probably late (a guess). Cuts the dictionaries; the same cut goes with every attempt. Returns OK;
  * NO_MEMORY. Release it either way.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
-                                                         struct hearth_push_item *const *items,
-                                                         size_t n_items,
-                                                         int32_t writer_id,
-                                                         int64_t seq,
-                                                         int64_t at_ns,
-                                                         int64_t late_below_ns,
-                                                         struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_batch_encode(struct hearth_batch *batch, struct hearth_push_item *const *items,
+                    size_t n_items, int32_t writer_id, int64_t seq, int64_t at_ns,
+                    int64_t late_below_ns, struct hearth_err *err);
 /* Which leaves the day of the index needs: bits of HEARTH_LEAF_... */
 unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day);
 /*
  * Between attempts: the leaf of that day cannot be had, or can again. Without it a send fails with RETRY when a profile
  * of the day is not late. NO_MEMORY.
  */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day,
+                                                             bool avoid, struct hearth_err *err);
 /* After a send that failed: how many items were blocked. */
 size_t hearth_batch_blocked(const struct hearth_batch *batch);
 /* After a successful send: rows that went to profile_late; the highest watermark read (INT64_MIN: none). */

@@ -39,11 +39,8 @@ static size_t item_associations(const struct hearth_push_item *item)
 }
 
 /* Those of the service that spans[from] is of, up to spans[to]: a row, unless all were repeated. */
-static void encode_spans(const struct hearth_batch *batch,
-                         size_t from,
-                         size_t to,
-                         struct hearth_buf *scratch,
-                         struct hearth_buf *out)
+static void encode_spans(const struct hearth_batch *batch, size_t from, size_t to,
+                         struct hearth_buf *scratch, struct hearth_buf *out)
 {
     size_t n = 0;
     hearth_buf_reset(scratch);
@@ -65,10 +62,8 @@ static void encode_spans(const struct hearth_batch *batch,
     out->failed = out->failed || scratch->failed;
 }
 
-enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch,
-                                          struct hearth_pg *pg,
-                                          enum hearth_pg_fault *ret_fault,
-                                          struct hearth_err *err)
+enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch, struct hearth_pg *pg,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_buf scratch, out;
     hearth_buf_init(&scratch, 0);

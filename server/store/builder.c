@@ -52,8 +52,8 @@ struct hearth_builder_thread {
 /* ---- the lease ---- */
 
 /* A statement that returns at most one int8; *ret_value 0 when it returns none. */
-static enum hearth_status
-ask_i64(struct hearth_pg *pg, const char *sql, int64_t *ret_value, struct hearth_err *err)
+static enum hearth_status ask_i64(struct hearth_pg *pg, const char *sql, int64_t *ret_value,
+                                  struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
@@ -180,8 +180,7 @@ void hearth_builder_rollback(struct hearth_builder *builder)
 }
 
 enum hearth_status hearth_builder_next_generation(struct hearth_builder *builder,
-                                                  int32_t service_id,
-                                                  int64_t *ret_generation,
+                                                  int32_t service_id, int64_t *ret_generation,
                                                   struct hearth_err *err)
 {
     char sql[160];

@@ -45,8 +45,8 @@ struct hearth_builder {
 };
 
 /* OK, with *ret_more when it should be called again soon. Leaves no transaction open, failing or not. */
-typedef enum hearth_status
-hearth_builder_step(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err);
+typedef enum hearth_status hearth_builder_step(struct hearth_builder *builder, bool *ret_more,
+                                               struct hearth_err *err);
 
 hearth_builder_step hearth_step_close, hearth_step_fold, hearth_step_rules, hearth_step_erase,
     hearth_step_spans, hearth_step_compact, hearth_step_retention;
@@ -58,10 +58,8 @@ void hearth_retention_declare_metrics(void);
  * for the recording rules of its tenant. Begins of buckets of 10 minutes, in any order.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_rules_mark(struct hearth_builder *builder,
-                                                       int32_t service_id,
-                                                       const int64_t *t0s_ns,
-                                                       size_t n,
-                                                       struct hearth_err *err);
+                                                       int32_t service_id, const int64_t *t0s_ns,
+                                                       size_t n, struct hearth_err *err);
 
 /* BEGIN, lock the lease, compare the token. FAILED_PRECONDITION when it is another's. */
 HEARTH_MUST_CHECK enum hearth_status hearth_builder_begin(struct hearth_builder *builder,
@@ -93,7 +91,7 @@ void hearth_builder_wake(struct hearth_builder_thread *thread);
  * compact_days.c: drop the oldest leaf of profile of which nothing counts any more: all that is on it
  * lies in segments. closed_ns: what is before it has been compacted, if anything has.
  */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_compact_days(struct hearth_builder *builder, int64_t closed_ns, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_compact_days(struct hearth_builder *builder,
+                                                         int64_t closed_ns, struct hearth_err *err);
 
 #endif

@@ -113,8 +113,7 @@ struct hearth_catalog {
 };
 
 /* What a pooled connection is taken for. *ret_fault CONNECTION or RETRY: run it again. */
-typedef enum hearth_status hearth_with_pg_fn(void *context,
-                                             struct hearth_pg *pg,
+typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err);
 
@@ -122,8 +121,7 @@ typedef enum hearth_status hearth_with_pg_fn(void *context,
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *store,
                                                           struct hearth_cancel *cancel,
-                                                          hearth_with_pg_fn *fn,
-                                                          void *context,
+                                                          hearth_with_pg_fn *fn, void *context,
                                                           struct hearth_err *err);
 
 /*
@@ -132,8 +130,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *s
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
                                                                struct hearth_cancel *cancel,
-                                                               hearth_with_pg_fn *fn,
-                                                               void *context,
+                                                               hearth_with_pg_fn *fn, void *context,
                                                                struct hearth_err *err);
 
 /* A moment from now, for whoever waits and must look whether its request has ended. */
@@ -193,7 +190,6 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_load(struct hearth_catalog *
 /* One transaction for all items: series and hours exist, ids are filled in. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
                                                            struct hearth_catalog_item *const *items,
-                                                           size_t n,
-                                                           struct hearth_err *err);
+                                                           size_t n, struct hearth_err *err);
 
 #endif

@@ -63,18 +63,15 @@ struct hearth_group {
 
 /* The index of the row (parent, fingerprint), added when it is new; HEARTH_IDMAP_NONE when memory
  * was refused. */
-uint32_t hearth_group_intern(struct hearth_group_rows *rows,
-                             int32_t parent,
-                             struct hearth_hash128 fingerprint,
-                             bool *ret_new);
+uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
+                             struct hearth_hash128 fingerprint, bool *ret_new);
 /* Ids for all rows of the tables from first to last (the parts, or the series), creating what is
  * missing. */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_settle(struct hearth_group *group,
                                                          enum hearth_group_table first,
                                                          enum hearth_group_table last);
 /* One statement of the transaction. */
-HEARTH_MUST_CHECK enum hearth_status hearth_group_run(struct hearth_group *group,
-                                                      const char *sql,
+HEARTH_MUST_CHECK enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
                                                       struct hearth_pg_params *params,
                                                       PGresult **ret_result);
 HEARTH_MUST_CHECK enum hearth_status hearth_group_no_memory(const struct hearth_group *group);

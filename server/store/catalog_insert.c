@@ -44,11 +44,8 @@ static const char SQL_ADD_TENANTS[] =
     " SELECT name, $2 FROM unnest($1::text[]) u (name)"
     " WHERE NOT EXISTS (SELECT 1 FROM hearth_data.tenant t WHERE t.name = u.name)";
 
-static enum hearth_status find_tenants(struct hearth_group *group,
-                                       const struct hearth_str *names,
-                                       int32_t *ids,
-                                       size_t n,
-                                       bool *ret_all)
+static enum hearth_status find_tenants(struct hearth_group *group, const struct hearth_str *names,
+                                       int32_t *ids, size_t n, bool *ret_all)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &group->arena);
@@ -366,8 +363,8 @@ static enum hearth_status write_hours(struct hearth_group *group, struct hearth_
     return run_script(group, sql);
 }
 
-static enum hearth_status
-write_series(struct hearth_group *group, int64_t newest, struct hearth_buf *sql)
+static enum hearth_status write_series(struct hearth_group *group, int64_t newest,
+                                       struct hearth_buf *sql)
 {
     hearth_buf_cstr(sql, SQL_BEGIN);
     HEARTH_TRY(run_script(group, sql));
@@ -386,10 +383,8 @@ write_series(struct hearth_group *group, int64_t newest, struct hearth_buf *sql)
     return run_script(group, sql);
 }
 
-static enum hearth_status insert_on(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_group *group = context;
     group->pg = pg;
@@ -429,8 +424,7 @@ static enum hearth_status insert_on(void *context,
 }
 
 enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
-                                         struct hearth_catalog_item *const *items,
-                                         size_t n,
+                                         struct hearth_catalog_item *const *items, size_t n,
                                          struct hearth_err *err)
 {
     struct hearth_group group = {.catalog = catalog, .items = items, .n = n};

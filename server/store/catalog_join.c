@@ -9,10 +9,8 @@
 
 /* ---- loading, by whoever asks ---- */
 
-static enum hearth_status load_join_on(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_load *load = context;
     load->pg = pg;
@@ -27,8 +25,7 @@ static enum hearth_status load_join_on(void *context,
 }
 
 static enum hearth_status load_join(struct hearth_catalog *catalog,
-                                    struct hearth_catalog_join *join,
-                                    struct hearth_cancel *cancel,
+                                    struct hearth_catalog_join *join, struct hearth_cancel *cancel,
                                     struct hearth_err *err)
 {
     struct hearth_load load = {
@@ -53,10 +50,8 @@ static enum hearth_status load_join(struct hearth_catalog *catalog,
 /* ---- adopting, by the refreshing thread ---- */
 
 /* What a join has missed of the versions that the catalogue knows; then it is the tenant's. */
-static enum hearth_status adopt(struct hearth_load *load,
-                                struct hearth_catalog_join *join,
-                                enum hearth_pg_fault *ret_fault,
-                                struct hearth_err *err)
+static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_join *join,
+                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     if (join->epoch != load->epoch || join->n_starts != atomic_load(&catalog->n_starts)) {
@@ -102,8 +97,8 @@ static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join
     return join != NULL;
 }
 
-enum hearth_status
-hearth_load_adopt(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status hearth_load_adopt(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
 {
     struct hearth_catalog_join join;
     enum hearth_status status = HEARTH_OK;
@@ -126,10 +121,8 @@ static struct hearth_catalog_join *join_of(const struct hearth_catalog *catalog,
     return join;
 }
 
-static enum hearth_status wait_for_join(struct hearth_catalog *catalog,
-                                        int32_t tenant_id,
-                                        struct hearth_cancel *cancel,
-                                        struct hearth_err *err)
+static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t tenant_id,
+                                        struct hearth_cancel *cancel, struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
     while (status == HEARTH_OK && join_of(catalog, tenant_id) != NULL) {
@@ -153,10 +146,8 @@ static void end_join(struct hearth_catalog *catalog, struct hearth_catalog_join 
     hearth_label_index_free(join->index); /* nobody has adopted it */
 }
 
-enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog,
-                                        int32_t tenant_id,
-                                        struct hearth_cancel *cancel,
-                                        struct hearth_err *err)
+enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t tenant_id,
+                                        struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct hearth_catalog_join join = {.tenant_id = tenant_id};
     (void)pthread_mutex_lock(&catalog->refresh);

@@ -28,8 +28,7 @@
 #define TENANT_BYTES ((size_t)8192)
 
 /* The index that a row goes into, NULL when it is not in memory. */
-static enum hearth_status index_of_row(const struct hearth_load *load,
-                                       int32_t tenant_id,
+static enum hearth_status index_of_row(const struct hearth_load *load, int32_t tenant_id,
                                        struct hearth_label_index **ret_index,
                                        struct hearth_err *err)
 {
@@ -49,18 +48,16 @@ static enum hearth_status index_of_row(const struct hearth_load *load,
 
 /* ---- one row of each table ---- */
 
-static enum hearth_status
-apply_tenant(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_tenant(struct hearth_load *load, const PGresult *rows, int row,
+                                       struct hearth_err *err)
 {
     return hearth_catalog_add_tenant(load->catalog, hearth_pg_i32(rows, row, 0),
                                      hearth_pg_str(rows, row, 1), err);
 }
 
 /* The same with the number of its series, and no index for now. */
-static enum hearth_status apply_counted_tenant(struct hearth_load *load,
-                                               const PGresult *rows,
-                                               int row,
-                                               struct hearth_err *err)
+static enum hearth_status apply_counted_tenant(struct hearth_load *load, const PGresult *rows,
+                                               int row, struct hearth_err *err)
 {
     HEARTH_TRY(apply_tenant(load, rows, row, err));
     struct hearth_catalog_tenant *tenant =
@@ -73,8 +70,8 @@ static enum hearth_status apply_counted_tenant(struct hearth_load *load,
 }
 
 /* What the index says about a row, as an error that names the row. */
-static enum hearth_status
-outcome(enum hearth_status status, const char *what, int32_t id, struct hearth_err *err)
+static enum hearth_status outcome(enum hearth_status status, const char *what, int32_t id,
+                                  struct hearth_err *err)
 {
     if (status == HEARTH_OK) {
         return HEARTH_OK;
@@ -87,8 +84,8 @@ outcome(enum hearth_status status, const char *what, int32_t id, struct hearth_e
     return HEARTH_FAIL(err, status, "no memory for the label index");
 }
 
-static enum hearth_status
-apply_service(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_service(struct hearth_load *load, const PGresult *rows, int row,
+                                        struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
@@ -100,8 +97,8 @@ apply_service(struct hearth_load *load, const PGresult *rows, int row, struct he
                    "service", id, err);
 }
 
-static enum hearth_status
-apply_pair(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_pair(struct hearth_load *load, const PGresult *rows, int row,
+                                     struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
@@ -114,8 +111,8 @@ apply_pair(struct hearth_load *load, const PGresult *rows, int row, struct heart
                    "label pair", id, err);
 }
 
-static enum hearth_status
-apply_shape(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_shape(struct hearth_load *load, const PGresult *rows, int row,
+                                      struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
@@ -130,8 +127,8 @@ apply_shape(struct hearth_load *load, const PGresult *rows, int row, struct hear
                    "list of profile types", id, err);
 }
 
-static enum hearth_status
-apply_series(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_series(struct hearth_load *load, const PGresult *rows, int row,
+                                       struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
@@ -155,8 +152,8 @@ apply_series(struct hearth_load *load, const PGresult *rows, int row, struct hea
 }
 
 /* All series of one tenant that have a profile in one hour. */
-static enum hearth_status
-apply_hour(struct hearth_load *load, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status apply_hour(struct hearth_load *load, const PGresult *rows, int row,
+                                     struct hearth_err *err)
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
@@ -210,12 +207,8 @@ static const struct {
 static const char SQL_HOURS[] = HOURS OF_TENANTS " GROUP BY 1, 2";
 static const char SQL_HOURS_OF_FEW[] = HOURS OF_SERVICES " GROUP BY 1, 2";
 
-static enum hearth_status apply_some(struct hearth_load *load,
-                                     const PGresult *rows,
-                                     int *row,
-                                     int end,
-                                     hearth_apply_row_fn *apply,
-                                     struct hearth_err *err)
+static enum hearth_status apply_some(struct hearth_load *load, const PGresult *rows, int *row,
+                                     int end, hearth_apply_row_fn *apply, struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
     for (; *row < end && status == HEARTH_OK; ++*row) {
@@ -225,10 +218,8 @@ static enum hearth_status apply_some(struct hearth_load *load,
     return status;
 }
 
-static enum hearth_status apply_rows(struct hearth_load *load,
-                                     const PGresult *rows,
-                                     hearth_apply_row_fn *apply,
-                                     struct hearth_err *err)
+static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *rows,
+                                     hearth_apply_row_fn *apply, struct hearth_err *err)
 {
     int n = PQntuples(rows);
     enum hearth_status status = HEARTH_OK;
@@ -256,10 +247,8 @@ static void make_params(struct hearth_load *load, struct hearth_pg_params *param
     hearth_pg_param_i32_array(params, load->tenant_ids, load->n_tenant_ids);
 }
 
-static enum hearth_status load_table(struct hearth_load *load,
-                                     const char *sql,
-                                     hearth_apply_row_fn *apply,
-                                     enum hearth_pg_fault *ret_fault,
+static enum hearth_status load_table(struct hearth_load *load, const char *sql,
+                                     hearth_apply_row_fn *apply, enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -278,10 +267,8 @@ static enum hearth_status visit_row(void *context, const PGresult *row, struct h
     return apply_rows(load, row, load->visit, err);
 }
 
-static enum hearth_status stream_table(struct hearth_load *load,
-                                       const char *sql,
-                                       hearth_apply_row_fn *apply,
-                                       enum hearth_pg_fault *ret_fault,
+static enum hearth_status stream_table(struct hearth_load *load, const char *sql,
+                                       hearth_apply_row_fn *apply, enum hearth_pg_fault *ret_fault,
                                        struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -291,8 +278,7 @@ static enum hearth_status stream_table(struct hearth_load *load,
 }
 
 /* Everything but the tenants themselves. */
-enum hearth_status hearth_load_tables(struct hearth_load *load,
-                                      enum hearth_pg_fault *ret_fault,
+enum hearth_status hearth_load_tables(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     bool few = load->into != NULL;
@@ -308,8 +294,8 @@ enum hearth_status hearth_load_tables(struct hearth_load *load,
 
 /* ---- the whole ---- */
 
-enum hearth_status
-hearth_load_clock(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status hearth_load_clock(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
 {
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(load->pg, "SELECT version, epoch FROM hearth_data.catalog_clock",
@@ -380,10 +366,8 @@ static int by_merit(const void *left, const void *right)
     return by_id(left, right);
 }
 
-static enum hearth_status list_tenants(const struct hearth_load *load,
-                                       struct hearth_arena *arena,
-                                       struct candidate **ret,
-                                       size_t *ret_n,
+static enum hearth_status list_tenants(const struct hearth_load *load, struct hearth_arena *arena,
+                                       struct candidate **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     size_t n = load->catalog->n_tenants;
@@ -402,10 +386,8 @@ static enum hearth_status list_tenants(const struct hearth_load *load,
 }
 
 /* Empty indexes for those that are likely to fit; load->tenant_ids are theirs. */
-static enum hearth_status choose_tenants(struct hearth_load *load,
-                                         const struct candidate *asked,
-                                         size_t n_asked,
-                                         struct hearth_arena *arena,
+static enum hearth_status choose_tenants(struct hearth_load *load, const struct candidate *asked,
+                                         size_t n_asked, struct hearth_arena *arena,
                                          struct hearth_err *err)
 {
     struct candidate *list = NULL;
@@ -444,10 +426,8 @@ static enum hearth_status choose_tenants(struct hearth_load *load,
     return HEARTH_OK;
 }
 
-static enum hearth_status load_all_rows(struct hearth_load *load,
-                                        struct hearth_arena *arena,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_arena *arena,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     struct candidate *asked = NULL;
@@ -472,8 +452,8 @@ static enum hearth_status load_all_rows(struct hearth_load *load,
     return hearth_load_tables(load, ret_fault, err);
 }
 
-static enum hearth_status
-load_all(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status load_all(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                   struct hearth_err *err)
 {
     HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "loading the catalogue anew", "known",
                hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), "epoch",
@@ -494,8 +474,8 @@ load_all(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct heart
 /* ---- the refresh ---- */
 
 /* What is new of all tenants. */
-static enum hearth_status
-load_new(struct hearth_load *load, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status load_new(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                   struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     load->lacks_series = false;
@@ -528,10 +508,8 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
     return HEARTH_OK;
 }
 
-static enum hearth_status load_on(void *context,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status load_on(void *context, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_load *load = context;
     load->pg = pg;
@@ -557,8 +535,7 @@ static enum hearth_status load_on(void *context,
     return finish(load, err);
 }
 
-enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
-                                       struct hearth_cancel *cancel,
+enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
                                        struct hearth_err *err)
 {
     struct hearth_load load = {.catalog = catalog, .cancel = cancel};
@@ -576,8 +553,8 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog,
     return status;
 }
 
-enum hearth_status
-hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_err *err)
+enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour,
+                                       struct hearth_err *err)
 {
     HEARTH_TRY(hearth_catalog_lock(catalog, NULL, err));
     for (size_t i = 0; i < catalog->n_tenants; i++) {

@@ -12,10 +12,8 @@
 struct hearth_load;
 
 /* Apply one row to the indexes; the write lock is held. */
-typedef enum hearth_status hearth_apply_row_fn(struct hearth_load *load,
-                                               const PGresult *rows,
-                                               int row,
-                                               struct hearth_err *err);
+typedef enum hearth_status hearth_apply_row_fn(struct hearth_load *load, const PGresult *rows,
+                                               int row, struct hearth_err *err);
 
 struct hearth_load {
     struct hearth_catalog *catalog;

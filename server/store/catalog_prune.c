@@ -42,8 +42,8 @@ static void make_distinct(struct ids *ids)
     ids->n = n;
 }
 
-static enum hearth_status
-run(struct hearth_prune *prune, const char *sql, const struct ids *ids, struct hearth_err *err)
+static enum hearth_status run(struct hearth_prune *prune, const char *sql, const struct ids *ids,
+                              struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, prune->arena);
@@ -54,10 +54,8 @@ run(struct hearth_prune *prune, const char *sql, const struct ids *ids, struct h
 /* ---- parts ---- */
 
 /* Rows: service_id, shape_id, pair_ids of the series that went. */
-static enum hearth_status gather(struct hearth_prune *prune,
-                                 const PGresult *gone,
-                                 struct ids parts[3],
-                                 struct hearth_err *err)
+static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gone,
+                                 struct ids parts[3], struct hearth_err *err)
 {
     size_t n = (size_t)PQntuples(gone), n_pairs = 0;
     int32_t **pairs = hearth_arena_array(prune->arena, n, sizeof *pairs);
@@ -90,8 +88,8 @@ static enum hearth_status gather(struct hearth_prune *prune,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-prune_parts(struct hearth_prune *prune, const PGresult *gone, struct hearth_err *err)
+static enum hearth_status prune_parts(struct hearth_prune *prune, const PGresult *gone,
+                                      struct hearth_err *err)
 {
     struct ids parts[3]; /* services, shapes, pairs */
     HEARTH_TRY(gather(prune, gone, parts, err));
@@ -135,11 +133,8 @@ enum hearth_status hearth_prune_lock(struct hearth_prune *prune, struct hearth_e
                             prune->ret_fault, err);
 }
 
-enum hearth_status hearth_prune_series(struct hearth_prune *prune,
-                                       const int32_t *service_ids,
-                                       const int32_t *series_ids,
-                                       size_t n,
-                                       size_t *ret_n_gone,
+enum hearth_status hearth_prune_series(struct hearth_prune *prune, const int32_t *service_ids,
+                                       const int32_t *series_ids, size_t n, size_t *ret_n_gone,
                                        struct hearth_err *err)
 {
     *ret_n_gone = 0;

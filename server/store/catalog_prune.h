@@ -29,8 +29,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_prune_lock(struct hearth_prune *prun
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_prune_series(struct hearth_prune *prune,
                                                          const int32_t *service_ids,
-                                                         const int32_t *series_ids,
-                                                         size_t n,
+                                                         const int32_t *series_ids, size_t n,
                                                          size_t *ret_n_gone,
                                                          struct hearth_err *err);
 

@@ -19,10 +19,8 @@
 
 /* ---- connections ---- */
 
-enum hearth_status hearth_store_with_pg(struct hearth_store *store,
-                                        struct hearth_cancel *cancel,
-                                        hearth_with_pg_fn *fn,
-                                        void *context,
+enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct hearth_cancel *cancel,
+                                        hearth_with_pg_fn *fn, void *context,
                                         struct hearth_err *err)
 {
     for (int attempt = 1;; attempt++) {
@@ -68,8 +66,7 @@ static void init_locks(struct hearth_catalog *catalog)
 }
 
 enum hearth_status hearth_catalog_new(struct hearth_store *store,
-                                      struct hearth_catalog **ret_catalog,
-                                      struct hearth_err *err)
+                                      struct hearth_catalog **ret_catalog, struct hearth_err *err)
 {
     struct hearth_catalog *catalog = hearth_mem_zalloc(sizeof *catalog);
     if (catalog == NULL) {
@@ -122,8 +119,7 @@ struct timespec hearth_catalog_wait_step(clockid_t clock)
 
 static enum hearth_status lock_rw(struct hearth_catalog *catalog,
                                   int (*lock)(pthread_rwlock_t *, const struct timespec *),
-                                  struct hearth_cancel *cancel,
-                                  struct hearth_err *err)
+                                  struct hearth_cancel *cancel, struct hearth_err *err)
 {
     for (;;) {
         struct timespec until = hearth_catalog_wait_step(CLOCK_REALTIME);
@@ -136,8 +132,7 @@ static enum hearth_status lock_rw(struct hearth_catalog *catalog,
     }
 }
 
-enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
-                                       struct hearth_cancel *cancel,
+enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
                                        struct hearth_err *err)
 {
     return lock_rw(catalog, pthread_rwlock_timedwrlock, cancel, err);
@@ -146,8 +141,8 @@ enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
 /* ---- refreshing ---- */
 
 /* Refresh for everyone who waits. Called and left with catalog->refresh locked. */
-static enum hearth_status
-lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel, struct hearth_err *err)
+static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
+                                       struct hearth_err *err)
 {
     uint64_t number = ++catalog->n_started;
     catalog->refreshing = true;
@@ -171,8 +166,7 @@ lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel, struc
 }
 
 enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_err *err)
+                                          struct hearth_cancel *cancel, struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
     (void)pthread_mutex_lock(&catalog->refresh);
@@ -197,8 +191,7 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
 
 /* ---- the public face ---- */
 
-enum hearth_status hearth_store_index_lock(struct hearth_store *store,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
                                            struct hearth_cancel *cancel,
                                            const struct hearth_label_index **ret_index,
                                            struct hearth_err *err)

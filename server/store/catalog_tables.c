@@ -26,10 +26,8 @@ static struct hearth_hash128 key_of(int32_t parent, struct hearth_hash128 finger
 }
 
 /* The index of the row, added when it is new; HEARTH_IDMAP_NONE when memory was refused. */
-uint32_t hearth_group_intern(struct hearth_group_rows *rows,
-                             int32_t parent,
-                             struct hearth_hash128 fingerprint,
-                             bool *ret_new)
+uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
+                             struct hearth_hash128 fingerprint, bool *ret_new)
 {
     if (rows->n >= UINT32_MAX - 1 ||
         !hearth_mem_grow(&rows->v, &rows->cap, rows->n + 1, sizeof rows->v[0])) {
@@ -62,10 +60,8 @@ void hearth_group_reset(struct hearth_group *group)
 
 /* ---- questions and answers ---- */
 
-enum hearth_status hearth_group_run(struct hearth_group *group,
-                                    const char *sql,
-                                    struct hearth_pg_params *params,
-                                    PGresult **ret_result)
+enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
+                                    struct hearth_pg_params *params, PGresult **ret_result)
 {
     return hearth_pg_exec(group->pg, sql, params, NULL, ret_result, group->ret_fault, group->err);
 }
@@ -73,8 +69,7 @@ enum hearth_status hearth_group_run(struct hearth_group *group,
 /* The keys of the rows without an id as int4[] and uuid[]. *ret_index: which rows they are. */
 static enum hearth_status key_params(struct hearth_group *group,
                                      const struct hearth_group_rows *rows,
-                                     struct hearth_pg_params *params,
-                                     uint32_t **ret_index,
+                                     struct hearth_pg_params *params, uint32_t **ret_index,
                                      size_t *ret_n)
 {
     int32_t *parents = hearth_arena_array(&group->arena, rows->n, sizeof *parents);
@@ -127,8 +122,8 @@ static enum hearth_status take_ids(struct hearth_group *group, const PGresult *r
     return HEARTH_OK;
 }
 
-static enum hearth_status
-ask(struct hearth_group *group, const char *sql, struct hearth_pg_params *params)
+static enum hearth_status ask(struct hearth_group *group, const char *sql,
+                              struct hearth_pg_params *params)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_group_run(group, sql, params, &result));
@@ -141,8 +136,7 @@ ask(struct hearth_group *group, const char *sql, struct hearth_pg_params *params
 
 static enum hearth_status service_columns(struct hearth_group *group,
                                           const struct hearth_group_rows *rows,
-                                          const uint32_t *index,
-                                          size_t n,
+                                          const uint32_t *index, size_t n,
                                           struct hearth_pg_params *params)
 {
     struct hearth_str *names = hearth_arena_array(&group->arena, n, sizeof *names);
@@ -157,10 +151,8 @@ static enum hearth_status service_columns(struct hearth_group *group,
 }
 
 static enum hearth_status pair_columns(struct hearth_group *group,
-                                       const struct hearth_group_rows *rows,
-                                       const uint32_t *index,
-                                       size_t n,
-                                       struct hearth_pg_params *params)
+                                       const struct hearth_group_rows *rows, const uint32_t *index,
+                                       size_t n, struct hearth_pg_params *params)
 {
     struct hearth_str *texts = hearth_arena_array(&group->arena, n * 2, sizeof *texts);
     if (texts == NULL) {
@@ -189,10 +181,8 @@ static enum hearth_status slices_new(struct hearth_group *group, size_t n, struc
 }
 
 static enum hearth_status shape_columns(struct hearth_group *group,
-                                        const struct hearth_group_rows *rows,
-                                        const uint32_t *index,
-                                        size_t n,
-                                        struct hearth_pg_params *params)
+                                        const struct hearth_group_rows *rows, const uint32_t *index,
+                                        size_t n, struct hearth_pg_params *params)
 {
     struct slices slices;
     HEARTH_TRY(slices_new(group, n, &slices));
@@ -221,8 +211,7 @@ static enum hearth_status shape_columns(struct hearth_group *group,
 
 static enum hearth_status series_columns(struct hearth_group *group,
                                          const struct hearth_group_rows *rows,
-                                         const uint32_t *index,
-                                         size_t n,
+                                         const uint32_t *index, size_t n,
                                          struct hearth_pg_params *params)
 {
     struct slices slices;
@@ -256,19 +245,14 @@ static enum hearth_status series_columns(struct hearth_group *group,
 
 static const char SQL_FIND_PARTS[] =
     FIND("0", "service_id", "service", "tenant_id", "$1", "$2") " UNION ALL " FIND(
-        "1", "shape_id", "shape", "tenant_id", "$3", "$4") " UNION ALL " FIND("2",
-                                                                              "pair_id",
-                                                                              "label_pair",
-                                                                              "tenant_id",
-                                                                              "$5",
-                                                                              "$6");
+        "1", "shape_id", "shape", "tenant_id", "$3",
+        "$4") " UNION ALL " FIND("2", "pair_id", "label_pair", "tenant_id", "$5", "$6");
 static const char SQL_FIND_SERIES[] = FIND("3", "series_id", "series", "service_id", "$1", "$2");
 
 /* Adds the columns of the table behind $1 and $2 for the n rows of index. */
 typedef enum hearth_status add_columns_fn(struct hearth_group *group,
                                           const struct hearth_group_rows *rows,
-                                          const uint32_t *index,
-                                          size_t n,
+                                          const uint32_t *index, size_t n,
                                           struct hearth_pg_params *params);
 
 static const struct {
@@ -329,8 +313,7 @@ static size_t max_series_of(const struct hearth_group *group, int32_t tenant_id)
  */
 static enum hearth_status check_series_limit(struct hearth_group *group,
                                              const struct hearth_group_rows *rows,
-                                             const uint32_t *index,
-                                             size_t n)
+                                             const uint32_t *index, size_t n)
 {
     int32_t checked = 0;
     for (size_t i = 0; i < n; i++) {
@@ -381,8 +364,7 @@ static enum hearth_status add_missing(struct hearth_group *group, enum hearth_gr
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_group_settle(struct hearth_group *group,
-                                       enum hearth_group_table first,
+enum hearth_status hearth_group_settle(struct hearth_group *group, enum hearth_group_table first,
                                        enum hearth_group_table last)
 {
     struct hearth_pg_params params;

@@ -68,10 +68,8 @@ struct hearth_label_index *hearth_catalog_new_index(const struct hearth_catalog 
     return index;
 }
 
-enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog,
-                                             int32_t tenant_id,
-                                             struct hearth_str name,
-                                             struct hearth_err *err)
+enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog, int32_t tenant_id,
+                                             struct hearth_str name, struct hearth_err *err)
 {
     if (hearth_catalog_tenant_of(catalog, tenant_id) != NULL) {
         return HEARTH_OK;

@@ -59,8 +59,7 @@ static void remember(struct hearth_catalog *catalog, const struct hearth_catalog
 }
 
 static enum hearth_status insert_group(struct hearth_catalog *catalog,
-                                       const struct hearth_catalog_request *group,
-                                       size_t n_items,
+                                       const struct hearth_catalog_request *group, size_t n_items,
                                        struct hearth_err *err)
 {
     struct hearth_catalog_item **items =
@@ -79,8 +78,8 @@ static enum hearth_status insert_group(struct hearth_catalog *catalog,
     return status;
 }
 
-static void
-write_group(struct hearth_catalog *catalog, struct hearth_catalog_request *group, size_t n_items)
+static void write_group(struct hearth_catalog *catalog, struct hearth_catalog_request *group,
+                        size_t n_items)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = insert_group(catalog, group, n_items, &err);
@@ -120,8 +119,7 @@ static void lead(struct hearth_catalog *catalog)
 }
 
 static enum hearth_status write_items(struct hearth_catalog *catalog,
-                                      struct hearth_catalog_item *items,
-                                      size_t n,
+                                      struct hearth_catalog_item *items, size_t n,
                                       struct hearth_err *err)
 {
     struct hearth_catalog_request request = {.items = items, .n = n};
@@ -176,12 +174,9 @@ static enum hearth_status check_series(const struct hearth_series_key *series,
         HEARTH_STR_ARG(series->service_name), HEARTH_SERIES_MAX_TYPES, HEARTH_SERIES_MAX_LABELS);
 }
 
-enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               const struct hearth_series_key *keys,
-                                               size_t n,
-                                               int64_t ts_ns,
-                                               struct hearth_series_ref *ret_refs,
+enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struct hearth_str tenant,
+                                               const struct hearth_series_key *keys, size_t n,
+                                               int64_t ts_ns, struct hearth_series_ref *ret_refs,
                                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

@@ -6,11 +6,9 @@
 /* Of the keys of tenants' locks: random, so that they are nobody else's. */
 #define LOCK_SEED "4721170935208671310"
 
-enum hearth_status hearth_tenant_begin(struct hearth_pg *pg,
-                                       struct hearth_str tenant,
+enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str tenant,
                                        struct hearth_cancel *cancel,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     struct hearth_arena arena;
@@ -48,10 +46,8 @@ static void name_params(const struct question *question, struct hearth_pg_params
 
 /* ---- settings ---- */
 
-static enum hearth_status list_settings(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status list_settings(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -81,8 +77,7 @@ enum hearth_status hearth_store_client_settings(struct hearth_store *store,
                                                 struct hearth_str tenant,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
-                                                struct hearth_client_setting **ret,
-                                                size_t *ret_n,
+                                                struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -94,10 +89,8 @@ enum hearth_status hearth_store_client_settings(struct hearth_store *store,
 }
 
 /* Why the setting was not taken. */
-static enum hearth_status explain_refusal(struct question *question,
-                                          struct hearth_pg *pg,
-                                          enum hearth_pg_fault *ret_fault,
-                                          struct hearth_err *err)
+static enum hearth_status explain_refusal(struct question *question, struct hearth_pg *pg,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     name_params(question, &params);
@@ -120,8 +113,7 @@ static enum hearth_status explain_refusal(struct question *question,
                        (long long)question->max);
 }
 
-static enum hearth_status put_in_transaction(struct question *question,
-                                             struct hearth_pg *pg,
+static enum hearth_status put_in_transaction(struct question *question, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -150,22 +142,18 @@ static enum hearth_status put_in_transaction(struct question *question,
 }
 
 /* A COMMIT that went unanswered is done again: the same setting, modified at the same time. */
-static enum hearth_status put_setting(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status put_setting(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = put_in_transaction(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     return status;
 }
 
-enum hearth_status hearth_store_client_setting_put(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   const struct hearth_client_setting *setting,
-                                                   int64_t max_settings,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_err *err)
+enum hearth_status
+hearth_store_client_setting_put(struct hearth_store *store, struct hearth_str tenant,
+                                const struct hearth_client_setting *setting, int64_t max_settings,
+                                struct hearth_cancel *cancel, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_arena arena;
@@ -181,10 +169,8 @@ enum hearth_status hearth_store_client_setting_put(struct hearth_store *store,
     return status;
 }
 
-static enum hearth_status delete_setting(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status delete_setting(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -214,10 +200,8 @@ enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store
 
 /* ---- ad hoc profiles ---- */
 
-static enum hearth_status check_room(struct question *question,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status check_room(struct question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     name_params(question, &params);
@@ -269,22 +253,17 @@ static enum hearth_status put_profile_in_transaction(struct question *question,
 }
 
 /* Done again when COMMIT went unanswered: the id is random, so what has it is this profile. */
-static enum hearth_status put_profile(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status put_profile(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = put_profile_in_transaction(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     return status;
 }
 
-enum hearth_status hearth_store_adhoc_put(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          const struct hearth_adhoc *profile,
-                                          int64_t max_profiles,
-                                          int64_t max_bytes,
-                                          struct hearth_cancel *cancel,
+enum hearth_status hearth_store_adhoc_put(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_adhoc *profile, int64_t max_profiles,
+                                          int64_t max_bytes, struct hearth_cancel *cancel,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -302,8 +281,8 @@ enum hearth_status hearth_store_adhoc_put(struct hearth_store *store,
     return status;
 }
 
-static void
-take_profile(struct question *question, const PGresult *rows, int row, bool with_payload)
+static void take_profile(struct question *question, const PGresult *rows, int row,
+                         bool with_payload)
 {
     struct hearth_arena *arena = question->arena;
     question->profiles[row] = (struct hearth_adhoc){
@@ -317,10 +296,8 @@ take_profile(struct question *question, const PGresult *rows, int row, bool with
 }
 
 /* Of one id, with its bytes; of no id: all, without. */
-static enum hearth_status read_profiles(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_profiles(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     bool is_one = question->name.p != NULL;
@@ -347,12 +324,9 @@ static enum hearth_status read_profiles(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_adhoc_get(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          struct hearth_str id,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_adhoc *ret,
+enum hearth_status hearth_store_adhoc_get(struct hearth_store *store, struct hearth_str tenant,
+                                          struct hearth_str id, struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena, struct hearth_adhoc *ret,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -366,12 +340,9 @@ enum hearth_status hearth_store_adhoc_get(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_adhoc_list(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_adhoc **ret,
-                                           size_t *ret_n,
+enum hearth_status hearth_store_adhoc_list(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_adhoc **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

@@ -36,8 +36,8 @@ int64_t hearth_store_clock_ahead_ns(struct hearth_store *store)
     return atomic_load_explicit(&store->clock_ahead_ns, memory_order_relaxed);
 }
 
-enum hearth_status
-hearth_clocks_compare(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_clocks_compare(struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_err *err)
 {
     PGresult *result = NULL;
     int64_t before_ns = hearth_clock_mono_ns();

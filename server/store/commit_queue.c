@@ -38,8 +38,7 @@ static void publish_queue(const struct hearth_committers *all)
 
 /* Under the lock. What finds the queue empty is always taken: else it could never be stored. */
 static enum hearth_status check_room(const struct hearth_committers *all,
-                                     const struct hearth_push_item *item,
-                                     struct hearth_err *err)
+                                     const struct hearth_push_item *item, struct hearth_err *err)
 {
     const struct hearth_store_options *options = &all->store->options;
     if (all->stopping) {
@@ -88,8 +87,7 @@ static void unlink_item(struct hearth_committer *committer, struct hearth_push_i
     committer->n_rows -= item->n_rows;
 }
 
-enum hearth_status hearth_store_submit(struct hearth_store *store,
-                                       struct hearth_push_item *item,
+enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -125,8 +123,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store,
 /* ---- out ---- */
 
 size_t hearth_commit_queue_take(struct hearth_committer *committer,
-                                struct hearth_push_item **ret_items,
-                                size_t max)
+                                struct hearth_push_item **ret_items, size_t max)
 {
     size_t n = 0, n_rows = 0, n_bytes = 0;
     committer->is_exposed = false; /* the batch before is settled */
@@ -147,8 +144,8 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
 }
 
 /* Under the lock, and the last thing that the store does with the item under it. */
-static void
-leave(struct hearth_committers *all, struct hearth_push_item *item, enum hearth_status status)
+static void leave(struct hearth_committers *all, struct hearth_push_item *item,
+                  enum hearth_status status)
 {
     item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
     all->n_rows -= item->n_rows;
@@ -156,10 +153,8 @@ leave(struct hearth_committers *all, struct hearth_push_item *item, enum hearth_
     publish_queue(all);
 }
 
-static void end_item(struct hearth_committers *all,
-                     struct hearth_push_item *item,
-                     enum hearth_status status,
-                     const struct hearth_err *err)
+static void end_item(struct hearth_committers *all, struct hearth_push_item *item,
+                     enum hearth_status status, const struct hearth_err *err)
 {
     struct hearth_ingest_dict *dict = item->dict;
     if (status == HEARTH_OK) {
@@ -171,10 +166,8 @@ static void end_item(struct hearth_committers *all,
 }
 
 void hearth_commit_queue_finish(struct hearth_committers *all,
-                                struct hearth_push_item *const *items,
-                                size_t n,
-                                enum hearth_status status,
-                                const struct hearth_err *err)
+                                struct hearth_push_item *const *items, size_t n,
+                                enum hearth_status status, const struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         (void)pthread_mutex_lock(&all->lock);
@@ -185,10 +178,8 @@ void hearth_commit_queue_finish(struct hearth_committers *all,
     }
 }
 
-bool hearth_store_withdraw(struct hearth_store *store,
-                           struct hearth_push_item *item,
-                           enum hearth_status status,
-                           const struct hearth_err *err)
+bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *item,
+                           enum hearth_status status, const struct hearth_err *err)
 {
     if (!atomic_load(&store->ready)) {
         return true; /* there is no queue yet whose lock would tell */
@@ -218,8 +209,7 @@ bool hearth_store_withdraw(struct hearth_store *store,
 }
 
 size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
-                                          struct hearth_push_item **items,
-                                          size_t n)
+                                          struct hearth_push_item **items, size_t n)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status =

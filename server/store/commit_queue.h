@@ -46,20 +46,16 @@ struct hearth_committers {
 
 /* Under the lock: unlink the next batch, at least one item, then as many as the limits and max allow. */
 size_t hearth_commit_queue_take(struct hearth_committer *committer,
-                                struct hearth_push_item **ret_items,
-                                size_t max);
+                                struct hearth_push_item **ret_items, size_t max);
 /*
  * Items that were taken and that nobody waits for any more end, unless they may be stored: the caller knows that they
  * are not. The others move to the front of the array, in their order; returns their number.
  */
 size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
-                                          struct hearth_push_item **items,
-                                          size_t n);
+                                          struct hearth_push_item **items, size_t n);
 /* The end of items that were taken: `done` of each. */
 void hearth_commit_queue_finish(struct hearth_committers *all,
-                                struct hearth_push_item *const *items,
-                                size_t n,
-                                enum hearth_status status,
-                                const struct hearth_err *err);
+                                struct hearth_push_item *const *items, size_t n,
+                                enum hearth_status status, const struct hearth_err *err);
 
 #endif

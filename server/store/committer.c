@@ -75,10 +75,8 @@ static bool abandoned(struct hearth_committers *all)
  * The leaves that the batch writes to on a day. While retention or compaction drops the old leaf of profiles, a new one
  * cannot be made. Late profiles of the day do not need it.
  */
-static enum hearth_status ensure_day(struct hearth_committer *committer,
-                                     struct hearth_batch *batch,
-                                     size_t i,
-                                     struct hearth_err *err)
+static enum hearth_status ensure_day(struct hearth_committer *committer, struct hearth_batch *batch,
+                                     size_t i, struct hearth_err *err)
 {
     struct hearth_store *store = committer->all->store;
     int32_t day = batch->days[i].day;
@@ -99,8 +97,7 @@ static enum hearth_status ensure_day(struct hearth_committer *committer,
 }
 
 static enum hearth_status ensure_days(struct hearth_committer *committer,
-                                      struct hearth_batch *batch,
-                                      enum hearth_pg_fault *ret_fault,
+                                      struct hearth_batch *batch, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
@@ -155,10 +152,8 @@ static bool cover(struct hearth_committer *committer, const struct hearth_batch 
     return is_whole;
 }
 
-static enum hearth_status attempt(struct hearth_committer *committer,
-                                  struct hearth_batch *batch,
-                                  struct attempts *attempts,
-                                  enum hearth_pg_fault *ret_fault,
+static enum hearth_status attempt(struct hearth_committer *committer, struct hearth_batch *batch,
+                                  struct attempts *attempts, enum hearth_pg_fault *ret_fault,
                                   struct hearth_err *err)
 {
     batch->n_results = 0;
@@ -193,8 +188,7 @@ static void forget_days(struct hearth_committer *committer, const struct hearth_
 
 /* An answered error of an attempt that is known not to be stored. */
 static enum verdict judge_answered(struct hearth_committer *committer,
-                                   const struct hearth_batch *batch,
-                                   enum hearth_pg_fault fault,
+                                   const struct hearth_batch *batch, enum hearth_pg_fault fault,
                                    struct attempts *attempts)
 {
     switch (fault) {
@@ -220,11 +214,8 @@ static enum verdict judge_answered(struct hearth_committer *committer,
     return VERDICT_SPLIT;
 }
 
-static enum verdict judge(struct hearth_committer *committer,
-                          const struct hearth_batch *batch,
-                          bool was_in_doubt,
-                          enum hearth_pg_fault fault,
-                          struct attempts *attempts)
+static enum verdict judge(struct hearth_committer *committer, const struct hearth_batch *batch,
+                          bool was_in_doubt, enum hearth_pg_fault fault, struct attempts *attempts)
 {
     if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
@@ -274,10 +265,8 @@ static void back_off(struct hearth_committer *committer)
 
 /* Attempt until there is a verdict other than "again". *ret_status and err are the last attempt's.
  */
-static enum verdict settle(struct hearth_committer *committer,
-                           struct hearth_batch *batch,
-                           enum hearth_status *ret_status,
-                           struct hearth_err *err)
+static enum verdict settle(struct hearth_committer *committer, struct hearth_batch *batch,
+                           enum hearth_status *ret_status, struct hearth_err *err)
 {
     struct hearth_store *store = committer->all->store;
     struct attempts attempts = {0};
@@ -352,8 +341,7 @@ static void take_over(struct hearth_batch *batch)
 
 /* Say what a client can do about it. */
 static enum hearth_status explain(struct hearth_committer *committer,
-                                  const struct hearth_batch *batch,
-                                  enum hearth_status status,
+                                  const struct hearth_batch *batch, enum hearth_status status,
                                   struct hearth_err *err)
 {
     if (batch->in_doubt) {

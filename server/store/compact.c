@@ -43,11 +43,8 @@ struct due {
     bool has_hour, has_tombstones;
 };
 
-static enum hearth_status exec_i64(struct hearth_builder *builder,
-                                   const char *sql,
-                                   int64_t *ret,
-                                   bool *ret_found,
-                                   struct hearth_err *err)
+static enum hearth_status exec_i64(struct hearth_builder *builder, const char *sql, int64_t *ret,
+                                   bool *ret_found, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
@@ -58,8 +55,8 @@ static enum hearth_status exec_i64(struct hearth_builder *builder,
 }
 
 /* hours [hour(from), hour(to)) of the service that have profiles: the first */
-static enum hearth_status
-next_hour(struct hearth_builder *builder, struct due *due, int64_t from_ns, struct hearth_err *err)
+static enum hearth_status next_hour(struct hearth_builder *builder, struct due *due,
+                                    int64_t from_ns, struct hearth_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
@@ -71,11 +68,8 @@ next_hour(struct hearth_builder *builder, struct due *due, int64_t from_ns, stru
     return HEARTH_OK;
 }
 
-static void take_due(struct hearth_builder *builder,
-                     const PGresult *result,
-                     int row,
-                     int64_t now_ns,
-                     struct due *due)
+static void take_due(struct hearth_builder *builder, const PGresult *result, int row,
+                     int64_t now_ns, struct due *due)
 {
     *due = (struct due){
         .service_id = hearth_pg_i32(result, row, 0),
@@ -94,11 +88,8 @@ static void take_due(struct hearth_builder *builder,
 }
 
 /* Services with hours to compact, the oldest first. *ret_dues: hearth_mem_free. */
-static enum hearth_status list_due(struct hearth_builder *builder,
-                                   int64_t closed_ns,
-                                   int64_t now_ns,
-                                   struct due **ret_dues,
-                                   size_t *ret_n,
+static enum hearth_status list_due(struct hearth_builder *builder, int64_t closed_ns,
+                                   int64_t now_ns, struct due **ret_dues, size_t *ret_n,
                                    struct hearth_err *err)
 {
     char sql[1024];
@@ -132,8 +123,8 @@ static enum hearth_status list_due(struct hearth_builder *builder,
 }
 
 /* Raise compacted_to of all services between whose hours there is nothing, in one statement. */
-static enum hearth_status
-skip_empty(struct hearth_builder *builder, const struct due *dues, size_t n, struct hearth_err *err)
+static enum hearth_status skip_empty(struct hearth_builder *builder, const struct due *dues,
+                                     size_t n, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -204,10 +195,8 @@ static void let_go(struct hour *hour)
 }
 
 /* slice 0: rows from anywhere in the hour. */
-static enum hearth_status append(struct hour *hour,
-                                 int32_t slice,
-                                 const struct hearth_stored_row *rows,
-                                 size_t n_rows,
+static enum hearth_status append(struct hour *hour, int32_t slice,
+                                 const struct hearth_stored_row *rows, size_t n_rows,
                                  struct hearth_err *err)
 {
     int64_t n_bytes = 0;
@@ -312,10 +301,8 @@ static enum hearth_status copy_rows(struct hour *hour, struct hearth_err *err)
 }
 
 /* *ret_part 0: the row is not as it was. */
-static enum hearth_status raise_state(struct hearth_builder *builder,
-                                      const struct due *due,
-                                      int64_t *ret_part,
-                                      struct hearth_err *err)
+static enum hearth_status raise_state(struct hearth_builder *builder, const struct due *due,
+                                      int64_t *ret_part, struct hearth_err *err)
 {
     char sql[384];
     bool found;
@@ -331,10 +318,8 @@ static enum hearth_status raise_state(struct hearth_builder *builder,
     return HEARTH_OK;
 }
 
-static enum hearth_status compact_in_transaction(struct hour *hour,
-                                                 const struct due *due,
-                                                 bool *ret_done,
-                                                 struct hearth_err *err)
+static enum hearth_status compact_in_transaction(struct hour *hour, const struct due *due,
+                                                 bool *ret_done, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_builder_begin(hour->builder, err));
     HEARTH_TRY(raise_state(hour->builder, due, &hour->part, err));
@@ -348,10 +333,8 @@ static enum hearth_status compact_in_transaction(struct hour *hour,
 }
 
 /* *ret_done: compacted_to was raised. */
-static enum hearth_status compact_hour(struct hearth_builder *builder,
-                                       const struct due *due,
-                                       bool *ret_done,
-                                       struct hearth_err *err)
+static enum hearth_status compact_hour(struct hearth_builder *builder, const struct due *due,
+                                       bool *ret_done, struct hearth_err *err)
 {
     struct hour hour = {.builder = builder, .service_id = due->service_id, .from_ns = due->hour_ns};
     *ret_done = false;
@@ -377,10 +360,8 @@ static enum hearth_status compact_hour(struct hearth_builder *builder,
 /* ---- the step ---- */
 
 /* Hours of one service until `until_mono_ns`. *ret_more: it has others. */
-static enum hearth_status compact_service(struct hearth_builder *builder,
-                                          struct due *due,
-                                          int64_t until_mono_ns,
-                                          bool *ret_more,
+static enum hearth_status compact_service(struct hearth_builder *builder, struct due *due,
+                                          int64_t until_mono_ns, bool *ret_more,
                                           struct hearth_err *err)
 {
     while (due->has_hour) {
@@ -405,11 +386,8 @@ static enum hearth_status compact_service(struct hearth_builder *builder,
     return due->compacted_to_ns < due->limit_ns ? skip_empty(builder, due, 1, err) : HEARTH_OK;
 }
 
-static enum hearth_status compact_services(struct hearth_builder *builder,
-                                           struct due *dues,
-                                           size_t n,
-                                           bool *ret_more,
-                                           struct hearth_err *err)
+static enum hearth_status compact_services(struct hearth_builder *builder, struct due *dues,
+                                           size_t n, bool *ret_more, struct hearth_err *err)
 {
     int64_t until_mono_ns = hearth_clock_mono_ns() + STEP_NS;
     enum hearth_status status = skip_empty(builder, dues, n, err);
@@ -432,8 +410,8 @@ static enum hearth_status compact_services(struct hearth_builder *builder,
     return status;
 }
 
-enum hearth_status
-hearth_step_compact(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_compact(struct hearth_builder *builder, bool *ret_more,
+                                       struct hearth_err *err)
 {
     const struct hearth_store_options *options = &builder->store->options;
     *ret_more = false;

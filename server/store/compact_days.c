@@ -18,8 +18,8 @@
 /* Readers of all days wait behind us for no longer. */
 #define LOCK_SCRIPT "SET LOCAL lock_timeout = 40; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE"
 
-static enum hearth_status
-ask(struct hearth_builder *builder, const char *sql, bool *ret, struct hearth_err *err)
+static enum hearth_status ask(struct hearth_builder *builder, const char *sql, bool *ret,
+                              struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
@@ -29,8 +29,8 @@ ask(struct hearth_builder *builder, const char *sql, bool *ret, struct hearth_er
 }
 
 /* Has the day an hour of a service that is not compacted past it? No row: nothing is. */
-static enum hearth_status
-is_needed(struct hearth_builder *builder, int32_t day, bool *ret, struct hearth_err *err)
+static enum hearth_status is_needed(struct hearth_builder *builder, int32_t day, bool *ret,
+                                    struct hearth_err *err)
 {
     char sql[640];
     (void)snprintf(sql, sizeof sql,
@@ -46,10 +46,8 @@ is_needed(struct hearth_builder *builder, int32_t day, bool *ret, struct hearth_
 }
 
 /* Under the lock; *ret_renamed: nothing of it is needed, and nobody can write to it any more. */
-static enum hearth_status rename_unless_needed(struct hearth_builder *builder,
-                                               int32_t day,
-                                               bool *ret_renamed,
-                                               struct hearth_err *err)
+static enum hearth_status rename_unless_needed(struct hearth_builder *builder, int32_t day,
+                                               bool *ret_renamed, struct hearth_err *err)
 {
     char leaf[64], sql[256];
     bool needed;
@@ -77,8 +75,8 @@ static enum hearth_status rename_unless_needed(struct hearth_builder *builder,
 }
 
 /* An empty leaf costs nothing, and would only be made again by the next late profile. */
-static enum hearth_status
-has_rows(struct hearth_builder *builder, int32_t day, bool *ret, struct hearth_err *err)
+static enum hearth_status has_rows(struct hearth_builder *builder, int32_t day, bool *ret,
+                                   struct hearth_err *err)
 {
     char leaf[64], sql[128];
     hearth_partition_name("profile", day, leaf);
@@ -94,8 +92,8 @@ static enum hearth_status drop(struct hearth_builder *builder, int32_t day, stru
 }
 
 /* The days before closed_ns, from the oldest on, until one was dropped. */
-static enum hearth_status
-look(struct hearth_builder *builder, int64_t closed_ns, struct hearth_err *err)
+static enum hearth_status look(struct hearth_builder *builder, int64_t closed_ns,
+                               struct hearth_err *err)
 {
     int32_t day = 0;
     bool found;
@@ -122,8 +120,8 @@ look(struct hearth_builder *builder, int64_t closed_ns, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_compact_days(struct hearth_builder *builder, int64_t closed_ns, struct hearth_err *err)
+enum hearth_status hearth_compact_days(struct hearth_builder *builder, int64_t closed_ns,
+                                       struct hearth_err *err)
 {
     int64_t now_ns = hearth_clock_mono_ns();
     if (now_ns < builder->next_days_mono_ns) {

@@ -23,8 +23,8 @@ enum {
     DISK_LOW
 };
 
-static enum hearth_status
-measure(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status measure(struct hearth_store *store, struct hearth_pg *pg,
+                                  struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(
@@ -93,8 +93,8 @@ enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_e
     return status;
 }
 
-enum hearth_status
-hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg,
+                                    struct hearth_err *err)
 {
     int64_t now_ns = hearth_clock_mono_ns();
     int before = atomic_load(&store->disk.state);

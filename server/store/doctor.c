@@ -31,11 +31,8 @@ struct doctor {
 };
 
 /* advice may be NULL when the verdict is OK. The texts are the arena's, or literals. */
-static void report(struct doctor *doctor,
-                   const char *name,
-                   enum hearth_verdict verdict,
-                   const char *found,
-                   const char *advice)
+static void report(struct doctor *doctor, const char *name, enum hearth_verdict verdict,
+                   const char *found, const char *advice)
 {
     HEARTH_ASSERT(doctor->n_checks < MAX_CHECKS);
     doctor->checks[doctor->n_checks++] = (struct hearth_check){
@@ -46,8 +43,8 @@ static void report(struct doctor *doctor,
     };
 }
 
-static enum hearth_status
-ask(struct doctor *doctor, const char *sql, PGresult **ret_result, struct hearth_err *err)
+static enum hearth_status ask(struct doctor *doctor, const char *sql, PGresult **ret_result,
+                              struct hearth_err *err)
 {
     enum hearth_status status = hearth_pg_exec(doctor->pg, sql, NULL, NULL, ret_result, NULL, err);
     if (status == HEARTH_OK && PQntuples(*ret_result) == 0) {
@@ -294,8 +291,8 @@ static enum hearth_status check_connections(struct doctor *doctor, struct hearth
 
 /* ---- rights and schema ---- */
 
-static enum hearth_status
-check_rights(struct doctor *doctor, bool *ret_migrated, struct hearth_err *err)
+static enum hearth_status check_rights(struct doctor *doctor, bool *ret_migrated,
+                                       struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor,
@@ -532,10 +529,8 @@ static enum hearth_status examine(struct doctor *doctor, struct hearth_err *err)
     return check_replica(doctor, err);
 }
 
-enum hearth_status hearth_store_doctor(struct hearth_store *store,
-                                       struct hearth_arena *arena,
-                                       struct hearth_check **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth_arena *arena,
+                                       struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct doctor doctor = {.store = store, .arena = arena};

@@ -39,10 +39,8 @@ static int compare_hits(const void *left, const void *right)
     return (a->series_id > b->series_id) - (a->series_id < b->series_id);
 }
 
-static enum hearth_status take_series(struct erase *erase,
-                                      const struct hearth_series_hit *hits,
-                                      size_t n_hits,
-                                      struct hearth_err *err)
+static enum hearth_status take_series(struct erase *erase, const struct hearth_series_hit *hits,
+                                      size_t n_hits, struct hearth_err *err)
 {
     struct hearth_series_hit *sorted = hearth_arena_array(&erase->arena, n_hits, sizeof *sorted);
     erase->service_ids = hearth_arena_array(&erase->arena, n_hits, sizeof *erase->service_ids);
@@ -86,10 +84,8 @@ static void set_params(struct erase *erase, struct hearth_pg_params *params)
     hearth_pg_param_i32_array(params, erase->series_ids, erase->n);
 }
 
-static enum hearth_status run(struct erase *erase,
-                              const char *sql,
-                              const struct hearth_pg_params *params,
-                              PGresult **ret_result,
+static enum hearth_status run(struct erase *erase, const char *sql,
+                              const struct hearth_pg_params *params, PGresult **ret_result,
                               struct hearth_err *err)
 {
     return hearth_pg_exec(erase->prune.pg, sql, params, NULL, ret_result, erase->prune.ret_fault,
@@ -97,11 +93,8 @@ static enum hearth_status run(struct erase *erase,
 }
 
 /* Without a lock: those of the series that have no hour but what goes now. In place, in the arena. */
-static enum hearth_status find_doomed(struct erase *erase,
-                                      int32_t **ret_services,
-                                      int32_t **ret_series,
-                                      size_t *ret_n,
-                                      struct hearth_err *err)
+static enum hearth_status find_doomed(struct erase *erase, int32_t **ret_services,
+                                      int32_t **ret_series, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_prune_version(&erase->prune, err));
     struct hearth_pg_params params;
@@ -215,10 +208,8 @@ static enum hearth_status erase_in_transaction(struct erase *erase, struct heart
 }
 
 /* A COMMIT that went unanswered is done again: a second deletion of the same does no harm. */
-static enum hearth_status erase_on(void *context,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status erase_on(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct erase *erase = context;
     erase->prune = (struct hearth_prune){.pg = pg, .arena = &erase->arena, .ret_fault = ret_fault};
@@ -229,15 +220,10 @@ static enum hearth_status erase_on(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_erase(struct hearth_store *store,
-                                      struct hearth_str tenant,
-                                      const struct hearth_series_hit *hits,
-                                      size_t n_hits,
-                                      struct hearth_str selector,
-                                      struct hearth_str requested_by,
-                                      int64_t from_ns,
-                                      int64_t to_ns,
-                                      int64_t *ret_erasure_id,
+enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_str tenant,
+                                      const struct hearth_series_hit *hits, size_t n_hits,
+                                      struct hearth_str selector, struct hearth_str requested_by,
+                                      int64_t from_ns, int64_t to_ns, int64_t *ret_erasure_id,
                                       struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -276,8 +262,8 @@ struct list {
     size_t n;
 };
 
-static enum hearth_status
-take_erasures(struct list *list, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_erasures(struct list *list, const PGresult *rows,
+                                        struct hearth_err *err)
 {
     list->n = (size_t)PQntuples(rows);
     list->erasures = hearth_arena_array(list->arena, list->n, sizeof *list->erasures);
@@ -301,10 +287,8 @@ take_erasures(struct list *list, const PGresult *rows, struct hearth_err *err)
     return list->erasures == NULL ? HEARTH_FAIL_ARENA(err, list->arena) : HEARTH_OK;
 }
 
-static enum hearth_status list_on(void *context,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status list_on(void *context, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct list *list = context;
     struct hearth_pg_params params;
@@ -324,12 +308,9 @@ static enum hearth_status list_on(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_erasures(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_arena *arena,
-                                         struct hearth_erasure **ret,
-                                         size_t *ret_n,
-                                         struct hearth_err *err)
+enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_arena *arena, struct hearth_erasure **ret,
+                                         size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct list list = {.tenant = tenant, .arena = arena};

@@ -32,8 +32,8 @@ struct resum {
 
 /* ---- what is left of a whole-service block ---- */
 
-static enum hearth_status
-unpack(struct resum *resum, struct hearth_str *bytes, struct hearth_err *err)
+static enum hearth_status unpack(struct resum *resum, struct hearth_str *bytes,
+                                 struct hearth_err *err)
 {
     struct hearth_str view;
     hearth_buf_reset(&resum->unpacked);
@@ -44,11 +44,8 @@ unpack(struct resum *resum, struct hearth_str *bytes, struct hearth_err *err)
 }
 
 /* The totals come as an array column; its elements are 8 bytes each. */
-static enum hearth_status take_totals(const PGresult *row,
-                                      struct hearth_arena *arena,
-                                      int64_t **ret,
-                                      size_t *ret_n,
-                                      struct hearth_err *err)
+static enum hearth_status take_totals(const PGresult *row, struct hearth_arena *arena,
+                                      int64_t **ret, size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *elements;
     HEARTH_TRY(hearth_pg_str_array(row, 0, 2, arena, &elements, ret_n, err));
@@ -133,11 +130,8 @@ static enum hearth_status sum_rest(struct resum *resum, struct hearth_err *err)
  * A key's members are those of all its parts, and all parts go when one is mixed: so they are
  * gathered before anything is summed. *ret_is_mixed is set when the tombstone has one of them.
  */
-static enum hearth_status add_members(struct hearth_erase_work *work,
-                                      struct mixed *into,
-                                      const PGresult *rows,
-                                      int row,
-                                      bool *ret_is_mixed,
+static enum hearth_status add_members(struct hearth_erase_work *work, struct mixed *into,
+                                      const PGresult *rows, int row, bool *ret_is_mixed,
                                       struct hearth_err *err)
 {
     int32_t *members;
@@ -171,8 +165,8 @@ static bool same_key(const struct mixed *mixed, const PGresult *rows, int row)
 }
 
 /* Rows by key: series_id, t0, writer_id, members. */
-static enum hearth_status
-sum_mixed(struct resum *resum, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status sum_mixed(struct resum *resum, const PGresult *rows,
+                                    struct hearth_err *err)
 {
     int n = PQntuples(rows);
     for (int row = 0; row < n;) {
@@ -193,13 +187,9 @@ sum_mixed(struct resum *resum, const PGresult *rows, struct hearth_err *err)
 
 /* ---- a tier of a day ---- */
 
-static enum hearth_status erase_series_blocks(struct hearth_erase_work *work,
-                                              const char *table,
-                                              int64_t length_ns,
-                                              int64_t first_ns,
-                                              int64_t last_ns,
-                                              bool *ret_wider,
-                                              struct hearth_err *err)
+static enum hearth_status erase_series_blocks(struct hearth_erase_work *work, const char *table,
+                                              int64_t length_ns, int64_t first_ns, int64_t last_ns,
+                                              bool *ret_wider, struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -221,11 +211,8 @@ static enum hearth_status erase_series_blocks(struct hearth_erase_work *work,
 }
 
 /* First and last t0 of the day whose blocks meet the range; false: none. */
-static bool blocks_in_range(const struct hearth_erase_work *work,
-                            int32_t day,
-                            int64_t length_ns,
-                            int64_t *ret_first_ns,
-                            int64_t *ret_last_ns)
+static bool blocks_in_range(const struct hearth_erase_work *work, int32_t day, int64_t length_ns,
+                            int64_t *ret_first_ns, int64_t *ret_last_ns)
 {
     int64_t first_ns = day * HEARTH_NS_PER_DAY, last_ns = first_ns + HEARTH_NS_PER_DAY - 1;
     if (work->from_ns > first_ns) {
@@ -236,8 +223,8 @@ static bool blocks_in_range(const struct hearth_erase_work *work,
     return *ret_first_ns <= *ret_last_ns;
 }
 
-static enum hearth_status
-erase_tier(struct resum *resum, int32_t day, bool *ret_wider, struct hearth_err *err)
+static enum hearth_status erase_tier(struct resum *resum, int32_t day, bool *ret_wider,
+                                     struct hearth_err *err)
 {
     struct hearth_erase_work *work = resum->work;
     const char *table = hearth_tier_table(resum->tier);
@@ -259,11 +246,8 @@ erase_tier(struct resum *resum, int32_t day, bool *ret_wider, struct hearth_err 
     return status;
 }
 
-enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work,
-                                              int32_t day,
-                                              int64_t part,
-                                              int64_t *ret_part,
-                                              bool *ret_wider,
+enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, int32_t day,
+                                              int64_t part, int64_t *ret_part, bool *ret_wider,
                                               struct hearth_err *err)
 {
     struct hearth_roll roll;

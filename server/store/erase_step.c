@@ -56,8 +56,8 @@ bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t serie
 
 /* ---- statements: the least int8 is written as text, SQL would read its digits as numeric ---- */
 
-static enum hearth_status
-run(struct hearth_erase_work *work, const char *sql, PGresult **ret_result, struct hearth_err *err)
+static enum hearth_status run(struct hearth_erase_work *work, const char *sql,
+                              PGresult **ret_result, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &work->arena);
@@ -65,15 +65,15 @@ run(struct hearth_erase_work *work, const char *sql, PGresult **ret_result, stru
     return hearth_pg_exec(&work->builder->pg, sql, &params, NULL, ret_result, NULL, err);
 }
 
-static enum hearth_status
-run_plain(struct hearth_builder *builder, const char *sql, struct hearth_err *err)
+static enum hearth_status run_plain(struct hearth_builder *builder, const char *sql,
+                                    struct hearth_err *err)
 {
     return hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
 /* One int8 of a statement that has $1 = the series. */
-static enum hearth_status
-ask(struct hearth_erase_work *work, const char *sql, int64_t *ret, struct hearth_err *err)
+static enum hearth_status ask(struct hearth_erase_work *work, const char *sql, int64_t *ret,
+                              struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(run(work, sql, &result, err));
@@ -83,8 +83,8 @@ ask(struct hearth_erase_work *work, const char *sql, int64_t *ret, struct hearth
     return HEARTH_OK;
 }
 
-static enum hearth_status
-count_rows(struct hearth_erase_work *work, int64_t n_rows, struct hearth_err *err)
+static enum hearth_status count_rows(struct hearth_erase_work *work, int64_t n_rows,
+                                     struct hearth_err *err)
 {
     char sql[160];
     if (n_rows == 0) {
@@ -98,12 +98,8 @@ count_rows(struct hearth_erase_work *work, int64_t n_rows, struct hearth_err *er
 }
 
 /* Rows of profile before compacted_to are leftovers: segments have them, and count them. */
-static enum hearth_status delete_rows(struct hearth_erase_work *work,
-                                      const char *table,
-                                      int64_t from_ns,
-                                      int64_t to_ns,
-                                      bool late,
-                                      int64_t *ret_n,
+static enum hearth_status delete_rows(struct hearth_erase_work *work, const char *table,
+                                      int64_t from_ns, int64_t to_ns, bool late, int64_t *ret_n,
                                       struct hearth_err *err)
 {
     char sql[512];
@@ -120,8 +116,8 @@ static enum hearth_status delete_rows(struct hearth_erase_work *work,
 /* ---- rows ---- */
 
 /* The first hour from next_ns on that has rows of it; INT64_MAX: none. */
-static enum hearth_status
-next_hour(struct hearth_erase_work *work, int64_t *ret_ns, struct hearth_err *err)
+static enum hearth_status next_hour(struct hearth_erase_work *work, int64_t *ret_ns,
+                                    struct hearth_err *err)
 {
     int64_t from_ns = work->builder->store->erase.next_ns;
     char sql[320];
@@ -135,8 +131,8 @@ next_hour(struct hearth_erase_work *work, int64_t *ret_ns, struct hearth_err *er
     return ask(work, sql, ret_ns, err);
 }
 
-static enum hearth_status
-erase_hour(struct hearth_erase_work *work, bool *ret_done, struct hearth_err *err)
+static enum hearth_status erase_hour(struct hearth_erase_work *work, bool *ret_done,
+                                     struct hearth_err *err)
 {
     struct hearth_builder *builder = work->builder;
     int64_t ts_ns, n_rows = 0, n_late = 0;
@@ -181,10 +177,8 @@ static bool is_hit(const struct hearth_erase_work *work, const struct hearth_sto
 }
 
 /* Keep what stays of one segment; nothing at all when none of its rows goes. */
-static enum hearth_status take_segment(struct rewrite *rewrite,
-                                       struct hearth_str payload,
-                                       bool *ret_changes,
-                                       struct hearth_err *err)
+static enum hearth_status take_segment(struct rewrite *rewrite, struct hearth_str payload,
+                                       bool *ret_changes, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -227,8 +221,8 @@ static enum hearth_status take_segment(struct rewrite *rewrite,
 }
 
 /* The next few segments of one hour that have one of the series: t0, part, ordinal, payload. */
-static enum hearth_status
-next_segments(struct hearth_erase_work *work, PGresult **ret_rows, struct hearth_err *err)
+static enum hearth_status next_segments(struct hearth_erase_work *work, PGresult **ret_rows,
+                                        struct hearth_err *err)
 {
     const struct hearth_erase_progress *at = &work->builder->store->erase;
     int64_t first_ns = work->from_ns > INT64_MIN + HEARTH_NS_PER_HOUR
@@ -247,10 +241,8 @@ next_segments(struct hearth_erase_work *work, PGresult **ret_rows, struct hearth
     return run(work, sql, ret_rows, err);
 }
 
-static enum hearth_status delete_segment(struct hearth_erase_work *work,
-                                         const PGresult *rows,
-                                         int row,
-                                         struct hearth_err *err)
+static enum hearth_status delete_segment(struct hearth_erase_work *work, const PGresult *rows,
+                                         int row, struct hearth_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
@@ -261,8 +253,8 @@ static enum hearth_status delete_segment(struct hearth_erase_work *work,
     return run_plain(work->builder, sql, err);
 }
 
-static enum hearth_status
-rewrite_segments(struct rewrite *rewrite, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status rewrite_segments(struct rewrite *rewrite, const PGresult *rows,
+                                           struct hearth_err *err)
 {
     struct hearth_erase_work *work = rewrite->work;
     struct hearth_builder *builder = work->builder;
@@ -287,8 +279,8 @@ rewrite_segments(struct rewrite *rewrite, const PGresult *rows, struct hearth_er
     return HEARTH_OK;
 }
 
-static enum hearth_status
-erase_segments(struct hearth_erase_work *work, bool *ret_done, struct hearth_err *err)
+static enum hearth_status erase_segments(struct hearth_erase_work *work, bool *ret_done,
+                                         struct hearth_err *err)
 {
     struct hearth_erase_progress *at = &work->builder->store->erase;
     PGresult *rows = NULL;
@@ -326,8 +318,8 @@ static enum hearth_status check_reach(struct hearth_erase_work *work, struct hea
 }
 
 /* The next day before `reach` that has blocks which the range may meet. */
-static enum hearth_status
-erase_day(struct hearth_erase_work *work, bool *ret_done, struct hearth_err *err)
+static enum hearth_status erase_day(struct hearth_erase_work *work, bool *ret_done,
+                                    struct hearth_err *err)
 {
     struct hearth_builder *builder = work->builder;
     struct hearth_erase_progress *at = &builder->store->erase;
@@ -479,8 +471,8 @@ static void scrub(struct hearth_builder *builder, int64_t erasure_id)
 
 /* ---- one tombstone ---- */
 
-static enum hearth_status
-advance(struct hearth_erase_work *work, bool *ret_done, struct hearth_err *err)
+static enum hearth_status advance(struct hearth_erase_work *work, bool *ret_done,
+                                  struct hearth_err *err)
 {
     struct hearth_erase_progress *at = &work->builder->store->erase;
     bool stage_done = false;
@@ -534,8 +526,8 @@ static enum hearth_status pick(struct hearth_erase_work *work, struct hearth_err
     return status;
 }
 
-static enum hearth_status
-work_off(struct hearth_erase_work *work, bool *ret_more, struct hearth_err *err)
+static enum hearth_status work_off(struct hearth_erase_work *work, bool *ret_more,
+                                   struct hearth_err *err)
 {
     struct hearth_erase_progress *at = &work->builder->store->erase;
     HEARTH_TRY(pick(work, err));
@@ -563,8 +555,8 @@ work_off(struct hearth_erase_work *work, bool *ret_more, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_step_erase(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_erase(struct hearth_builder *builder, bool *ret_more,
+                                     struct hearth_err *err)
 {
     struct hearth_erase_work work = {.builder = builder};
     hearth_arena_init(&work.arena, 0);

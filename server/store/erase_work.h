@@ -29,10 +29,8 @@ bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t serie
  * from what is left. *ret_part is the last part used. *ret_wider: some reached beyond the range.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work,
-                                                                int32_t day,
-                                                                int64_t part,
-                                                                int64_t *ret_part,
-                                                                bool *ret_wider,
+                                                                int32_t day, int64_t part,
+                                                                int64_t *ret_part, bool *ret_wider,
                                                                 struct hearth_err *err);
 
 #endif

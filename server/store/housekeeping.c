@@ -30,13 +30,8 @@
 #define PUSH_ID_SLICES   200
 
 /* A statement with up to two int8 parameters. */
-static enum hearth_status run(struct hearth_pg *pg,
-                              const char *sql,
-                              int n_params,
-                              int64_t a,
-                              int64_t b,
-                              PGresult **ret_result,
-                              struct hearth_err *err)
+static enum hearth_status run(struct hearth_pg *pg, const char *sql, int n_params, int64_t a,
+                              int64_t b, PGresult **ret_result, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -53,8 +48,8 @@ static enum hearth_status run(struct hearth_pg *pg,
     return status;
 }
 
-static enum hearth_status
-trim_batches(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status trim_batches(struct hearth_store *store, struct hearth_pg *pg,
+                                       struct hearth_err *err)
 {
     int64_t writer_id = store->batch_writer_id;
     int64_t below = hearth_committers_settled_below(store->committers);
@@ -90,8 +85,8 @@ static enum hearth_status trim_push_ids(struct hearth_pg *pg, struct hearth_err 
 }
 
 /* Another server may have dropped leaves: hours before the oldest one are forgotten. */
-static enum hearth_status
-trim_indexes(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status trim_indexes(struct hearth_store *store, struct hearth_pg *pg,
+                                       struct hearth_err *err)
 {
     int32_t day = 0;
     bool found = false;
@@ -99,8 +94,7 @@ trim_indexes(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err
     return found ? hearth_catalog_trim(store->catalog, day * 24, err) : HEARTH_OK;
 }
 
-enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
-                                           struct hearth_pg *pg,
+enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct hearth_pg *pg,
                                            struct hearth_housekeeping *times,
                                            struct hearth_err *err)
 {

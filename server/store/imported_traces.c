@@ -23,10 +23,8 @@ struct import {
 
 /* ---- writing ---- */
 
-static enum hearth_status insert_groups(const struct import *import,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status insert_groups(const struct import *import, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena *arena = import->arena;
     size_t n = import->n_groups;
@@ -85,10 +83,8 @@ static enum hearth_status insert_groups(const struct import *import,
         &params, import->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status insert_runs(const struct import *import,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status insert_runs(const struct import *import, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena *arena = import->arena;
     size_t n = import->n_runs;
@@ -139,10 +135,8 @@ static enum hearth_status insert_runs(const struct import *import,
         &params, import->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status put_all(const struct import *import,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status put_all(const struct import *import, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     if (import->n_groups > 0) {
@@ -154,26 +148,18 @@ static enum hearth_status put_all(const struct import *import,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status put_import(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status put_import(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = put_all(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     return status;
 }
 
-enum hearth_status hearth_store_imported_put(struct hearth_store *store,
-                                             struct hearth_str task_id,
-                                             int32_t service_id,
-                                             const struct hearth_span_group *groups,
-                                             size_t n_groups,
-                                             const struct hearth_snapshot_run *runs,
-                                             size_t n_runs,
-                                             struct hearth_cancel *cancel,
-                                             struct hearth_arena *arena,
-                                             struct hearth_err *err)
+enum hearth_status hearth_store_imported_put(
+    struct hearth_store *store, struct hearth_str task_id, int32_t service_id,
+    const struct hearth_span_group *groups, size_t n_groups, const struct hearth_snapshot_run *runs,
+    size_t n_runs, struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
@@ -228,10 +214,8 @@ static void take_group(struct question *question, const PGresult *rows, int row)
     };
 }
 
-static enum hearth_status read_groups(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_groups(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -257,12 +241,10 @@ static enum hearth_status read_groups(void *context,
 }
 
 enum hearth_status hearth_store_imported_groups(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_str task_id,
+                                                struct hearth_str tenant, struct hearth_str task_id,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
-                                                struct hearth_span_group **ret,
-                                                size_t *ret_n,
+                                                struct hearth_span_group **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

@@ -61,8 +61,8 @@ static void free_dict(struct hearth_ingest_dict *dict)
 
 /* ---- table and ring (under dicts->lock) ---- */
 
-static struct hearth_ingest_dict **
-bucket_of(const struct hearth_ingest_dicts *dicts, int32_t service_id, int32_t day)
+static struct hearth_ingest_dict **bucket_of(const struct hearth_ingest_dicts *dicts,
+                                             int32_t service_id, int32_t day)
 {
     uint64_t h = hearth_hash_mix((uint32_t)service_id, (uint32_t)day);
     return &dicts->buckets[h & (dicts->n_buckets - 1)];
@@ -144,8 +144,8 @@ static void shrink(struct hearth_ingest_dicts *dicts)
     publish_sizes(dicts);
 }
 
-static struct hearth_ingest_dict *
-find(struct hearth_ingest_dicts *dicts, int32_t service_id, int32_t day)
+static struct hearth_ingest_dict *find(struct hearth_ingest_dicts *dicts, int32_t service_id,
+                                       int32_t day)
 {
     struct hearth_ingest_dict *dict = *bucket_of(dicts, service_id, day);
     while (dict != NULL && (dict->service_id != service_id || dict->day != day)) {
@@ -158,8 +158,8 @@ find(struct hearth_ingest_dicts *dicts, int32_t service_id, int32_t day)
     return dict;
 }
 
-static struct hearth_ingest_dict *
-add(struct hearth_ingest_dicts *dicts, int32_t service_id, int32_t day, int32_t writer_id)
+static struct hearth_ingest_dict *add(struct hearth_ingest_dicts *dicts, int32_t service_id,
+                                      int32_t day, int32_t writer_id)
 {
     struct hearth_ingest_dict *dict = hearth_mem_zalloc(sizeof *dict);
     struct hearth_dict_writer *writer = hearth_dict_writer_new();
@@ -206,10 +206,8 @@ static enum hearth_status take_writer_id(struct hearth_ingest_dicts *dicts, stru
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_dict_acquire(struct hearth_store *store,
-                                             int32_t service_id,
-                                             int64_t ts_ns,
-                                             struct hearth_ingest_dict **ret_dict,
+enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t service_id,
+                                             int64_t ts_ns, struct hearth_ingest_dict **ret_dict,
                                              struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -243,8 +241,7 @@ enum hearth_status hearth_store_dict_acquire(struct hearth_store *store,
 enum hearth_status hearth_store_dict_resolve(struct hearth_ingest_dict *dict,
                                              const struct hearth_profile *profile,
                                              const struct hearth_stack_keys *keys,
-                                             uint32_t *ret_ids,
-                                             struct hearth_err *err)
+                                             uint32_t *ret_ids, struct hearth_err *err)
 {
     (void)pthread_mutex_lock(&dict->lock);
     enum hearth_status status =
@@ -296,10 +293,8 @@ void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts)
 
 /* ---- for the committer ---- */
 
-bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict,
-                            struct hearth_buf *out,
-                            struct hearth_dict_mark *ret_from,
-                            struct hearth_dict_mark *ret_upto)
+bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict, struct hearth_buf *out,
+                            struct hearth_dict_mark *ret_from, struct hearth_dict_mark *ret_upto)
 {
     (void)pthread_mutex_lock(&dict->lock);
     struct hearth_dict_mark from = hearth_dict_writer_committed(dict->writer);

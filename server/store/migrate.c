@@ -81,8 +81,8 @@ static enum hearth_status check_applied(const PGresult *history, int row, struct
 }
 
 /* Check the whole history; *ret_next is the first file that is not in it, or NULL. */
-static enum hearth_status
-find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next, struct hearth_err *err)
+static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next,
+                                    struct hearth_err *err)
 {
     PGresult *history = NULL;
     HEARTH_TRY(hearth_pg_exec(
@@ -109,8 +109,8 @@ find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next, struct 
     return HEARTH_OK;
 }
 
-static enum hearth_status
-apply_file(struct hearth_pg *pg, const struct hearth_embedded *file, struct hearth_err *err)
+static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_embedded *file,
+                                     struct hearth_err *err)
 {
     /* The table of files ends each with a NUL, so it is a C string. */
     enum hearth_status status = hearth_pg_script(pg, (const char *)file->bytes, NULL, err);

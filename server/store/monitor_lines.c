@@ -17,8 +17,8 @@ struct reading {
     size_t value_cap, n_values;
 };
 
-static enum hearth_status
-begin_line(struct reading *reading, const PGresult *row, struct hearth_err *err)
+static enum hearth_status begin_line(struct reading *reading, const PGresult *row,
+                                     struct hearth_err *err)
 {
     if (reading->n == reading->cap) {
         size_t cap = reading->cap == 0 ? 64 : reading->cap * 2;
@@ -44,8 +44,8 @@ begin_line(struct reading *reading, const PGresult *row, struct hearth_err *err)
     return reading->arena->refused ? HEARTH_FAIL_ARENA(err, reading->arena) : HEARTH_OK;
 }
 
-static enum hearth_status
-add_value(struct reading *reading, struct hearth_monitor_value value, struct hearth_err *err)
+static enum hearth_status add_value(struct reading *reading, struct hearth_monitor_value value,
+                                    struct hearth_err *err)
 {
     struct hearth_monitor_line *line = &reading->lines[reading->n - 1];
     if (reading->filter->max_values > 0 && reading->n_values == reading->filter->max_values) {
@@ -111,10 +111,8 @@ static int32_t minute_of(int64_t ms)
     return minute > INT32_MAX ? INT32_MAX : (int32_t)minute;
 }
 
-static enum hearth_status read_lines(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_lines(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct reading *reading = context;
     const struct hearth_monitor_filter *filter = reading->filter;
@@ -142,13 +140,11 @@ static enum hearth_status read_lines(void *context,
         &params, reading->cancel, take_row, reading, ret_fault, err);
 }
 
-enum hearth_status hearth_store_monitor_lines(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_monitor_lines(struct hearth_store *store, struct hearth_str tenant,
                                               const struct hearth_monitor_filter *filter,
                                               struct hearth_cancel *cancel,
                                               struct hearth_arena *arena,
-                                              struct hearth_monitor_line **ret,
-                                              size_t *ret_n,
+                                              struct hearth_monitor_line **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

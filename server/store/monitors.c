@@ -159,10 +159,8 @@ static void remember(struct hearth_monitors *monitors, const struct report *repo
 }
 
 /* Lines that are there are looked up again each day: only new ones can be too many. */
-static enum hearth_status check_count(struct report *report,
-                                      const int32_t *monitors,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
+static enum hearth_status check_count(struct report *report, const int32_t *monitors,
+                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -199,11 +197,8 @@ static const char LINES_SQL[] =
     " ON CONFLICT (service_id, monitor, fingerprint) DO UPDATE SET last_day ="
     " greatest(l.last_day, excluded.last_day) RETURNING line_id, monitor::int4, process, uri";
 
-static enum hearth_status add_lines(struct report *report,
-                                    struct hearth_pg *pg,
-                                    PGresult **ret,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status add_lines(struct report *report, struct hearth_pg *pg, PGresult **ret,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena *arena = &report->arena;
     struct hearth_str *processes = hearth_arena_array(arena, report->n, sizeof processes[0]);
@@ -230,10 +225,8 @@ static enum hearth_status add_lines(struct report *report,
     return hearth_pg_exec(pg, LINES_SQL, &params, report->cancel, ret, ret_fault, err);
 }
 
-static enum hearth_status make_lines(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status make_lines(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct report *report = context;
     PGresult *rows = NULL;
@@ -291,8 +284,8 @@ struct batch {
     size_t n;
 };
 
-static enum hearth_status
-fill_params(const struct batch *batch, struct hearth_pg_params *params, struct hearth_err *err)
+static enum hearth_status fill_params(const struct batch *batch, struct hearth_pg_params *params,
+                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = params->arena;
     int32_t *services = hearth_arena_array(arena, batch->n, sizeof services[0]);
@@ -323,8 +316,8 @@ fill_params(const struct batch *batch, struct hearth_pg_params *params, struct h
 }
 
 /* The days of all rows have leaves. They are mostly one, and known. */
-static enum hearth_status
-ensure_days(const struct batch *batch, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status ensure_days(const struct batch *batch, struct hearth_pg *pg,
+                                      struct hearth_err *err)
 {
     int32_t last = INT32_MIN;
     for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
@@ -340,10 +333,8 @@ ensure_days(const struct batch *batch, struct hearth_pg *pg, struct hearth_err *
     return HEARTH_OK;
 }
 
-static enum hearth_status write_values(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status write_values(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct batch *batch = context;
     HEARTH_TRY(ensure_days(batch, pg, err));
@@ -407,8 +398,7 @@ static void lead(struct hearth_store *store, struct waiter *own)
 }
 
 static enum hearth_status write_rows(struct hearth_store *store,
-                                     const struct hearth_monitor_row *rows,
-                                     size_t n,
+                                     const struct hearth_monitor_row *rows, size_t n,
                                      struct hearth_err *err)
 {
     struct hearth_monitors *monitors = store->monitors;
@@ -450,15 +440,11 @@ static enum hearth_status add(struct report *report, int64_t at_ms, struct heart
     return write_rows(report->store, rows, report->n, err);
 }
 
-enum hearth_status hearth_store_monitors_add(struct hearth_store *store,
-                                             struct hearth_str tenant,
-                                             struct hearth_str service,
-                                             struct hearth_str instance,
+enum hearth_status hearth_store_monitors_add(struct hearth_store *store, struct hearth_str tenant,
+                                             struct hearth_str service, struct hearth_str instance,
                                              int64_t at_ms,
-                                             const struct hearth_monitor_point *points,
-                                             size_t n,
-                                             int64_t max_lines,
-                                             struct hearth_cancel *cancel,
+                                             const struct hearth_monitor_point *points, size_t n,
+                                             int64_t max_lines, struct hearth_cancel *cancel,
                                              struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -485,8 +471,8 @@ enum hearth_status hearth_store_monitors_add(struct hearth_store *store,
 
 /* ---- trimming ---- */
 
-enum hearth_status
-hearth_monitors_trim(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_monitors_trim(struct hearth_store *store, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     int64_t keep_ns = store->options.retain_monitors_ns;
     if (keep_ns <= 0) {

@@ -55,8 +55,8 @@ static int64_t key_of(const struct question *question, const struct hearth_netwo
     return (int64_t)key;
 }
 
-static enum hearth_status
-add_params(const struct question *question, struct hearth_pg_params *params, struct hearth_err *err)
+static enum hearth_status add_params(const struct question *question,
+                                     struct hearth_pg_params *params, struct hearth_err *err)
 {
     size_t n = question->n;
     int64_t *keys = hearth_arena_array(question->arena, n, sizeof *keys);
@@ -91,8 +91,8 @@ add_params(const struct question *question, struct hearth_pg_params *params, str
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status add(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                              struct hearth_err *err)
 {
     struct question *question = context;
     int32_t day = (int32_t)(question->at_ms / MS_PER_DAY);
@@ -115,22 +115,17 @@ add(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct
     return HEARTH_OK;
 }
 
-void hearth_network_param_service(struct hearth_pg_params *params,
-                                  struct hearth_str tenant,
+void hearth_network_param_service(struct hearth_pg_params *params, struct hearth_str tenant,
                                   struct hearth_str service)
 {
     hearth_pg_param_text(params, tenant);
     hearth_pg_param_uuid(params, hearth_service_fingerprint(service));
 }
 
-enum hearth_status hearth_network_write(struct hearth_store *store,
-                                        struct hearth_str tenant,
-                                        struct hearth_str service,
-                                        struct hearth_cancel *cancel,
-                                        hearth_with_pg_fn *write,
-                                        void *context,
-                                        const int64_t *n_services,
-                                        struct hearth_err *err)
+enum hearth_status hearth_network_write(struct hearth_store *store, struct hearth_str tenant,
+                                        struct hearth_str service, struct hearth_cancel *cancel,
+                                        hearth_with_pg_fn *write, void *context,
+                                        const int64_t *n_services, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_store_with_pg(store, cancel, write, context, err));
@@ -144,15 +139,11 @@ enum hearth_status hearth_network_write(struct hearth_store *store,
                : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the service is being removed; retry");
 }
 
-enum hearth_status hearth_store_network_add(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str service,
-                                            struct hearth_str instance,
+enum hearth_status hearth_store_network_add(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str service, struct hearth_str instance,
                                             int64_t at_ms,
-                                            const struct hearth_network_flush *flushes,
-                                            size_t n,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err)
+                                            const struct hearth_network_flush *flushes, size_t n,
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
 {
     if (at_ms < 0 || at_ms / MS_PER_DAY > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%lld is no time", (long long)at_ms);
@@ -219,10 +210,8 @@ static struct hearth_network_flush view_flush(const PGresult *rows, int row)
     };
 }
 
-static enum hearth_status read_relations(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_relations(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -245,14 +234,10 @@ static enum hearth_status read_relations(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_network_relations(struct hearth_store *store,
-                                                  struct hearth_str tenant,
-                                                  const struct hearth_network_range *range,
-                                                  struct hearth_cancel *cancel,
-                                                  struct hearth_arena *arena,
-                                                  struct hearth_network_flush **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err)
+enum hearth_status hearth_store_network_relations(
+    struct hearth_store *store, struct hearth_str tenant, const struct hearth_network_range *range,
+    struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_network_flush **ret,
+    size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {.tenant = tenant, .range = range, .cancel = cancel, .arena = arena};
@@ -271,10 +256,8 @@ static enum hearth_status take_flush(void *context, const PGresult *row, struct 
     return question->reader->flush(question->reader->context, &flush, err);
 }
 
-static enum hearth_status read_flushes(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status read_flushes(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -284,12 +267,10 @@ static enum hearth_status read_flushes(void *context,
                             ret_fault, err);
 }
 
-enum hearth_status hearth_store_network_flushes(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                const struct hearth_network_range *range,
-                                                struct hearth_cancel *cancel,
-                                                const struct hearth_network_reader *reader,
-                                                struct hearth_err *err)
+enum hearth_status
+hearth_store_network_flushes(struct hearth_store *store, struct hearth_str tenant,
+                             const struct hearth_network_range *range, struct hearth_cancel *cancel,
+                             const struct hearth_network_reader *reader, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_arena arena;
@@ -303,10 +284,8 @@ enum hearth_status hearth_store_network_flushes(struct hearth_store *store,
 
 /* ---- addresses ---- */
 
-static enum hearth_status read_addresses(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_addresses(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -336,14 +315,10 @@ static enum hearth_status read_addresses(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_addresses(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          const struct hearth_str *addresses,
-                                          size_t n,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_address_name **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_store_addresses(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_str *addresses, size_t n,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_address_name **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -355,8 +330,7 @@ enum hearth_status hearth_store_addresses(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status set_in_transaction(struct question *question,
-                                             struct hearth_pg *pg,
+static enum hearth_status set_in_transaction(struct question *question, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -399,22 +373,17 @@ static enum hearth_status set_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status set_addresses(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status set_addresses(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = set_in_transaction(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     return status;
 }
 
-enum hearth_status hearth_store_addresses_set(struct hearth_store *store,
-                                              struct hearth_str tenant,
-                                              const struct hearth_address_name *names,
-                                              size_t n,
-                                              int64_t max_addresses,
-                                              struct hearth_cancel *cancel,
+enum hearth_status hearth_store_addresses_set(struct hearth_store *store, struct hearth_str tenant,
+                                              const struct hearth_address_name *names, size_t n,
+                                              int64_t max_addresses, struct hearth_cancel *cancel,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

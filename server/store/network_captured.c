@@ -98,10 +98,8 @@ static struct hearth_hash128 request_key(struct hearth_str tenant,
     return hash;
 }
 
-static enum hearth_status put_request(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status put_request(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     const struct hearth_sampled_request *request = question->request;
@@ -134,11 +132,9 @@ static enum hearth_status put_request(void *context,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_sampled_put(struct hearth_store *store,
-                                            struct hearth_str tenant,
+enum hearth_status hearth_store_sampled_put(struct hearth_store *store, struct hearth_str tenant,
                                             const struct hearth_sampled_request *request,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err)
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -217,10 +213,8 @@ static bool uuid_text(struct hearth_str id, char out[64])
     return is_id || id.n == 0;
 }
 
-static enum hearth_status read_requests(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_requests(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     const struct hearth_sampled_filter *filter = question->filter;
@@ -256,13 +250,10 @@ static enum hearth_status read_requests(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_sampled(struct hearth_store *store,
-                                        struct hearth_str tenant,
+enum hearth_status hearth_store_sampled(struct hearth_store *store, struct hearth_str tenant,
                                         const struct hearth_sampled_filter *filter,
-                                        struct hearth_cancel *cancel,
-                                        struct hearth_arena *arena,
-                                        struct hearth_sampled_request **ret,
-                                        size_t *ret_n,
+                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                        struct hearth_sampled_request **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -276,8 +267,8 @@ enum hearth_status hearth_store_sampled(struct hearth_store *store,
 
 /* ---- captured events: in ---- */
 
-static enum hearth_status
-pack_tags(const struct hearth_captured_event *event, struct hearth_buf *out, struct hearth_err *err)
+static enum hearth_status pack_tags(const struct hearth_captured_event *event,
+                                    struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -339,10 +330,8 @@ static const char SQL_DROPPED[] =
     " tenant_id, $2, 0, 1 FROM hearth_data.tenant WHERE name = $1 ON CONFLICT (tenant_id, day)"
     " DO UPDATE SET n_dropped = d.n_dropped + 1";
 
-static enum hearth_status put_event(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status put_event(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     const struct hearth_captured_event *event = question->event;
@@ -381,13 +370,10 @@ static enum hearth_status put_event(void *context,
     return hearth_pg_exec(pg, SQL_DROPPED, &params, question->cancel, NULL, ret_fault, err);
 }
 
-enum hearth_status hearth_store_captured_put(struct hearth_store *store,
-                                             struct hearth_str tenant,
+enum hearth_status hearth_store_captured_put(struct hearth_store *store, struct hearth_str tenant,
                                              const struct hearth_captured_event *event,
-                                             int64_t max_day_bytes,
-                                             struct hearth_cancel *cancel,
-                                             bool *ret_kept,
-                                             struct hearth_err *err)
+                                             int64_t max_day_bytes, struct hearth_cancel *cancel,
+                                             bool *ret_kept, struct hearth_err *err)
 {
     struct hearth_arena arena;
     struct hearth_buf tags;
@@ -442,10 +428,8 @@ static bool take_part(const uint8_t **at, const uint8_t *end, struct hearth_str 
     return true;
 }
 
-static enum hearth_status unpack_tags(struct question *question,
-                                      struct hearth_str plain,
-                                      struct hearth_captured_event *event,
-                                      struct hearth_err *err)
+static enum hearth_status unpack_tags(struct question *question, struct hearth_str plain,
+                                      struct hearth_captured_event *event, struct hearth_err *err)
 {
     const uint8_t *at = (const uint8_t *)plain.p, *end = at + plain.n;
     uint64_t n;
@@ -467,11 +451,8 @@ static enum hearth_status unpack_tags(struct question *question,
     return ok ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_CORRUPT, "a captured event is damaged");
 }
 
-static enum hearth_status take_event(struct question *question,
-                                     const PGresult *rows,
-                                     int row,
-                                     struct hearth_inflater *inflater,
-                                     struct hearth_buf *scratch,
+static enum hearth_status take_event(struct question *question, const PGresult *rows, int row,
+                                     struct hearth_inflater *inflater, struct hearth_buf *scratch,
                                      struct hearth_err *err)
 {
     struct hearth_captured_event *event = &question->events[row];
@@ -496,8 +477,8 @@ static enum hearth_status take_event(struct question *question,
     return unpack_tags(question, plain, event, err);
 }
 
-static enum hearth_status
-take_events(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_events(struct question *question, const PGresult *rows,
+                                      struct hearth_err *err)
 {
     question->n = (size_t)PQntuples(rows);
     question->events = hearth_arena_array(question->arena, question->n, sizeof *question->events);
@@ -518,10 +499,8 @@ take_events(struct question *question, const PGresult *rows, struct hearth_err *
     return status;
 }
 
-static enum hearth_status read_dropped(struct question *question,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status read_dropped(struct question *question, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
@@ -539,10 +518,8 @@ static enum hearth_status read_dropped(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_events(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_events(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -577,15 +554,11 @@ static enum hearth_status read_events(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_captured(struct hearth_store *store,
-                                         struct hearth_str tenant,
+enum hearth_status hearth_store_captured(struct hearth_store *store, struct hearth_str tenant,
                                          const struct hearth_sampled_request *request,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_captured_event **ret,
-                                         size_t *ret_n,
-                                         int64_t *ret_dropped,
-                                         struct hearth_err *err)
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_captured_event **ret, size_t *ret_n,
+                                         int64_t *ret_dropped, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {
@@ -597,14 +570,10 @@ enum hearth_status hearth_store_captured(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_attached(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         const struct hearth_str *trace_ids,
-                                         size_t n_ids,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_captured_event **ret,
-                                         size_t *ret_n,
+enum hearth_status hearth_store_attached(struct hearth_store *store, struct hearth_str tenant,
+                                         const struct hearth_str *trace_ids, size_t n_ids,
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_captured_event **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

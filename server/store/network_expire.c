@@ -15,8 +15,8 @@
 /* Of what a day had; captured events are mostly gone much sooner. */
 #define KEPT_DAYS 31
 
-static enum hearth_status
-expire(struct hearth_pg *pg, const char *table, int64_t keep_ns, struct hearth_err *err)
+static enum hearth_status expire(struct hearth_pg *pg, const char *table, int64_t keep_ns,
+                                 struct hearth_err *err)
 {
     char sql[320];
     for (int i = 0; keep_ns > 0 && i < MAX_SLICES; i++) {
@@ -38,8 +38,8 @@ expire(struct hearth_pg *pg, const char *table, int64_t keep_ns, struct hearth_e
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_err *err)
 {
     HEARTH_TRY(expire(pg, "network_request", store->options.retain_network_ns, err));
     HEARTH_TRY(expire(pg, "captured_event", store->options.retain_captured_ns, err));

@@ -5,8 +5,7 @@
 #include "services.h"
 
 /* Two parameters: the tenant's name, and the service's fingerprint. */
-void hearth_network_param_service(struct hearth_pg_params *params,
-                                  struct hearth_str tenant,
+void hearth_network_param_service(struct hearth_pg_params *params, struct hearth_str tenant,
                                   struct hearth_str service);
 
 /*
@@ -14,13 +13,9 @@ void hearth_network_param_service(struct hearth_pg_params *params,
  * `write` run again, when there was none.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_write(struct hearth_store *store,
-                                        struct hearth_str tenant,
-                                        struct hearth_str service,
-                                        struct hearth_cancel *cancel,
-                                        hearth_with_pg_fn *write,
-                                        void *context,
-                                        const int64_t *n_services,
-                                        struct hearth_err *err);
+enum hearth_status hearth_network_write(struct hearth_store *store, struct hearth_str tenant,
+                                        struct hearth_str service, struct hearth_cancel *cancel,
+                                        hearth_with_pg_fn *write, void *context,
+                                        const int64_t *n_services, struct hearth_err *err);
 
 #endif

@@ -154,12 +154,8 @@ void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 /* ---- making leaves ---- */
 
 /* *ret_taken: an earlier leaf of the day has not gone yet (partitions_drop.c) and has its bounds. */
-static enum hearth_status look_up_leaf(struct hearth_pg *pg,
-                                       const char *parent,
-                                       const char *leaf,
-                                       bool *ret_exists,
-                                       bool *ret_attached,
-                                       bool *ret_taken,
+static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent, const char *leaf,
+                                       bool *ret_exists, bool *ret_attached, bool *ret_taken,
                                        struct hearth_err *err)
 {
     char sql[640];
@@ -178,8 +174,8 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day, struct hearth_err *err)
+static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day,
+                                      struct hearth_err *err)
 {
     int64_t from, to;
     if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)day, &from) ||
@@ -210,8 +206,8 @@ ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day, struct hearth_err 
     return HEARTH_OK;
 }
 
-static enum hearth_status
-make_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day, struct hearth_err *err)
+static enum hearth_status make_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day,
+                                      struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(
         pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
@@ -223,11 +219,8 @@ make_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day, struct hearth_er
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
-enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
-                                            struct hearth_pg *pg,
-                                            unsigned leaves,
-                                            int32_t day,
-                                            struct hearth_err *err)
+enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct hearth_pg *pg,
+                                            unsigned leaves, int32_t day, struct hearth_err *err)
 {
     unsigned missing = leaves & ~known_leaves(store->partitions, day);
     if (missing == 0) {
@@ -243,10 +236,8 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
-                                                const char *parent,
-                                                int32_t day,
-                                                bool *ret_leaving,
+enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg, const char *parent,
+                                                int32_t day, bool *ret_leaving,
                                                 struct hearth_err *err)
 {
     char leaf[64];

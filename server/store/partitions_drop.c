@@ -37,12 +37,8 @@ struct stages {
     bool leaf_exists, old_exists, old_attached;
 };
 
-static enum hearth_status look(struct hearth_pg *pg,
-                               const char *parent,
-                               const char *leaf,
-                               const char *old,
-                               struct stages *ret,
-                               struct hearth_err *err)
+static enum hearth_status look(struct hearth_pg *pg, const char *parent, const char *leaf,
+                               const char *old, struct stages *ret, struct hearth_err *err)
 {
     char sql[1024];
     /* A row as JSON: PostgreSQL 13 has no such column. */
@@ -65,8 +61,8 @@ static enum hearth_status look(struct hearth_pg *pg,
 }
 
 /* A transaction that waits for its lock only a moment; a few times. */
-static enum hearth_status
-run_briefly(struct hearth_pg *pg, const char *script, struct hearth_err *err)
+static enum hearth_status run_briefly(struct hearth_pg *pg, const char *script,
+                                      struct hearth_err *err)
 {
     for (int attempt = 1;; attempt++) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
@@ -86,8 +82,8 @@ run_briefly(struct hearth_pg *pg, const char *script, struct hearth_err *err)
  * Not in a transaction, so its patience is ours: who gives up cancels it in PostgreSQL and loses
  * the connection.
  */
-static enum hearth_status
-detach(struct hearth_pg *pg, const char *parent, const char *old, struct hearth_err *err)
+static enum hearth_status detach(struct hearth_pg *pg, const char *parent, const char *old,
+                                 struct hearth_err *err)
 {
     char sql[256];
     if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE) {
@@ -111,8 +107,8 @@ detach(struct hearth_pg *pg, const char *parent, const char *old, struct hearth_
     return status;
 }
 
-static enum hearth_status
-finalize(struct hearth_pg *pg, const char *parent, const char *pending, struct hearth_err *err)
+static enum hearth_status finalize(struct hearth_pg *pg, const char *parent, const char *pending,
+                                   struct hearth_err *err)
 {
     char sql[320];
     (void)snprintf(sql, sizeof sql,
@@ -128,12 +124,8 @@ finalize(struct hearth_pg *pg, const char *parent, const char *pending, struct h
  *
  * has_left  in and out: the leaf has its leaving name, or had it
  */
-static enum hearth_status advance(struct hearth_store *store,
-                                  struct hearth_pg *pg,
-                                  const char *parent,
-                                  int32_t day,
-                                  bool *has_left,
-                                  bool *ret_done,
+static enum hearth_status advance(struct hearth_store *store, struct hearth_pg *pg,
+                                  const char *parent, int32_t day, bool *has_left, bool *ret_done,
                                   struct hearth_err *err)
 {
     char leaf[64], old[64], sql[256];
@@ -166,11 +158,8 @@ static enum hearth_status advance(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status drop_leaf(struct hearth_store *store,
-                                    struct hearth_pg *pg,
-                                    const char *parent,
-                                    int32_t day,
-                                    bool has_left,
+static enum hearth_status drop_leaf(struct hearth_store *store, struct hearth_pg *pg,
+                                    const char *parent, int32_t day, bool has_left,
                                     struct hearth_err *err)
 {
     bool done = false;
@@ -188,32 +177,23 @@ static enum hearth_status drop_leaf(struct hearth_store *store,
     return status;
 }
 
-enum hearth_status hearth_partitions_drop(struct hearth_store *store,
-                                          struct hearth_pg *pg,
-                                          const char *parent,
-                                          int32_t day,
-                                          struct hearth_err *err)
+enum hearth_status hearth_partitions_drop(struct hearth_store *store, struct hearth_pg *pg,
+                                          const char *parent, int32_t day, struct hearth_err *err)
 {
     return drop_leaf(store, pg, parent, day, false, err);
 }
 
-enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
-                                                 struct hearth_pg *pg,
-                                                 const char *parent,
-                                                 int32_t day,
+enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store, struct hearth_pg *pg,
+                                                 const char *parent, int32_t day,
                                                  struct hearth_err *err)
 {
     return drop_leaf(store, pg, parent, day, true, err);
 }
 
 /* The smallest day of leaves whose name begins with `prefix` and their parent's name. */
-static enum hearth_status ask_day(struct hearth_pg *pg,
-                                  const char *quoted_parents,
-                                  const char *prefix,
-                                  int32_t from_day,
-                                  int32_t *ret_day,
-                                  bool *ret_found,
-                                  struct hearth_err *err)
+static enum hearth_status ask_day(struct hearth_pg *pg, const char *quoted_parents,
+                                  const char *prefix, int32_t from_day, int32_t *ret_day,
+                                  bool *ret_found, struct hearth_err *err)
 {
     char sql[768];
     (void)snprintf(sql, sizeof sql,
@@ -231,20 +211,15 @@ static enum hearth_status ask_day(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg,
-                                              const char *quoted_parents,
-                                              int32_t from_day,
-                                              int32_t *ret_day,
-                                              bool *ret_found,
+enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents,
+                                              int32_t from_day, int32_t *ret_day, bool *ret_found,
                                               struct hearth_err *err)
 {
     return ask_day(pg, quoted_parents, "", from_day, ret_day, ret_found, err);
 }
 
-enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
-                                             const char *parent,
-                                             int32_t *ret_day,
-                                             bool *ret_found,
+enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg, const char *parent,
+                                             int32_t *ret_day, bool *ret_found,
                                              struct hearth_err *err)
 {
     char quoted[32];

@@ -73,8 +73,8 @@ static void set_fault(enum hearth_pg_fault *ret_fault, enum hearth_pg_fault faul
 }
 
 /* The connection is of no use any more. */
-static enum hearth_status
-fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
 {
     char text[320];
     flatten(PQerrorMessage(pg->conn), text);
@@ -118,8 +118,8 @@ static bool poll_once(int fd, short events, int64_t until_mono_ns)
     return n != 0;
 }
 
-static enum hearth_status
-run_connect(struct hearth_pg *pg, int64_t deadline_ns, struct hearth_err *err)
+static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
+                                      struct hearth_err *err)
 {
     PostgresPollingStatusType want = PGRES_POLLING_WRITING;
     while (want != PGRES_POLLING_OK) {
@@ -141,8 +141,8 @@ run_connect(struct hearth_pg *pg, int64_t deadline_ns, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms, struct hearth_err *err)
+enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
+                                     struct hearth_err *err)
 {
     hearth_pg_close(pg);
     if (!hearth_pg_url_valid(pg->url)) {
@@ -244,10 +244,8 @@ static void give_up(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
 
 /* Wait until the socket has something for us (or takes more of ours), sending what is left to send.
  */
-static enum hearth_status await(struct hearth_pg *pg,
-                                const struct patience *patience,
-                                bool for_output,
-                                enum hearth_pg_fault *ret_fault,
+static enum hearth_status await(struct hearth_pg *pg, const struct patience *patience,
+                                bool for_output, enum hearth_pg_fault *ret_fault,
                                 struct hearth_err *err)
 {
     for (;;) {
@@ -293,10 +291,8 @@ static enum hearth_status await(struct hearth_pg *pg,
 }
 
 /* The next result; *ret_result NULL when the message is answered wholly. */
-static enum hearth_status next_result(struct hearth_pg *pg,
-                                      const struct patience *patience,
-                                      PGresult **ret_result,
-                                      enum hearth_pg_fault *ret_fault,
+static enum hearth_status next_result(struct hearth_pg *pg, const struct patience *patience,
+                                      PGresult **ret_result, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     while (PQisBusy(pg->conn)) {
@@ -306,8 +302,8 @@ static enum hearth_status next_result(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-check_open(const struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status check_open(const struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
 {
     if (pg->conn == NULL) {
         set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
@@ -332,10 +328,8 @@ static void drain(struct hearth_pg *pg, const struct patience *patience)
 
 /* Make an error of a failed result and clear it; what else the message is answered with is
  * forgotten. */
-static enum hearth_status fail_result(struct hearth_pg *pg,
-                                      const struct patience *patience,
-                                      PGresult *result,
-                                      enum hearth_pg_fault *ret_fault,
+static enum hearth_status fail_result(struct hearth_pg *pg, const struct patience *patience,
+                                      PGresult *result, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     char text[320], code[6];
@@ -376,11 +370,9 @@ static enum hearth_status fail_result(struct hearth_pg *pg,
                        code);
 }
 
-static enum hearth_status send_params(struct hearth_pg *pg,
-                                      const char *sql,
+static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
                                       const struct hearth_pg_params *params,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(check_open(pg, ret_fault, err));
     if (params != NULL && params->failed) {
@@ -403,13 +395,10 @@ static bool is_failure(const PGresult *result)
 
 /* ---- statements ---- */
 
-enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
-                                  const char *sql,
+enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
                                   const struct hearth_pg_params *params,
-                                  struct hearth_cancel *cancel,
-                                  PGresult **ret_result,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+                                  struct hearth_cancel *cancel, PGresult **ret_result,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = patience_of(pg, cancel);
@@ -431,13 +420,10 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_stream(struct hearth_pg *pg,
-                                    const char *sql,
+enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
                                     const struct hearth_pg_params *params,
-                                    struct hearth_cancel *cancel,
-                                    hearth_pg_row_fn *visit,
-                                    void *context,
-                                    enum hearth_pg_fault *ret_fault,
+                                    struct hearth_cancel *cancel, hearth_pg_row_fn *visit,
+                                    void *context, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
@@ -476,20 +462,16 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg,
 
 /* ---- scripts: several statements in one message ---- */
 
-enum hearth_status hearth_pg_script_send(struct hearth_pg *pg,
-                                         const char *sql,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
     return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
-enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
-                                         PGresult **ret_result,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_result,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
@@ -503,10 +485,8 @@ enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_script(struct hearth_pg *pg,
-                                    const char *sql,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script_send(pg, sql, ret_fault, err));
     for (;;) {
@@ -529,10 +509,8 @@ void hearth_pg_rollback(struct hearth_pg *pg)
 
 /* ---- COPY ---- */
 
-enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg,
-                                      struct hearth_str bytes,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg, struct hearth_str bytes,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
@@ -551,14 +529,14 @@ enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_pg_copy_start(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status hearth_pg_copy_start(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
 {
     return hearth_pg_copy_put(pg, hearth_str_n(COPY_HEADER, sizeof COPY_HEADER), ret_fault, err);
 }
 
-enum hearth_status
-hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                         struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_copy_put(pg, hearth_str_n("\377\377", 2), ret_fault, err));
     struct patience patience = patience_of(pg, NULL);
@@ -569,10 +547,8 @@ hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, str
     return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
-enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg,
-                                         const char *reason,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct patience patience = patience_of(pg, NULL);
     int ended;
@@ -582,10 +558,8 @@ enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg,
     return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
-enum hearth_status hearth_pg_copy(struct hearth_pg *pg,
-                                  const char *copy_sql,
-                                  struct hearth_str rows,
-                                  enum hearth_pg_fault *ret_fault,
+enum hearth_status hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
+                                  struct hearth_str rows, enum hearth_pg_fault *ret_fault,
                                   struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script_send(pg, copy_sql, ret_fault, err));

@@ -42,8 +42,8 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
 /* True when libpq can parse it. (Its complaint may quote a password, so nobody gets to see it.) */
 bool hearth_pg_url_valid(const char *url);
 /* Connect (or reset); returns UNAVAILABLE with libpq's reason in one line, password never shown. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
+                                                       struct hearth_err *err);
 void hearth_pg_close(struct hearth_pg *pg);
 bool hearth_pg_usable(const struct hearth_pg *pg);
 /* Usable, and the server has not hung up while nobody looked (one poll(2)). */
@@ -69,28 +69,22 @@ void hearth_pg_param_uuid(struct hearth_pg_params *params,
 void hearth_pg_param_i32_array(struct hearth_pg_params *params, const int32_t *values, size_t n);
 void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *values, size_t n);
 void hearth_pg_param_f64_array(struct hearth_pg_params *params, const double *values, size_t n);
-void hearth_pg_param_text_array(struct hearth_pg_params *params,
-                                const struct hearth_str *values,
+void hearth_pg_param_text_array(struct hearth_pg_params *params, const struct hearth_str *values,
                                 size_t n);
-void hearth_pg_param_bytes_array(struct hearth_pg_params *params,
-                                 const struct hearth_str *values,
+void hearth_pg_param_bytes_array(struct hearth_pg_params *params, const struct hearth_str *values,
                                  size_t n);
 void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
-                                const struct hearth_hash128 *values,
-                                size_t n);
+                                const struct hearth_hash128 *values, size_t n);
 
 /*
  * Run one statement; params may be NULL. *ret_result (binary format) may be NULL when no rows are
  * wanted; free with PQclear. On failure *ret_fault (may be NULL) classifies it; the message has the
  * SQLSTATE and PostgreSQL's primary message.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
-                                                    const char *sql,
-                                                    const struct hearth_pg_params *params,
-                                                    struct hearth_cancel *cancel,
-                                                    PGresult **ret_result,
-                                                    enum hearth_pg_fault *ret_fault,
-                                                    struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_exec(struct hearth_pg *pg, const char *sql, const struct hearth_pg_params *params,
+               struct hearth_cancel *cancel, PGresult **ret_result, enum hearth_pg_fault *ret_fault,
+               struct hearth_err *err);
 
 /*
  * A script is several statements in one message (PostgreSQL's simple protocol: no parameters, text
@@ -100,16 +94,14 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_exec(struct hearth_pg *pg,
  *   _next    the next result (PQclear); NULL at the end. PGRES_COPY_IN asks for the three _copy_ calls below.
  *   script   all of it, when results do not matter
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_send(struct hearth_pg *pg,
-                                                           const char *sql,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
                                                            PGresult **ret_result,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg,
-                                                      const char *sql,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                                       enum hearth_pg_fault *ret_fault,
                                                       struct hearth_err *err);
 /* ROLLBACK; closes the connection when even that fails. Does nothing outside a transaction. */
@@ -126,32 +118,25 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg,
                                                            struct hearth_err *err);
 
 /* Instead of those: the statement, and with it the script, fails with this reason. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg,
-                                                           const char *reason,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
 
 /*
  * Run one query in single-row mode; `visit` gets a PGresult with one row each time (do not clear).
  */
-typedef enum hearth_status
-hearth_pg_row_fn(void *context, const PGresult *row, struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_stream(struct hearth_pg *pg,
-                                                      const char *sql,
-                                                      const struct hearth_pg_params *params,
-                                                      struct hearth_cancel *cancel,
-                                                      hearth_pg_row_fn *visit,
-                                                      void *context,
-                                                      enum hearth_pg_fault *ret_fault,
-                                                      struct hearth_err *err);
+typedef enum hearth_status hearth_pg_row_fn(void *context, const PGresult *row,
+                                            struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_stream(struct hearth_pg *pg, const char *sql, const struct hearth_pg_params *params,
+                 struct hearth_cancel *cancel, hearth_pg_row_fn *visit, void *context,
+                 enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 /* COPY ... FROM STDIN (FORMAT binary): begin with the statement, send a whole buffer, end. */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_pg_copy(struct hearth_pg *pg,
-               const char *copy_sql,
+hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
                struct hearth_str rows, /* header and trailer are added */
-               enum hearth_pg_fault *ret_fault,
-               struct hearth_err *err);
+               enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 /* Binary COPY rows into a buffer. */
 void hearth_copy_row(struct hearth_buf *out, int16_t n_fields);
@@ -166,45 +151,29 @@ void hearth_copy_bytes_array(struct hearth_buf *out, const struct hearth_str *va
 /* Reading binary columns of a result row. */
 int32_t hearth_pg_i32(const PGresult *result, int row, int column);
 int64_t hearth_pg_i64(const PGresult *result, int row, int column);
-struct hearth_str
-hearth_pg_str(const PGresult *result, int row, int column); /* {NULL, 0} for NULL */
+struct hearth_str hearth_pg_str(const PGresult *result, int row,
+                                int column); /* {NULL, 0} for NULL */
 bool hearth_pg_is_null(const PGresult *result, int row, int column);
 /* Array columns of int4, int8, float8 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result,
-                                                         int row,
-                                                         int column,
-                                                         struct hearth_arena *arena,
-                                                         int32_t **ret,
-                                                         size_t *ret_n,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result, int row,
+                                                         int column, struct hearth_arena *arena,
+                                                         int32_t **ret, size_t *ret_n,
                                                          struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_i64_array(const PGresult *result,
-                                                         int row,
-                                                         int column,
-                                                         struct hearth_arena *arena,
-                                                         int64_t **ret,
-                                                         size_t *ret_n,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_i64_array(const PGresult *result, int row,
+                                                         int column, struct hearth_arena *arena,
+                                                         int64_t **ret, size_t *ret_n,
                                                          struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_f64_array(const PGresult *result,
-                                                         int row,
-                                                         int column,
-                                                         struct hearth_arena *arena,
-                                                         double **ret,
-                                                         size_t *ret_n,
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_f64_array(const PGresult *result, int row,
+                                                         int column, struct hearth_arena *arena,
+                                                         double **ret, size_t *ret_n,
                                                          struct hearth_err *err);
 /* text or bytea; _views borrow from the result. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_str_array_views(const PGresult *result,
-                                                               int row,
-                                                               int column,
-                                                               struct hearth_arena *arena,
-                                                               struct hearth_str **ret,
-                                                               size_t *ret_n,
-                                                               struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_pg_str_array(const PGresult *result,
-                                                         int row,
-                                                         int column,
-                                                         struct hearth_arena *arena,
-                                                         struct hearth_str **ret,
-                                                         size_t *ret_n,
+HEARTH_MUST_CHECK enum hearth_status
+hearth_pg_str_array_views(const PGresult *result, int row, int column, struct hearth_arena *arena,
+                          struct hearth_str **ret, size_t *ret_n, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_str_array(const PGresult *result, int row,
+                                                         int column, struct hearth_arena *arena,
+                                                         struct hearth_str **ret, size_t *ret_n,
                                                          struct hearth_err *err);
 
 #endif

@@ -125,8 +125,8 @@ void hearth_pg_param_uuid(struct hearth_pg_params *params, struct hearth_hash128
 }
 
 /* Room for an array of n elements of element_bytes each; the head is written. */
-static char *add_array(
-    struct hearth_pg_params *params, Oid type, uint32_t element_oid, size_t n, size_t element_bytes)
+static char *add_array(struct hearth_pg_params *params, Oid type, uint32_t element_oid, size_t n,
+                       size_t element_bytes)
 {
     size_t n_bytes;
     if (__builtin_mul_overflow(n, element_bytes + 4, &n_bytes) ||
@@ -164,8 +164,7 @@ void hearth_pg_param_f64_array(struct hearth_pg_params *params, const double *va
 }
 
 void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
-                                const struct hearth_hash128 *values,
-                                size_t n)
+                                const struct hearth_hash128 *values, size_t n)
 {
     char *p = add_array(params, OID_UUID_ARRAY, OID_UUID, n, 16);
     for (size_t i = 0; p != NULL && i < n; i++) {
@@ -173,11 +172,8 @@ void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
     }
 }
 
-static void add_str_array(struct hearth_pg_params *params,
-                          Oid array_type,
-                          uint32_t type,
-                          const struct hearth_str *values,
-                          size_t n)
+static void add_str_array(struct hearth_pg_params *params, Oid array_type, uint32_t type,
+                          const struct hearth_str *values, size_t n)
 {
     size_t n_bytes = n > 0 ? ARRAY_HEAD_BYTES : 12;
     for (size_t i = 0; i < n && n_bytes <= INT_MAX; i++) {
@@ -197,15 +193,13 @@ static void add_str_array(struct hearth_pg_params *params,
     }
 }
 
-void hearth_pg_param_text_array(struct hearth_pg_params *params,
-                                const struct hearth_str *values,
+void hearth_pg_param_text_array(struct hearth_pg_params *params, const struct hearth_str *values,
                                 size_t n)
 {
     add_str_array(params, OID_TEXT_ARRAY, OID_TEXT, values, n);
 }
 
-void hearth_pg_param_bytes_array(struct hearth_pg_params *params,
-                                 const struct hearth_str *values,
+void hearth_pg_param_bytes_array(struct hearth_pg_params *params, const struct hearth_str *values,
                                  size_t n)
 {
     add_str_array(params, OID_BYTES_ARRAY, OID_BYTES, values, n);
@@ -257,8 +251,8 @@ void hearth_copy_null(struct hearth_buf *out)
 }
 
 /* Length of the field and head of the array. */
-static void
-copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t n, size_t elements_bytes)
+static void copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t n,
+                            size_t elements_bytes)
 {
     size_t head = n > 0 ? ARRAY_HEAD_BYTES : 12;
     if (elements_bytes > (size_t)INT32_MAX - head) {
@@ -337,8 +331,8 @@ struct array_scan {
     size_t n;
 };
 
-static enum hearth_status
-scan_array_head(struct hearth_str field, struct array_scan *ret, struct hearth_err *err)
+static enum hearth_status scan_array_head(struct hearth_str field, struct array_scan *ret,
+                                          struct hearth_err *err)
 {
     if (field.n >= 12 && get_u32(field.p) == 0) {
         *ret = (struct array_scan){.n = 0};
@@ -357,8 +351,8 @@ scan_array_head(struct hearth_str field, struct array_scan *ret, struct hearth_e
     return HEARTH_OK;
 }
 
-static enum hearth_status
-scan_element(struct array_scan *scan, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status scan_element(struct array_scan *scan, struct hearth_str *ret,
+                                       struct hearth_err *err)
 {
     size_t n = scan->rest.n < 4 ? SIZE_MAX : get_u32(scan->rest.p);
     if (n == SIZE_MAX || n > scan->rest.n - 4) { /* also a NULL: length -1 */
@@ -370,12 +364,8 @@ scan_element(struct array_scan *scan, struct hearth_str *ret, struct hearth_err 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_i32_array(const PGresult *result,
-                                       int row,
-                                       int column,
-                                       struct hearth_arena *arena,
-                                       int32_t **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_pg_i32_array(const PGresult *result, int row, int column,
+                                       struct hearth_arena *arena, int32_t **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct array_scan scan;
@@ -398,12 +388,8 @@ enum hearth_status hearth_pg_i32_array(const PGresult *result,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_i64_array(const PGresult *result,
-                                       int row,
-                                       int column,
-                                       struct hearth_arena *arena,
-                                       int64_t **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_pg_i64_array(const PGresult *result, int row, int column,
+                                       struct hearth_arena *arena, int64_t **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     struct array_scan scan;
@@ -426,12 +412,8 @@ enum hearth_status hearth_pg_i64_array(const PGresult *result,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_f64_array(const PGresult *result,
-                                       int row,
-                                       int column,
-                                       struct hearth_arena *arena,
-                                       double **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_pg_f64_array(const PGresult *result, int row, int column,
+                                       struct hearth_arena *arena, double **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     int64_t *bits;
@@ -447,13 +429,9 @@ enum hearth_status hearth_pg_f64_array(const PGresult *result,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_str_array_views(const PGresult *result,
-                                             int row,
-                                             int column,
-                                             struct hearth_arena *arena,
-                                             struct hearth_str **ret,
-                                             size_t *ret_n,
-                                             struct hearth_err *err)
+enum hearth_status hearth_pg_str_array_views(const PGresult *result, int row, int column,
+                                             struct hearth_arena *arena, struct hearth_str **ret,
+                                             size_t *ret_n, struct hearth_err *err)
 {
     struct array_scan scan;
     HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
@@ -469,13 +447,9 @@ enum hearth_status hearth_pg_str_array_views(const PGresult *result,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_str_array(const PGresult *result,
-                                       int row,
-                                       int column,
-                                       struct hearth_arena *arena,
-                                       struct hearth_str **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err)
+enum hearth_status hearth_pg_str_array(const PGresult *result, int row, int column,
+                                       struct hearth_arena *arena, struct hearth_str **ret,
+                                       size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *values;
     HEARTH_TRY(hearth_pg_str_array_views(result, row, column, arena, &values, ret_n, err));

@@ -50,8 +50,8 @@ static bool begins_policy(const PGresult *rows, int row)
            !hearth_str_eq(hearth_pg_str(rows, row, 0), hearth_pg_str(rows, row - 1, 0));
 }
 
-static enum hearth_status
-take_item(const PGresult *rows, int row, struct question *question, struct hearth_err *err)
+static enum hearth_status take_item(const PGresult *rows, int row, struct question *question,
+                                    struct hearth_err *err)
 {
     struct hearth_policy *policy = &question->policies[question->n - 1];
     int32_t kind = hearth_pg_i32(rows, row, 7), monitor = 0;
@@ -84,8 +84,8 @@ take_item(const PGresult *rows, int row, struct question *question, struct heart
                                err);
 }
 
-static enum hearth_status
-take_policies(const PGresult *rows, struct question *question, struct hearth_err *err)
+static enum hearth_status take_policies(const PGresult *rows, struct question *question,
+                                        struct hearth_err *err)
 {
     struct hearth_arena *arena = question->arena;
     size_t n = 0;
@@ -118,12 +118,9 @@ take_policies(const PGresult *rows, struct question *question, struct hearth_err
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status ask(struct question *question,
-                              struct hearth_pg *pg,
-                              const char *sql,
+static enum hearth_status ask(struct question *question, struct hearth_pg *pg, const char *sql,
                               const struct hearth_pg_params *params,
-                              enum hearth_pg_fault *ret_fault,
-                              struct hearth_err *err)
+                              enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, params, question->cancel, &rows, ret_fault, err));
@@ -132,10 +129,8 @@ static enum hearth_status ask(struct question *question,
     return status;
 }
 
-static enum hearth_status read_policies(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_policies(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_hash128 *prints =
@@ -160,14 +155,10 @@ static enum hearth_status read_policies(void *context,
                &params, ret_fault, err);
 }
 
-enum hearth_status hearth_store_policies(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         const struct hearth_str *services,
-                                         size_t n_services,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_policy **ret,
-                                         size_t *ret_n,
+enum hearth_status hearth_store_policies(struct hearth_store *store, struct hearth_str tenant,
+                                         const struct hearth_str *services, size_t n_services,
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_policy **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -182,10 +173,8 @@ enum hearth_status hearth_store_policies(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_versions(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_versions(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -201,12 +190,10 @@ static enum hearth_status read_versions(void *context,
 }
 
 enum hearth_status hearth_store_policy_versions(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_str service,
+                                                struct hearth_str tenant, struct hearth_str service,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
-                                                struct hearth_policy **ret,
-                                                size_t *ret_n,
+                                                struct hearth_policy **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -227,11 +214,8 @@ struct stored {
     bool is_same;
 };
 
-static enum hearth_status look(struct question *question,
-                               struct hearth_pg *pg,
-                               struct stored *ret,
-                               enum hearth_pg_fault *ret_fault,
-                               struct hearth_err *err)
+static enum hearth_status look(struct question *question, struct hearth_pg *pg, struct stored *ret,
+                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     struct hearth_pg_params params;
@@ -255,10 +239,8 @@ static enum hearth_status look(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status forget_old_versions(struct question *question,
-                                              struct hearth_pg *pg,
-                                              int64_t newest,
-                                              enum hearth_pg_fault *ret_fault,
+static enum hearth_status forget_old_versions(struct question *question, struct hearth_pg *pg,
+                                              int64_t newest, enum hearth_pg_fault *ret_fault,
                                               struct hearth_err *err)
 {
     if (question->max_versions <= 0) {
@@ -273,10 +255,8 @@ static enum hearth_status forget_old_versions(struct question *question,
         &params, question->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status insert(struct question *question,
-                                 struct hearth_pg *pg,
-                                 enum hearth_pg_fault *ret_fault,
-                                 struct hearth_err *err)
+static enum hearth_status insert(struct question *question, struct hearth_pg *pg,
+                                 enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct hearth_policy *policy = question->policy;
     struct hearth_pg_params params;
@@ -301,8 +281,7 @@ static enum hearth_status insert(struct question *question,
         &params, question->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status put_in_transaction(struct question *question,
-                                             struct hearth_pg *pg,
+static enum hearth_status put_in_transaction(struct question *question, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -329,10 +308,8 @@ static enum hearth_status put_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status put_policy(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status put_policy(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     question->n_attempts++;
@@ -341,12 +318,9 @@ static enum hearth_status put_policy(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_policy_put(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_policy *policy,
-                                           int64_t expected_version,
-                                           int64_t max_versions,
-                                           struct hearth_cancel *cancel,
+enum hearth_status hearth_store_policy_put(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_policy *policy, int64_t expected_version,
+                                           int64_t max_versions, struct hearth_cancel *cancel,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -368,8 +342,7 @@ enum hearth_status hearth_store_policy_put(struct hearth_store *store,
     return status;
 }
 
-static enum hearth_status delete_in_transaction(struct question *question,
-                                                struct hearth_pg *pg,
+static enum hearth_status delete_in_transaction(struct question *question, struct hearth_pg *pg,
                                                 enum hearth_pg_fault *ret_fault,
                                                 struct hearth_err *err)
 {
@@ -396,10 +369,8 @@ static enum hearth_status delete_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status delete_policy(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status delete_policy(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     question->n_attempts++;
@@ -408,13 +379,10 @@ static enum hearth_status delete_policy(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_policy_delete(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_policy_delete(struct hearth_store *store, struct hearth_str tenant,
                                               struct hearth_str service,
-                                              struct hearth_str modified_by,
-                                              int64_t max_versions,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_err *err)
+                                              struct hearth_str modified_by, int64_t max_versions,
+                                              struct hearth_cancel *cancel, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_arena arena;
@@ -444,10 +412,8 @@ enum hearth_status hearth_store_policy_delete(struct hearth_store *store,
 
 /* ---- what they started ---- */
 
-static enum hearth_status read_counts(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_counts(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_arena *arena = question->arena;
@@ -484,15 +450,11 @@ static enum hearth_status read_counts(void *context,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_trigger_counts(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               struct hearth_str service,
-                                               int64_t since_ms,
-                                               bool by_process,
-                                               struct hearth_cancel *cancel,
+enum hearth_status hearth_store_trigger_counts(struct hearth_store *store, struct hearth_str tenant,
+                                               struct hearth_str service, int64_t since_ms,
+                                               bool by_process, struct hearth_cancel *cancel,
                                                struct hearth_arena *arena,
-                                               struct hearth_trigger_count **ret,
-                                               size_t *ret_n,
+                                               struct hearth_trigger_count **ret, size_t *ret_n,
                                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

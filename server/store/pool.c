@@ -21,10 +21,8 @@ struct hearth_pool {
     struct slot slots[];
 };
 
-enum hearth_status hearth_pool_new(const char *url,
-                                   unsigned max_connections,
-                                   struct hearth_pool **ret_pool,
-                                   struct hearth_err *err)
+enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
+                                   struct hearth_pool **ret_pool, struct hearth_err *err)
 {
     struct hearth_pool *pool =
         hearth_mem_zalloc(sizeof *pool + max_connections * sizeof pool->slots[0]);
@@ -80,10 +78,8 @@ static struct slot *find_slot(struct hearth_pool *pool)
     return found;
 }
 
-static enum hearth_status take_slot(struct hearth_pool *pool,
-                                    struct hearth_cancel *cancel,
-                                    struct slot **ret_slot,
-                                    struct hearth_err *err)
+static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                                    struct slot **ret_slot, struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + TAKE_LIMIT_NS;
     enum hearth_status status = HEARTH_OK;
@@ -113,10 +109,8 @@ static enum hearth_status take_slot(struct hearth_pool *pool,
     return status;
 }
 
-enum hearth_status hearth_pool_take(struct hearth_pool *pool,
-                                    struct hearth_cancel *cancel,
-                                    struct hearth_pg **ret_pg,
-                                    struct hearth_err *err)
+enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_cancel *cancel,
+                                    struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     struct slot *slot = NULL;
     HEARTH_TRY(take_slot(pool, cancel, &slot, err));

@@ -46,10 +46,8 @@ static const char REACH_SQL[] =
     " AND p.series_id = s.series_id AND p.ts >= greatest(s.t0, (SELECT compacted_to FROM r))"
     " AND p.ts < s.t0 + s.length LIMIT 1) IS NULL";
 
-enum hearth_status hearth_profiles_reach(struct hearth_store *store,
-                                         struct hearth_pg *pg,
-                                         struct hearth_str tenant,
-                                         int64_t *ret_ns,
+enum hearth_status hearth_profiles_reach(struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_str tenant, int64_t *ret_ns,
                                          struct hearth_err *err)
 {
     int32_t day;
@@ -72,10 +70,8 @@ enum hearth_status hearth_profiles_reach(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg,
-                                               int32_t service_id,
-                                               int64_t from_ns,
-                                               int64_t *reach_ns,
+enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg, int32_t service_id,
+                                               int64_t from_ns, int64_t *reach_ns,
                                                enum hearth_pg_fault *ret_fault,
                                                struct hearth_err *err)
 {

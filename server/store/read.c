@@ -54,8 +54,8 @@ static const struct hearth_service_state *state_of(const struct read *read, int3
                    hearth_compare_i32);
 }
 
-static enum hearth_status
-take_generation(struct read *read, const PGresult *result, struct hearth_err *err)
+static enum hearth_status take_generation(struct read *read, const PGresult *result,
+                                          struct hearth_err *err)
 {
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
     const struct hearth_service_state *state = state_of(read, service_id);
@@ -108,8 +108,8 @@ static bool is_deleted(const struct read *read, int32_t series_id, int64_t ts_ns
 }
 
 /* Does a single profile count? */
-static bool
-counts(struct read *read, enum hearth_source source, int32_t service, int32_t series, int64_t ts_ns)
+static bool counts(struct read *read, enum hearth_source source, int32_t service, int32_t series,
+                   int64_t ts_ns)
 {
     look_up_service(read, service);
     if (source == HEARTH_SOURCE_PROFILE && read->service != NULL &&
@@ -129,10 +129,8 @@ static enum hearth_status need_inflater(struct read *read, struct hearth_err *er
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to decompress what was stored");
 }
 
-static enum hearth_status branch_of(const struct read *read,
-                                    const PGresult *result,
-                                    const struct read_branch **ret,
-                                    struct hearth_err *err)
+static enum hearth_status branch_of(const struct read *read, const PGresult *result,
+                                    const struct read_branch **ret, struct hearth_err *err)
 {
     size_t i = (size_t)(hearth_pg_i64(result, 0, FIELD_TAG) & INT32_MAX);
     if (i >= read->statement.n_branches) {
@@ -145,8 +143,7 @@ static enum hearth_status branch_of(const struct read *read,
 
 /* ---- segments ---- */
 
-static enum hearth_status take_stored_row(struct read *read,
-                                          const struct hearth_stored_row *stored,
+static enum hearth_status take_stored_row(struct read *read, const struct hearth_stored_row *stored,
                                           const struct hearth_series_hit *hit,
                                           struct hearth_err *err)
 {
@@ -184,10 +181,8 @@ static enum hearth_status take_stored_row(struct read *read,
     return read->visit_row(read->context, &row, err);
 }
 
-static enum hearth_status take_segment(struct read *read,
-                                       const PGresult *result,
-                                       const struct hearth_read_leg *leg,
-                                       int field,
+static enum hearth_status take_segment(struct read *read, const PGresult *result,
+                                       const struct hearth_read_leg *leg, int field,
                                        struct hearth_err *err)
 {
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
@@ -230,10 +225,8 @@ static enum hearth_status take_segment(struct read *read,
 /* ---- rows ---- */
 
 /* Blocks come packed. */
-static enum hearth_status unpack(struct read *read,
-                                 struct hearth_buf *scratch,
-                                 struct hearth_str *text,
-                                 struct hearth_err *err)
+static enum hearth_status unpack(struct read *read, struct hearth_buf *scratch,
+                                 struct hearth_str *text, struct hearth_err *err)
 {
     if (text->p == NULL) {
         return HEARTH_OK;
@@ -242,8 +235,8 @@ static enum hearth_status unpack(struct read *read,
     return hearth_unpack(read->inflater, *text, MAX_UNPACKED_BYTES, scratch, text, err);
 }
 
-static enum hearth_status
-unpack_block(struct read *read, struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status unpack_block(struct read *read, struct hearth_read_row *row,
+                                       struct hearth_err *err)
 {
     HEARTH_TRY(need_inflater(read, err));
     enum hearth_status status = unpack(read, &read->ids, &row->ids, err);
@@ -256,8 +249,8 @@ unpack_block(struct read *read, struct hearth_read_row *row, struct hearth_err *
     return status;
 }
 
-static void
-take_detail(const struct read *read, const PGresult *result, struct hearth_read_row *row)
+static void take_detail(const struct read *read, const PGresult *result,
+                        struct hearth_read_row *row)
 {
     if (read->statement.field_no >= 0) {
         row->profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
@@ -318,8 +311,8 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
 
 /* ---- totals ---- */
 
-static enum hearth_status
-take_packed_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status take_packed_total(void *context, int64_t ts_ns, int64_t value,
+                                            struct hearth_err *err)
 {
     struct read *read = context;
     if (ts_ns < read->branch->leg->from_ns || ts_ns >= read->branch->leg->to_ns) {
@@ -330,8 +323,8 @@ take_packed_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err
     return read->visit_total(read->context, &total, err);
 }
 
-static enum hearth_status
-take_packed(struct read *read, const PGresult *result, int64_t t0_ns, struct hearth_err *err)
+static enum hearth_status take_packed(struct read *read, const PGresult *result, int64_t t0_ns,
+                                      struct hearth_err *err)
 {
     struct hearth_str ts = hearth_pg_str(result, 0, read->statement.field_packed);
     struct hearth_str val = hearth_pg_str(result, 0, read->statement.field_packed + 1);
@@ -413,10 +406,8 @@ static enum hearth_status take_cost(void *context, const PGresult *result, struc
 static hearth_pg_row_fn *const TAKERS[] = {
     [READ_ROWS] = take_row, [READ_TOTALS] = take_total, [READ_COSTS] = take_cost};
 
-static enum hearth_status read_on(void *context,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status read_on(void *context, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct read *read = context;
     read->n_current = 0;
@@ -429,8 +420,8 @@ static enum hearth_status read_on(void *context,
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
-static enum hearth_status
-run(struct hearth_store *store, struct read *read, enum read_kind kind, struct hearth_err *err)
+static enum hearth_status run(struct hearth_store *store, struct read *read, enum read_kind kind,
+                              struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     if (read->plan->n_legs == 0) {
@@ -467,10 +458,8 @@ run(struct hearth_store *store, struct read *read, enum read_kind kind, struct h
 
 enum hearth_status hearth_store_read(struct hearth_store *store,
                                      const struct hearth_read_plan *plan,
-                                     struct hearth_cancel *cancel,
-                                     hearth_read_row_fn *visit,
-                                     void *context,
-                                     struct hearth_err *err)
+                                     struct hearth_cancel *cancel, hearth_read_row_fn *visit,
+                                     void *context, struct hearth_err *err)
 {
     struct read read = {.plan = plan, .cancel = cancel, .visit_row = visit, .context = context};
     return run(store, &read, READ_ROWS, err);
@@ -479,8 +468,7 @@ enum hearth_status hearth_store_read(struct hearth_store *store,
 enum hearth_status hearth_store_read_totals(struct hearth_store *store,
                                             const struct hearth_read_plan *plan,
                                             struct hearth_cancel *cancel,
-                                            hearth_read_total_fn *visit,
-                                            void *context,
+                                            hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err)
 {
     struct read read = {.plan = plan, .cancel = cancel, .visit_total = visit, .context = context};
@@ -490,8 +478,7 @@ enum hearth_status hearth_store_read_totals(struct hearth_store *store,
 enum hearth_status hearth_store_read_cost(struct hearth_store *store,
                                           const struct hearth_read_plan *plan,
                                           struct hearth_cancel *cancel,
-                                          struct hearth_leg_cost *costs,
-                                          struct hearth_err *err)
+                                          struct hearth_leg_cost *costs, struct hearth_err *err)
 {
     memset(costs, 0, plan->n_legs * sizeof costs[0]);
     struct read read = {.plan = plan, .cancel = cancel, .costs = costs};

@@ -16,8 +16,7 @@
 #define FAR_NS         (INT64_MIN / 2) /* of ends: beyond, they are not worth a hint that might overflow */
 
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
-                                                    int32_t service_id,
-                                                    int32_t series_id,
+                                                    int32_t service_id, int32_t series_id,
                                                     size_t *ret_n)
 {
     size_t low = 0, high = leg->n_hits;
@@ -55,10 +54,8 @@ static int compare_instants(const void *left, const void *right)
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
-bool hearth_read_wants(const struct hearth_read_detail *detail,
-                       int32_t service_id,
-                       int32_t series_id,
-                       int64_t ts_ns)
+bool hearth_read_wants(const struct hearth_read_detail *detail, int32_t service_id,
+                       int32_t series_id, int64_t ts_ns)
 {
     if (!detail->some) {
         return true;
@@ -70,8 +67,7 @@ bool hearth_read_wants(const struct hearth_read_detail *detail,
 
 /* ---- as SQL ---- */
 
-void hearth_read_detail_fields(struct hearth_buf *sql,
-                               const struct read_statement *statement,
+void hearth_read_detail_fields(struct hearth_buf *sql, const struct read_statement *statement,
                                bool is_row)
 {
     if (statement->field_no >= 0) {

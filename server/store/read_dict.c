@@ -95,8 +95,8 @@ enum hearth_status hearth_read_cache_new(struct hearth_store *store,
 
 /* ---- tables ---- */
 
-static struct entry **
-entry_bucket(struct hearth_read_cache *cache, int32_t service_id, int32_t day, int32_t writer_id)
+static struct entry **entry_bucket(struct hearth_read_cache *cache, int32_t service_id, int32_t day,
+                                   int32_t writer_id)
 {
     uint64_t hash =
         hearth_hash_mix((uint64_t)(uint32_t)service_id << 32 | (uint32_t)day, (uint32_t)writer_id);
@@ -109,8 +109,8 @@ static struct copy **copy_bucket(struct hearth_read_cache *cache, const struct h
 }
 
 /* The entry, made when it is missing, with one more user; NULL when memory was refused. */
-static struct entry *
-use_entry(struct hearth_read_cache *cache, int32_t service_id, int32_t day, int32_t writer_id)
+static struct entry *use_entry(struct hearth_read_cache *cache, int32_t service_id, int32_t day,
+                               int32_t writer_id)
 {
     struct entry **bucket = entry_bucket(cache, service_id, day, writer_id);
     struct entry *entry = *bucket;
@@ -158,8 +158,8 @@ static struct grove **grove_bucket(struct hearth_read_cache *cache, int32_t serv
 }
 
 /* One more copy of the service: where it belongs. NULL when memory was refused. */
-static struct grove *
-join_grove(struct hearth_read_cache *cache, int32_t service_id, struct hearth_dict *dict)
+static struct grove *join_grove(struct hearth_read_cache *cache, int32_t service_id,
+                                struct hearth_dict *dict)
 {
     struct grove **bucket = grove_bucket(cache, service_id);
     struct grove *grove = *bucket;
@@ -369,10 +369,8 @@ static enum hearth_status apply_chunk(void *context, const PGresult *row, struct
     return status;
 }
 
-static enum hearth_status load_chunks_on(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status load_chunks_on(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct chunk_load *load = context;
     struct hearth_arena arena;
@@ -391,10 +389,8 @@ static enum hearth_status load_chunks_on(void *context,
 }
 
 /* Bring a copy that nobody else sees up to the database. */
-static enum hearth_status load_copy(struct hearth_read_cache *cache,
-                                    const struct entry *entry,
-                                    struct copy *copy,
-                                    struct hearth_cancel *cancel,
+static enum hearth_status load_copy(struct hearth_read_cache *cache, const struct entry *entry,
+                                    struct copy *copy, struct hearth_cancel *cancel,
                                     struct hearth_err *err)
 {
     struct chunk_load load = {
@@ -430,10 +426,8 @@ static void hold(struct hearth_read_cache *cache, struct copy *copy)
  * Load more of the entry. Called and left with the lock held, with nobody else loading it. The
  * result is current, and not held; it may still have too few stacks.
  */
-static enum hearth_status load_entry(struct hearth_read_cache *cache,
-                                     struct entry *entry,
-                                     struct hearth_cancel *cancel,
-                                     struct hearth_err *err)
+static enum hearth_status load_entry(struct hearth_read_cache *cache, struct entry *entry,
+                                     struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct copy *copy = entry->current;
     if (copy != NULL && copy->refs == 0) {
@@ -471,8 +465,8 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache,
 }
 
 /* Wait for whoever loads the entry; the lock is held. */
-static enum hearth_status
-wait_loaded(struct hearth_read_cache *cache, struct hearth_cancel *cancel, struct hearth_err *err)
+static enum hearth_status wait_loaded(struct hearth_read_cache *cache, struct hearth_cancel *cancel,
+                                      struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + WAIT_STEP_NS;
     struct timespec until = {.tv_sec = (time_t)(until_ns / HEARTH_NS_PER_SEC),
@@ -482,12 +476,9 @@ wait_loaded(struct hearth_read_cache *cache, struct hearth_cancel *cancel, struc
 }
 
 /* The entry's copy with enough stacks, held. The lock is held. */
-static enum hearth_status hold_entry(struct hearth_read_cache *cache,
-                                     struct entry *entry,
-                                     uint32_t min_stacks,
-                                     struct hearth_cancel *cancel,
-                                     struct copy **ret_copy,
-                                     struct hearth_err *err)
+static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct entry *entry,
+                                     uint32_t min_stacks, struct hearth_cancel *cancel,
+                                     struct copy **ret_copy, struct hearth_err *err)
 {
     for (bool loaded = false;;) {
         struct copy *copy = entry->current;
@@ -520,11 +511,8 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache,
     }
 }
 
-enum hearth_status hearth_store_read_dict(struct hearth_store *store,
-                                          int32_t service_id,
-                                          int32_t day,
-                                          int32_t writer_id,
-                                          uint32_t min_stacks,
+enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t service_id,
+                                          int32_t day, int32_t writer_id, uint32_t min_stacks,
                                           struct hearth_cancel *cancel,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err)

@@ -61,18 +61,14 @@ struct read_statement {
 
 /* The leg's hits of a series. */
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
-                                                    int32_t service_id,
-                                                    int32_t series_id,
+                                                    int32_t service_id, int32_t series_id,
                                                     size_t *ret_n);
 /* Is it one of the instants that a plan is about? */
-bool hearth_read_wants(const struct hearth_read_detail *detail,
-                       int32_t service_id,
-                       int32_t series_id,
-                       int64_t ts_ns);
+bool hearth_read_wants(const struct hearth_read_detail *detail, int32_t service_id,
+                       int32_t series_id, int64_t ts_ns);
 
 /* Fields of a branch beyond those that all have; `is_row`: not of a segment. */
-void hearth_read_detail_fields(struct hearth_buf *sql,
-                               const struct read_statement *statement,
+void hearth_read_detail_fields(struct hearth_buf *sql, const struct read_statement *statement,
                                bool is_row);
 /* Conditions on the rows of profile and profile_late. */
 void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_read_detail *detail);
@@ -81,10 +77,8 @@ void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_d
 
 /* NUL-terminated text and parameters in arena. RESOURCE_EXHAUSTED: too many legs or columns. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_read_statement_make(struct read_statement *statement,
-                                              enum read_kind kind,
+enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              struct hearth_arena *arena,
-                                              struct hearth_err *err);
+                                              struct hearth_arena *arena, struct hearth_err *err);
 
 #endif

@@ -272,11 +272,8 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
     }
 }
 
-static void append_series_test(struct hearth_buf *sql,
-                               const struct hearth_read_leg *leg,
-                               const char *first,
-                               const char *last,
-                               bool known_few)
+static void append_series_test(struct hearth_buf *sql, const struct hearth_read_leg *leg,
+                               const char *first, const char *last, bool known_few)
 {
     if (leg->source != HEARTH_SOURCE_SEGMENT) {
         hearth_buf_printf(sql, " AND series_id = ANY (($4::int4[])[%s:%s])", first, last);
@@ -303,8 +300,7 @@ static void append_fields(struct maker *m, const struct read_branch *branch, siz
     }
 }
 
-static void append_detail(struct hearth_buf *sql,
-                          const struct hearth_read_leg *leg,
+static void append_detail(struct hearth_buf *sql, const struct hearth_read_leg *leg,
                           const struct hearth_read_detail *detail)
 {
     if (leg->source == HEARTH_SOURCE_SEGMENT) {
@@ -482,11 +478,9 @@ static bool make_room_for_moments(struct maker *m)
     return m->moment_service != NULL && m->moment_series != NULL && m->moments != NULL;
 }
 
-enum hearth_status hearth_read_statement_make(struct read_statement *statement,
-                                              enum read_kind kind,
+enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
-                                              struct hearth_arena *arena,
-                                              struct hearth_err *err)
+                                              struct hearth_arena *arena, struct hearth_err *err)
 {
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);

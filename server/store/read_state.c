@@ -34,10 +34,8 @@ struct state_query {
     struct hearth_read_state *ret;
 };
 
-static enum hearth_status take_tombstone(const PGresult *result,
-                                         int row,
-                                         struct hearth_arena *arena,
-                                         struct hearth_tombstone *ret,
+static enum hearth_status take_tombstone(const PGresult *result, int row,
+                                         struct hearth_arena *arena, struct hearth_tombstone *ret,
                                          struct hearth_err *err)
 {
     *ret = (struct hearth_tombstone){.service_id = hearth_pg_i32(result, row, 0),
@@ -54,8 +52,8 @@ static enum hearth_status take_tombstone(const PGresult *result,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_state(const struct state_query *query, const PGresult *result, struct hearth_err *err)
+static enum hearth_status take_state(const struct state_query *query, const PGresult *result,
+                                     struct hearth_err *err)
 {
     struct hearth_read_state *ret = query->ret;
     int n_rows = PQntuples(result);
@@ -92,10 +90,8 @@ take_state(const struct state_query *query, const PGresult *result, struct heart
     return HEARTH_OK;
 }
 
-static enum hearth_status read_state_on(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct state_query *query = context;
     struct hearth_pg_params params;
@@ -116,13 +112,10 @@ static enum hearth_status read_state_on(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_read_state(struct hearth_store *store,
-                                           const int32_t *service_ids,
-                                           size_t n_services,
-                                           struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_state(struct hearth_store *store, const int32_t *service_ids,
+                                           size_t n_services, struct hearth_cancel *cancel,
                                            struct hearth_arena *arena,
-                                           struct hearth_read_state *ret,
-                                           struct hearth_err *err)
+                                           struct hearth_read_state *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_read_state){0};
     HEARTH_TRY(hearth_store_check_open(store, err));

@@ -76,8 +76,7 @@ static char *standby_url(const char *url)
 }
 
 enum hearth_status hearth_replica_new(const struct hearth_store_options *options,
-                                      struct hearth_replica **ret_replica,
-                                      struct hearth_err *err)
+                                      struct hearth_replica **ret_replica, struct hearth_err *err)
 {
     if (!hearth_pg_url_valid(options->read_url)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -166,10 +165,8 @@ static void take_identity(const PGresult *result, int column, char out[IDENTITY_
     (void)snprintf(out, IDENTITY_BYTES, HEARTH_STR_FMT, HEARTH_STR_ARG(text));
 }
 
-static enum hearth_status ask_position(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     static const char sql[] =
         "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8, " IDENTITY;
@@ -193,10 +190,8 @@ static enum hearth_status ask_position(void *context,
 }
 
 /* How far the replica is; UNAVAILABLE when it is none of this primary. */
-static enum hearth_status ask_replayed(struct hearth_pg *pg,
-                                       const struct position *position,
-                                       struct hearth_cancel *cancel,
-                                       int64_t *ret_lsn,
+static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct position *position,
+                                       struct hearth_cancel *cancel, int64_t *ret_lsn,
                                        struct hearth_err *err)
 {
     static const char sql[] = "SELECT pg_is_in_recovery(), coalesce((pg_last_wal_replay_lsn()"
@@ -228,10 +223,8 @@ static void sleep_step(int64_t ns)
 }
 
 /* Until it has replayed that far, or `patience` ends (DEADLINE_EXCEEDED). */
-static enum hearth_status await_replay(struct hearth_pg *pg,
-                                       const struct position *position,
-                                       struct hearth_cancel *patience,
-                                       struct hearth_err *err)
+static enum hearth_status await_replay(struct hearth_pg *pg, const struct position *position,
+                                       struct hearth_cancel *patience, struct hearth_err *err)
 {
     for (int64_t step_ns = STEP_FIRST_NS;;
          step_ns = step_ns * 2 > STEP_LAST_NS ? STEP_LAST_NS : step_ns * 2) {
@@ -249,10 +242,8 @@ static enum hearth_status await_replay(struct hearth_pg *pg,
 }
 
 /* A connection to the replica, which has everything; NULL: ask the primary. */
-static enum hearth_status take(struct hearth_store *store,
-                               struct hearth_cancel *cancel,
-                               struct hearth_pg **ret_pg,
-                               struct hearth_err *err)
+static enum hearth_status take(struct hearth_store *store, struct hearth_cancel *cancel,
+                               struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     struct hearth_replica *replica = store->replica;
     *ret_pg = NULL;
@@ -288,10 +279,8 @@ static enum hearth_status take(struct hearth_store *store,
 /* ---- reads ---- */
 
 enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
-                                             struct hearth_cancel *cancel,
-                                             hearth_with_pg_fn *fn,
-                                             void *context,
-                                             struct hearth_err *err)
+                                             struct hearth_cancel *cancel, hearth_with_pg_fn *fn,
+                                             void *context, struct hearth_err *err)
 {
     struct hearth_pg *pg = NULL;
     if (store->replica != NULL) {
@@ -325,10 +314,8 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
 
 /* ---- doctor ---- */
 
-enum hearth_status hearth_replica_look(struct hearth_replica *replica,
-                                       struct hearth_pg *primary,
-                                       struct hearth_replica_look *ret,
-                                       struct hearth_err *err)
+enum hearth_status hearth_replica_look(struct hearth_replica *replica, struct hearth_pg *primary,
+                                       struct hearth_replica_look *ret, struct hearth_err *err)
 {
     struct position position;
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;

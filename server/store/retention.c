@@ -28,8 +28,7 @@ static int64_t *field_of(struct hearth_retention *retention, struct hearth_str n
                                                  : NULL;
 }
 
-void hearth_retention_apply(struct hearth_retention *retention,
-                            struct hearth_str name,
+void hearth_retention_apply(struct hearth_retention *retention, struct hearth_str name,
                             int64_t value_ns)
 {
     int64_t *field = field_of(retention, name);
@@ -43,18 +42,15 @@ static void apply(void *context, struct hearth_str name, int64_t value)
     hearth_retention_apply(context, name, value);
 }
 
-void hearth_store_retention(struct hearth_store *store,
-                            struct hearth_str tenant,
+void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
                             struct hearth_retention *ret)
 {
     hearth_retention_default(store, ret);
     hearth_store_settings(store, tenant, apply, ret);
 }
 
-enum hearth_status hearth_store_retention_set(struct hearth_store *store,
-                                              struct hearth_str tenant,
-                                              struct hearth_str name,
-                                              int64_t value_ns,
+enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
+                                              struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

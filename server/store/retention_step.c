@@ -120,8 +120,8 @@ static int64_t cutoff_ns(const struct pass *pass, int64_t kept)
 }
 
 /* By tenant: tenant_id, setting, value. */
-static enum hearth_status
-take_tenants(struct pass *pass, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
+                                       struct hearth_err *err)
 {
     size_t n_rows = (size_t)PQntuples(rows);
     pass->tenants = hearth_arena_array(&pass->arena, n_rows, sizeof *pass->tenants);
@@ -194,8 +194,8 @@ static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, str
  * Profiles must not go before roll-ups that outlive them are built. A service without a roll_state
  * row has none yet.
  */
-static enum hearth_status
-is_built(struct pass *pass, int32_t day, bool *ret_built, struct hearth_err *err)
+static enum hearth_status is_built(struct pass *pass, int32_t day, bool *ret_built,
+                                   struct hearth_err *err)
 {
     char sql[640];
     (void)snprintf(sql, sizeof sql,
@@ -213,8 +213,8 @@ is_built(struct pass *pass, int32_t day, bool *ret_built, struct hearth_err *err
     return HEARTH_OK;
 }
 
-static enum hearth_status
-is_due(struct pass *pass, size_t table, int32_t day, bool *ret_due, struct hearth_err *err)
+static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, bool *ret_due,
+                                 struct hearth_err *err)
 {
     int64_t kept = kept_ns(&pass->longest, TABLES[table].by);
     *ret_due = (day + 1) * HEARTH_NS_PER_DAY <= cutoff_ns(pass, kept);
@@ -232,8 +232,8 @@ is_due(struct pass *pass, size_t table, int32_t day, bool *ret_due, struct heart
 }
 
 /* Drop the oldest leaf of a table that is due, if there is one. Readers may keep it a while. */
-static enum hearth_status
-drop_oldest(struct pass *pass, size_t table, bool *ret_dropped, struct hearth_err *err)
+static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret_dropped,
+                                      struct hearth_err *err)
 {
     struct hearth_builder *builder = pass->builder;
     char names[32];
@@ -287,11 +287,8 @@ static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct 
 
 /* ---- rows of tenants with a shorter retention ---- */
 
-static enum hearth_status delete_day(struct pass *pass,
-                                     const struct tenant *tenant,
-                                     size_t table,
-                                     int32_t day,
-                                     struct hearth_err *err)
+static enum hearth_status delete_day(struct pass *pass, const struct tenant *tenant, size_t table,
+                                     int32_t day, struct hearth_err *err)
 {
     struct hearth_builder *builder = pass->builder;
     int64_t unit_ns = TABLES[table].unit_ns;
@@ -311,8 +308,8 @@ static enum hearth_status delete_day(struct pass *pass,
 }
 
 /* Late profiles past their time are not worth folding. */
-static enum hearth_status
-delete_late(struct pass *pass, const struct tenant *tenant, struct hearth_err *err)
+static enum hearth_status delete_late(struct pass *pass, const struct tenant *tenant,
+                                      struct hearth_err *err)
 {
     struct hearth_builder *builder = pass->builder;
     int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, BY_ALL));
@@ -331,11 +328,8 @@ delete_late(struct pass *pass, const struct tenant *tenant, struct hearth_err *e
 }
 
 /* The next day of (tenant, table) from where the last call ended; *ret_done: there is none. */
-static enum hearth_status delete_next(struct pass *pass,
-                                      const struct tenant *tenant,
-                                      size_t table,
-                                      bool *ret_done,
-                                      struct hearth_err *err)
+static enum hearth_status delete_next(struct pass *pass, const struct tenant *tenant, size_t table,
+                                      bool *ret_done, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
     int64_t own = kept_ns(&tenant->retention, TABLES[table].by);
@@ -412,8 +406,8 @@ static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hear
     return HEARTH_OK;
 }
 
-static enum hearth_status
-run_due(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+static enum hearth_status run_due(struct hearth_builder *builder, bool *ret_more,
+                                  struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &builder->store->retention;
     int64_t now_ns = hearth_clock_mono_ns();
@@ -433,8 +427,8 @@ run_due(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_step_retention(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_retention(struct hearth_builder *builder, bool *ret_more,
+                                         struct hearth_err *err)
 {
     *ret_more = false;
     enum hearth_status status = run_due(builder, ret_more, err);

@@ -18,10 +18,8 @@
 #define SLICE_NS     HEARTH_NS_PER_SEC
 #define RECENT_HOURS 72
 
-static enum hearth_status next_service(struct hearth_builder *builder,
-                                       int32_t after,
-                                       int32_t *ret_service_id,
-                                       struct hearth_err *err)
+static enum hearth_status next_service(struct hearth_builder *builder, int32_t after,
+                                       int32_t *ret_service_id, struct hearth_err *err)
 {
     char sql[128];
     (void)snprintf(sql, sizeof sql,
@@ -35,13 +33,9 @@ static enum hearth_status next_service(struct hearth_builder *builder,
 }
 
 /* Those of series_ids (NULL: all of the service) without an hour from `hour` on. */
-static enum hearth_status without_hours(struct hearth_prune *prune,
-                                        int32_t service_id,
-                                        int32_t hour,
-                                        const int32_t *series_ids,
-                                        int32_t **ret,
-                                        size_t *ret_n,
-                                        struct hearth_err *err)
+static enum hearth_status without_hours(struct hearth_prune *prune, int32_t service_id,
+                                        int32_t hour, const int32_t *series_ids, int32_t **ret,
+                                        size_t *ret_n, struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(
@@ -63,11 +57,8 @@ static enum hearth_status without_hours(struct hearth_prune *prune,
     return status;
 }
 
-static enum hearth_status remove_series(struct hearth_builder *builder,
-                                        struct hearth_prune *prune,
-                                        int32_t service_id,
-                                        const int32_t *series_ids,
-                                        size_t n,
+static enum hearth_status remove_series(struct hearth_builder *builder, struct hearth_prune *prune,
+                                        int32_t service_id, const int32_t *series_ids, size_t n,
                                         struct hearth_err *err)
 {
     int32_t *service_ids = hearth_arena_array(prune->arena, n, sizeof *service_ids);
@@ -101,8 +92,8 @@ static enum hearth_status remove_series(struct hearth_builder *builder,
     return hearth_builder_commit(builder, err);
 }
 
-static enum hearth_status
-sweep_service(struct hearth_builder *builder, int32_t service_id, struct hearth_err *err)
+static enum hearth_status sweep_service(struct hearth_builder *builder, int32_t service_id,
+                                        struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -124,8 +115,8 @@ sweep_service(struct hearth_builder *builder, int32_t service_id, struct hearth_
     return status;
 }
 
-enum hearth_status
-hearth_sweep(struct hearth_builder *builder, bool *ret_done, struct hearth_err *err)
+enum hearth_status hearth_sweep(struct hearth_builder *builder, bool *ret_done,
+                                struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &builder->store->retention;
     int64_t end_ns = hearth_clock_mono_ns() + SLICE_NS;

@@ -98,13 +98,9 @@ struct hearth_roll {
  * In a transaction. Blocks within [from_ns, to_ns) are made of the rows that come. Release it
  * whatever happens.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_roll_init(struct hearth_roll *roll,
-                                                      struct hearth_builder *builder,
-                                                      int32_t service_id,
-                                                      int64_t part,
-                                                      int64_t from_ns,
-                                                      int64_t to_ns,
-                                                      struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_roll_init(struct hearth_roll *roll, struct hearth_builder *builder, int32_t service_id,
+                 int64_t part, int64_t from_ns, int64_t to_ns, struct hearth_err *err);
 void hearth_roll_release(struct hearth_roll *roll);
 
 /* By series and time. No statement is run. */
@@ -128,44 +124,30 @@ void hearth_roll_count(const struct hearth_roll *roll);
 /* ---- roll_merge.c: sums of what is stored already ---- */
 
 /* Write the blocks of `tier` at t0 as sums of the next shorter tier's. */
-HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll,
-                                                    enum hearth_tier tier,
-                                                    int64_t t0_ns,
-                                                    struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier,
+                                                    int64_t t0_ns, struct hearth_err *err);
 /*
  * Make one part of keys of these series, with t0 from from_ns to to_ns (included), that have more
  * than max_parts; whole-service keys have series_id < 0. series_ids NULL: all.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll,
-                                                             enum hearth_tier tier,
-                                                             const int32_t *series_ids,
-                                                             size_t n_series,
-                                                             int64_t from_ns,
-                                                             int64_t to_ns,
-                                                             int max_parts,
-                                                             struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth_tier tier, const int32_t *series_ids,
+                        size_t n_series, int64_t from_ns, int64_t to_ns, int max_parts,
+                        struct hearth_err *err);
 /* The same for hour_totals. */
-HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
-                                                              const int32_t *series_ids,
-                                                              size_t n_series,
-                                                              int64_t from_ns,
-                                                              int64_t to_ns,
-                                                              int max_parts,
-                                                              struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_roll_merge_totals(struct hearth_roll *roll, const int32_t *series_ids, size_t n_series,
+                         int64_t from_ns, int64_t to_ns, int max_parts, struct hearth_err *err);
 
 /* For roll_merge.c: the sum of a key, made when it is new; NULL when memory was refused. */
-struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll,
-                                         struct hearth_roll_set *set,
-                                         int32_t series_id,
-                                         int64_t t0_ns,
-                                         int32_t writer_id,
-                                         uint32_t n_types,
-                                         struct hearth_err *err);
+struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth_roll_set *set,
+                                         int32_t series_id, int64_t t0_ns, int32_t writer_id,
+                                         uint32_t n_types, struct hearth_err *err);
 void hearth_roll_sum_clear(struct hearth_roll_sum *sum);
 void hearth_roll_set_clear(struct hearth_roll_set *set); /* its sums keep their memory */
 void hearth_roll_set_release(struct hearth_roll_set *set);
-HEARTH_MUST_CHECK bool
-hearth_roll_add_members(struct hearth_roll_sum *sum, const int32_t *series_ids, size_t n);
+HEARTH_MUST_CHECK bool hearth_roll_add_members(struct hearth_roll_sum *sum,
+                                               const int32_t *series_ids, size_t n);
 /* Would the sum stay within 64 bits? */
 bool hearth_roll_fits(const struct hearth_roll_sum *sum, const int64_t *totals);
 /* Append the block to roll->blocks[tier]. The sum stays as it is. */
@@ -173,14 +155,10 @@ HEARTH_MUST_CHECK enum hearth_status hearth_roll_put(struct hearth_roll *roll,
                                                      enum hearth_tier tier,
                                                      const struct hearth_roll_sum *sum,
                                                      struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
-                                                            int32_t series_id,
-                                                            int64_t t0_ns,
-                                                            const int64_t *ts_ns,
-                                                            const int64_t *values,
-                                                            size_t n,
-                                                            uint32_t n_types,
-                                                            struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_roll_put_totals(struct hearth_roll *roll, int32_t series_id, int64_t t0_ns,
+                       const int64_t *ts_ns, const int64_t *values, size_t n, uint32_t n_types,
+                       struct hearth_err *err);
 
 /* ---- roll_close.c ---- */
 struct hearth_close *hearth_close_new(void); /* NULL when memory was refused */

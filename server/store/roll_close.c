@@ -65,14 +65,14 @@ void hearth_close_free(struct hearth_close *close)
 
 /* ---- watermarks ---- */
 
-static enum hearth_status
-exec(struct hearth_builder *builder, const char *sql, struct hearth_err *err)
+static enum hearth_status exec(struct hearth_builder *builder, const char *sql,
+                               struct hearth_err *err)
 {
     return hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
-static enum hearth_status
-ask_i64(struct hearth_builder *builder, const char *sql, int64_t *ret_value, struct hearth_err *err)
+static enum hearth_status ask_i64(struct hearth_builder *builder, const char *sql,
+                                  int64_t *ret_value, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
@@ -81,8 +81,8 @@ ask_i64(struct hearth_builder *builder, const char *sql, int64_t *ret_value, str
     return HEARTH_OK;
 }
 
-static enum hearth_status
-raise_in_transaction(struct hearth_builder *builder, int64_t target_ns, struct hearth_err *err)
+static enum hearth_status raise_in_transaction(struct hearth_builder *builder, int64_t target_ns,
+                                               struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -125,8 +125,8 @@ static enum hearth_status raise_watermarks(struct hearth_builder *builder, struc
 
 /* ---- the barrier ---- */
 
-static enum hearth_status
-read_holders(struct hearth_builder *builder, PGresult **ret_result, struct hearth_err *err)
+static enum hearth_status read_holders(struct hearth_builder *builder, PGresult **ret_result,
+                                       struct hearth_err *err)
 {
     return hearth_pg_exec(
         &builder->pg,
@@ -256,10 +256,8 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
 }
 
 /* The oldest first. *ret_dues: hearth_mem_free. */
-static enum hearth_status list_due(struct hearth_builder *builder,
-                                   struct due **ret_dues,
-                                   size_t *ret_n,
-                                   struct hearth_err *err)
+static enum hearth_status list_due(struct hearth_builder *builder, struct due **ret_dues,
+                                   size_t *ret_n, struct hearth_err *err)
 {
     PGresult *result = NULL;
     static const char sql[] =
@@ -314,8 +312,8 @@ struct pass {
 };
 
 /* Rows come by series. Between two series, a full roll stops taking more. */
-static enum hearth_status
-take_row(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status take_row(void *context, const struct hearth_stored_row *row,
+                                   struct hearth_err *err)
 {
     struct pass *pass = context;
     if (pass->full || row->series_id <= pass->skip_to) {
@@ -331,11 +329,8 @@ take_row(void *context, const struct hearth_stored_row *row, struct hearth_err *
 }
 
 /* Sum the rows. What they become is sent between the passes: COPY cannot run while rows come in. */
-static enum hearth_status sum_rows(struct hearth_roll *roll,
-                                   const struct due *due,
-                                   int64_t from_ns,
-                                   int64_t to_ns,
-                                   struct hearth_err *err)
+static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *due, int64_t from_ns,
+                                   int64_t to_ns, struct hearth_err *err)
 {
     struct pass pass = {.roll = roll};
     do {
@@ -353,8 +348,8 @@ static enum hearth_status sum_rows(struct hearth_roll *roll,
 
 /* built_to goes from one time to a later one between which no profiles are: end the hour and the day
  * that were begun. */
-static enum hearth_status
-end_begun(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns, struct hearth_err *err)
+static enum hearth_status end_begun(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns,
+                                    struct hearth_err *err)
 {
     for (enum hearth_tier tier = HEARTH_TIER_1H; tier <= HEARTH_TIER_1D; tier++) {
         int64_t length_ns = hearth_tier_length_ns(tier);
@@ -367,11 +362,8 @@ end_begun(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns, struct heart
 }
 
 /* Build the blocks of [from_ns, to_ns), within an hour, and of the hour and day that end there. */
-static enum hearth_status build_range(struct hearth_roll *roll,
-                                      const struct due *due,
-                                      int64_t from_ns,
-                                      int64_t to_ns,
-                                      struct hearth_err *err)
+static enum hearth_status build_range(struct hearth_roll *roll, const struct due *due,
+                                      int64_t from_ns, int64_t to_ns, struct hearth_err *err)
 {
     int64_t hour_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR);
     HEARTH_TRY(sum_rows(roll, due, from_ns, to_ns, err));
@@ -386,10 +378,8 @@ static enum hearth_status build_range(struct hearth_roll *roll,
 }
 
 /* *ret_part 0: built_to is not what it was (somebody asked for a rebuild). */
-static enum hearth_status lock_state(struct hearth_builder *builder,
-                                     const struct due *due,
-                                     int64_t *ret_part,
-                                     struct hearth_err *err)
+static enum hearth_status lock_state(struct hearth_builder *builder, const struct due *due,
+                                     int64_t *ret_part, struct hearth_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
@@ -421,8 +411,8 @@ static struct piece choose_piece(const struct due *due, size_t n_series)
 }
 
 /* The buckets that are complete now, for the recording rules. */
-static enum hearth_status
-mark_buckets(struct hearth_roll *roll, const struct piece *piece, struct hearth_err *err)
+static enum hearth_status mark_buckets(struct hearth_roll *roll, const struct piece *piece,
+                                       struct hearth_err *err)
 {
     int64_t t0s_ns[HEARTH_NS_PER_HOUR / HEARTH_BUCKET_NS];
     size_t n = 0;
@@ -433,8 +423,8 @@ mark_buckets(struct hearth_roll *roll, const struct piece *piece, struct hearth_
     return hearth_rules_mark(roll->builder, roll->service_id, t0s_ns, n, err);
 }
 
-static enum hearth_status
-build_in_transaction(struct hearth_roll *roll, const struct due *due, struct hearth_err *err)
+static enum hearth_status build_in_transaction(struct hearth_roll *roll, const struct due *due,
+                                               struct hearth_err *err)
 {
     struct hearth_builder *builder = roll->builder;
     struct piece piece = choose_piece(due, roll->n_shapes);
@@ -454,8 +444,8 @@ build_in_transaction(struct hearth_roll *roll, const struct due *due, struct hea
     return hearth_builder_commit(builder, err);
 }
 
-static enum hearth_status
-build(struct hearth_builder *builder, const struct due *due, struct hearth_err *err)
+static enum hearth_status build(struct hearth_builder *builder, const struct due *due,
+                                struct hearth_err *err)
 {
     int32_t day = hearth_day_of(due->hour_ns);
     if (due->has_hour) {
@@ -486,11 +476,8 @@ build(struct hearth_builder *builder, const struct due *due, struct hearth_err *
 }
 
 /* A service that cannot be built does not keep the others from it. */
-static enum hearth_status build_all(struct hearth_builder *builder,
-                                    const struct due *dues,
-                                    size_t n,
-                                    bool *ret_more,
-                                    struct hearth_err *err)
+static enum hearth_status build_all(struct hearth_builder *builder, const struct due *dues,
+                                    size_t n, bool *ret_more, struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     enum hearth_status failed = HEARTH_OK;
@@ -522,8 +509,8 @@ static bool any_idle(const struct due *dues, size_t n)
     return any;
 }
 
-static enum hearth_status
-build_due(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+static enum hearth_status build_due(struct hearth_builder *builder, bool *ret_more,
+                                    struct hearth_err *err)
 {
     struct due *dues = NULL;
     size_t n = 0;
@@ -542,8 +529,8 @@ build_due(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err
     return status;
 }
 
-enum hearth_status
-hearth_step_close(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_close(struct hearth_builder *builder, bool *ret_more,
+                                     struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
     if (close->token != builder->token) {

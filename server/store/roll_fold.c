@@ -255,8 +255,8 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
  * The leaves that late profiles of the service go into, those of compacted hours into segments; forget: they may be
  * gone.
  */
-static enum hearth_status
-for_days(struct hearth_builder *builder, int32_t service_id, bool forget, struct hearth_err *err)
+static enum hearth_status for_days(struct hearth_builder *builder, int32_t service_id, bool forget,
+                                   struct hearth_err *err)
 {
     char sql[384];
     (void)snprintf(sql, sizeof sql,
@@ -284,10 +284,8 @@ for_days(struct hearth_builder *builder, int32_t service_id, bool forget, struct
 }
 
 /* *ret_more: it is worth another transaction at once. */
-static enum hearth_status fold_some(struct hearth_builder *builder,
-                                    int32_t service_id,
-                                    bool *ret_more,
-                                    struct hearth_err *err)
+static enum hearth_status fold_some(struct hearth_builder *builder, int32_t service_id,
+                                    bool *ret_more, struct hearth_err *err)
 {
     HEARTH_TRY(for_days(builder, service_id, false, err));
     HEARTH_TRY(hearth_builder_begin(builder, err));
@@ -311,8 +309,8 @@ static enum hearth_status fold_some(struct hearth_builder *builder,
 }
 
 /* *ret_service_id 0: no other one has late profiles that can be folded. */
-static enum hearth_status
-next_service(struct hearth_builder *builder, int32_t *ret_service_id, struct hearth_err *err)
+static enum hearth_status next_service(struct hearth_builder *builder, int32_t *ret_service_id,
+                                       struct hearth_err *err)
 {
     char sql[320];
     (void)snprintf(sql, sizeof sql,
@@ -327,8 +325,8 @@ next_service(struct hearth_builder *builder, int32_t *ret_service_id, struct hea
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_step_fold(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_more,
+                                    struct hearth_err *err)
 {
     int64_t now_ns = hearth_clock_mono_ns();
     if (now_ns < builder->next_fold_mono_ns) {

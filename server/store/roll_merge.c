@@ -27,11 +27,8 @@ struct merge {
 
 /* ---- one block ---- */
 
-static enum hearth_status take_i64_array(const PGresult *result,
-                                         int column,
-                                         struct hearth_arena *arena,
-                                         int64_t **ret,
-                                         size_t *ret_n,
+static enum hearth_status take_i64_array(const PGresult *result, int column,
+                                         struct hearth_arena *arena, int64_t **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     struct hearth_str *elements;
@@ -52,8 +49,8 @@ static enum hearth_status take_i64_array(const PGresult *result,
 }
 
 /* Unpacked, in the arena: a second one would move the first in the scratch buffer. */
-static enum hearth_status
-unpack(struct merge *merge, struct hearth_str *bytes, struct hearth_err *err)
+static enum hearth_status unpack(struct merge *merge, struct hearth_str *bytes,
+                                 struct hearth_err *err)
 {
     struct hearth_str view;
     hearth_buf_reset(&merge->unpacked);
@@ -71,11 +68,8 @@ static enum hearth_status put_sum(struct merge *merge, struct hearth_err *err)
 }
 
 /* The sum that the block belongs to; the one before is written when it is another. */
-static enum hearth_status sum_of(struct merge *merge,
-                                 const PGresult *row,
-                                 const int64_t *totals,
-                                 size_t n_types,
-                                 struct hearth_roll_sum **ret_sum,
+static enum hearth_status sum_of(struct merge *merge, const PGresult *row, const int64_t *totals,
+                                 size_t n_types, struct hearth_roll_sum **ret_sum,
                                  struct hearth_err *err)
 {
     int32_t series_id = hearth_pg_i32(row, 0, 0), writer_id = hearth_pg_i32(row, 0, 2);
@@ -133,11 +127,8 @@ static enum hearth_status add_block(void *context, const PGresult *row, struct h
 }
 
 /* Stream the statement's blocks, in the order of their keys, and write their sums. */
-static enum hearth_status run_merge(struct hearth_roll *roll,
-                                    enum hearth_tier tier,
-                                    bool up,
-                                    const char *sql,
-                                    const struct hearth_pg_params *params,
+static enum hearth_status run_merge(struct hearth_roll *roll, enum hearth_tier tier, bool up,
+                                    const char *sql, const struct hearth_pg_params *params,
                                     struct hearth_err *err)
 {
     struct merge merge = {.roll = roll, .tier = tier, .up = up};
@@ -156,11 +147,8 @@ static enum hearth_status run_merge(struct hearth_roll *roll,
 
 /* ---- a longer tier from a shorter ---- */
 
-static enum hearth_status roll_up_series(struct hearth_roll *roll,
-                                         enum hearth_tier tier,
-                                         int64_t t0_ns,
-                                         int32_t first,
-                                         int32_t last,
+static enum hearth_status roll_up_series(struct hearth_roll *roll, enum hearth_tier tier,
+                                         int64_t t0_ns, int32_t first, int32_t last,
                                          struct hearth_err *err)
 {
     char sql[512];
@@ -174,9 +162,7 @@ static enum hearth_status roll_up_series(struct hearth_roll *roll,
     return run_merge(roll, tier, true, sql, NULL, err);
 }
 
-enum hearth_status hearth_roll_up(struct hearth_roll *roll,
-                                  enum hearth_tier tier,
-                                  int64_t t0_ns,
+enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns,
                                   struct hearth_err *err)
 {
     char sql[256];
@@ -201,21 +187,17 @@ enum hearth_status hearth_roll_up(struct hearth_roll *roll,
 /* ---- one part from several ---- */
 
 /* What both statements of parts have in common: which rows. $1: series, when given. */
-static void write_where(
-    char out[256], const struct hearth_roll *roll, bool has_series, int64_t from_ns, int64_t to_ns)
+static void write_where(char out[256], const struct hearth_roll *roll, bool has_series,
+                        int64_t from_ns, int64_t to_ns)
 {
     (void)snprintf(out, 256,
                    "service_id = %" PRId32 " AND t0 BETWEEN %" PRId64 " AND %" PRId64 "%s",
                    roll->service_id, from_ns, to_ns, has_series ? " AND series_id = ANY ($1)" : "");
 }
 
-enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll,
-                                           enum hearth_tier tier,
-                                           const int32_t *series_ids,
-                                           size_t n_series,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           int max_parts,
+enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth_tier tier,
+                                           const int32_t *series_ids, size_t n_series,
+                                           int64_t from_ns, int64_t to_ns, int max_parts,
                                            struct hearth_err *err)
 {
     char sql[1024], where[256];
@@ -291,8 +273,8 @@ static enum hearth_status put_merged_totals(struct totals_merge *merge, struct h
 }
 
 /* Column 0 makes the entries, the others fill them in. */
-static enum hearth_status
-take_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status take_total(void *context, int64_t ts_ns, int64_t value,
+                                     struct hearth_err *err)
 {
     struct totals_merge *merge = context;
     if (merge->column == 0) {
@@ -313,8 +295,8 @@ take_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
 }
 
 /* series_id, t0, ts, vals */
-static enum hearth_status
-add_totals_part(void *context, const PGresult *row, struct hearth_err *err)
+static enum hearth_status add_totals_part(void *context, const PGresult *row,
+                                          struct hearth_err *err)
 {
     struct totals_merge *merge = context;
     int32_t series_id = hearth_pg_i32(row, 0, 0);
@@ -351,13 +333,9 @@ add_totals_part(void *context, const PGresult *row, struct hearth_err *err)
     return status;
 }
 
-enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
-                                            const int32_t *series_ids,
-                                            size_t n_series,
-                                            int64_t from_ns,
-                                            int64_t to_ns,
-                                            int max_parts,
-                                            struct hearth_err *err)
+enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll, const int32_t *series_ids,
+                                            size_t n_series, int64_t from_ns, int64_t to_ns,
+                                            int max_parts, struct hearth_err *err)
 {
     char sql[1024], where[256];
     write_where(where, roll, series_ids != NULL, from_ns, to_ns);

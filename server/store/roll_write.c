@@ -45,13 +45,9 @@ const char *hearth_tier_table(enum hearth_tier tier)
 
 /* ---- sums ---- */
 
-struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll,
-                                         struct hearth_roll_set *set,
-                                         int32_t series_id,
-                                         int64_t t0_ns,
-                                         int32_t writer_id,
-                                         uint32_t n_types,
-                                         struct hearth_err *err)
+struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth_roll_set *set,
+                                         int32_t series_id, int64_t t0_ns, int32_t writer_id,
+                                         uint32_t n_types, struct hearth_err *err)
 {
     for (size_t i = set->n; i-- > 0;) {
         struct hearth_roll_sum *sum = &set->sums[i];
@@ -150,8 +146,8 @@ static int compare_i32(const void *left, const void *right)
 }
 
 /* Sorted and distinct, as hearth_members_encode wants them. */
-static void
-put_members(const struct hearth_roll_sum *sum, struct hearth_buf *scratch, struct hearth_buf *out)
+static void put_members(const struct hearth_roll_sum *sum, struct hearth_buf *scratch,
+                        struct hearth_buf *out)
 {
     qsort(sum->members, sum->n_members, sizeof *sum->members, compare_i32);
     size_t n = 0;
@@ -190,10 +186,8 @@ static enum hearth_status pack_columns(struct hearth_roll *roll,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_roll_put(struct hearth_roll *roll,
-                                   enum hearth_tier tier,
-                                   const struct hearth_roll_sum *sum,
-                                   struct hearth_err *err)
+enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier tier,
+                                   const struct hearth_roll_sum *sum, struct hearth_err *err)
 {
     struct hearth_buf *out = &roll->blocks[tier];
     size_t before = out->n;
@@ -234,13 +228,9 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
-                                          int32_t series_id,
-                                          int64_t t0_ns,
-                                          const int64_t *ts_ns,
-                                          const int64_t *values,
-                                          size_t n,
-                                          uint32_t n_types,
+enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll, int32_t series_id,
+                                          int64_t t0_ns, const int64_t *ts_ns,
+                                          const int64_t *values, size_t n, uint32_t n_types,
                                           struct hearth_err *err)
 {
     struct hearth_buf *out = &roll->totals;
@@ -311,10 +301,8 @@ static enum hearth_status shed_service_sums(struct hearth_roll *roll, struct hea
     return HEARTH_OK;
 }
 
-static enum hearth_status add_to_service(struct hearth_roll *roll,
-                                         enum hearth_tier tier,
-                                         const struct hearth_roll_sum *from,
-                                         struct hearth_err *err)
+static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_tier tier,
+                                         const struct hearth_roll_sum *from, struct hearth_err *err)
 {
     int32_t shape_id = shape_of(roll, from->series_id);
     if (shape_id == 0) {
@@ -343,10 +331,8 @@ static enum hearth_status add_to_service(struct hearth_roll *roll,
 }
 
 /* Write the sum of a series, and add it to what it is a part of. It is empty afterwards. */
-static enum hearth_status pass_on(struct hearth_roll *roll,
-                                  enum hearth_tier tier,
-                                  struct hearth_roll_sum *sum,
-                                  struct hearth_err *err)
+static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tier,
+                                  struct hearth_roll_sum *sum, struct hearth_err *err)
 {
     hearth_block_sums_list(&sum->sums);
     HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
@@ -370,8 +356,8 @@ static enum hearth_status pass_on(struct hearth_roll *roll,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-end_blocks(struct hearth_roll *roll, enum hearth_tier tier, struct hearth_err *err)
+static enum hearth_status end_blocks(struct hearth_roll *roll, enum hearth_tier tier,
+                                     struct hearth_err *err)
 {
     struct hearth_roll_set *set = &roll->series[tier];
     for (size_t i = 0; i < set->n; i++) {
@@ -395,8 +381,8 @@ static enum hearth_status end_totals(struct hearth_roll *roll, struct hearth_err
 /* ---- rows ---- */
 
 /* The row begins new blocks of the tiers up to one: end those that were. */
-static enum hearth_status
-turn_to(struct hearth_roll *roll, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status turn_to(struct hearth_roll *roll, const struct hearth_stored_row *row,
+                                  struct hearth_err *err)
 {
     bool new_series = !roll->has_row || row->series_id != roll->series_id;
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
@@ -415,8 +401,8 @@ turn_to(struct hearth_roll *roll, const struct hearth_stored_row *row, struct he
     return HEARTH_OK;
 }
 
-static enum hearth_status
-add_totals(struct hearth_roll *roll, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status add_totals(struct hearth_roll *roll, const struct hearth_stored_row *row,
+                                     struct hearth_err *err)
 {
     if (roll->n_totals == MAX_TOTALS_ROWS) {
         HEARTH_TRY(end_totals(roll, err));
@@ -440,8 +426,7 @@ add_totals(struct hearth_roll *roll, const struct hearth_stored_row *row, struct
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_roll_add(struct hearth_roll *roll,
-                                   const struct hearth_stored_row *row,
+enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth_stored_row *row,
                                    struct hearth_err *err)
 {
     HEARTH_TRY(turn_to(roll, row, err));
@@ -482,11 +467,8 @@ bool hearth_roll_is_full(const struct hearth_roll *roll)
     return n > (max > 0 ? max : SEND_BYTES);
 }
 
-static enum hearth_status send(struct hearth_roll *roll,
-                               const char *table,
-                               const char *columns,
-                               struct hearth_buf *rows,
-                               struct hearth_err *err)
+static enum hearth_status send(struct hearth_roll *roll, const char *table, const char *columns,
+                               struct hearth_buf *rows, struct hearth_err *err)
 {
     if (rows->n == 0) {
         return HEARTH_OK;
@@ -547,13 +529,9 @@ static enum hearth_status load_shapes(struct hearth_roll *roll, struct hearth_er
     return roll->shapes == NULL ? HEARTH_FAIL_ARENA(err, &roll->keep) : HEARTH_OK;
 }
 
-enum hearth_status hearth_roll_init(struct hearth_roll *roll,
-                                    struct hearth_builder *builder,
-                                    int32_t service_id,
-                                    int64_t part,
-                                    int64_t from_ns,
-                                    int64_t to_ns,
-                                    struct hearth_err *err)
+enum hearth_status hearth_roll_init(struct hearth_roll *roll, struct hearth_builder *builder,
+                                    int32_t service_id, int64_t part, int64_t from_ns,
+                                    int64_t to_ns, struct hearth_err *err)
 {
     *roll = (struct hearth_roll){
         .builder = builder,

@@ -69,10 +69,8 @@ void hearth_store_set_rule_evaluator(struct hearth_store *store,
     atomic_store(&store->has_rule_evaluator, true);
 }
 
-static enum hearth_status exec(struct pass *pass,
-                               const char *sql,
-                               const struct hearth_pg_params *params,
-                               PGresult **ret_rows,
+static enum hearth_status exec(struct pass *pass, const char *sql,
+                               const struct hearth_pg_params *params, PGresult **ret_rows,
                                struct hearth_err *err)
 {
     return hearth_pg_exec(&pass->builder->pg, sql, params, NULL, ret_rows, NULL, err);
@@ -80,11 +78,8 @@ static enum hearth_status exec(struct pass *pass,
 
 /* ---- marks ---- */
 
-enum hearth_status hearth_rules_mark(struct hearth_builder *builder,
-                                     int32_t service_id,
-                                     const int64_t *t0s_ns,
-                                     size_t n,
-                                     struct hearth_err *err)
+enum hearth_status hearth_rules_mark(struct hearth_builder *builder, int32_t service_id,
+                                     const int64_t *t0s_ns, size_t n, struct hearth_err *err)
 {
     if (n == 0) {
         return HEARTH_OK;
@@ -173,10 +168,8 @@ static int compare_known(const void *left, const void *right)
     return hearth_labels_cmp(&a->labels, &b->labels);
 }
 
-static enum hearth_status take_known(struct change *change,
-                                     const PGresult *rows,
-                                     struct known_series **ret,
-                                     struct hearth_err *err)
+static enum hearth_status take_known(struct change *change, const PGresult *rows,
+                                     struct known_series **ret, struct hearth_err *err)
 {
     change->n_series = (size_t)PQntuples(rows);
     struct known_series *known = hearth_arena_array(change->arena, change->n_series, sizeof *known);
@@ -198,8 +191,8 @@ static enum hearth_status take_known(struct change *change,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-read_known(struct change *change, struct known_series **ret, struct hearth_err *err)
+static enum hearth_status read_known(struct change *change, struct known_series **ret,
+                                     struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, change->arena);
@@ -214,8 +207,8 @@ read_known(struct change *change, struct known_series **ret, struct hearth_err *
     return status;
 }
 
-static enum hearth_status
-take_counted(struct change *change, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_counted(struct change *change, const PGresult *rows,
+                                       struct hearth_err *err)
 {
     int32_t *series_nos;
     int64_t *counted;
@@ -258,8 +251,8 @@ static enum hearth_status read_counted(struct change *change, struct hearth_err 
 
 /* ---- one change: what is new ---- */
 
-static enum hearth_status
-add_sum(struct change *change, size_t i, const struct known_series *known, struct hearth_err *err)
+static enum hearth_status add_sum(struct change *change, size_t i, const struct known_series *known,
+                                  struct hearth_err *err)
 {
     int64_t max_series = change->pass->evaluator->max_series;
     struct known_series key = {.labels = change->sums[i].labels};
@@ -303,8 +296,8 @@ static enum hearth_status write_new_series(struct change *change, struct hearth_
 }
 
 /* The numbers of the series whose value is not 0, with the values. In the change's arena. */
-static size_t
-pick(struct change *change, const int64_t *values, int32_t **ret_nos, int64_t **ret_values)
+static size_t pick(struct change *change, const int64_t *values, int32_t **ret_nos,
+                   int64_t **ret_values)
 {
     size_t n_all = change->n_series + change->n_new, n = 0;
     *ret_nos = hearth_arena_array(change->arena, n_all, sizeof **ret_nos);
@@ -423,12 +416,8 @@ static enum hearth_status change_in_transaction(struct change *change, struct he
 }
 
 /* Sum [from_ns, to_ns), which lies in one bucket, and count it. */
-static enum hearth_status count(struct pass *pass,
-                                struct work *work,
-                                int64_t from_ns,
-                                int64_t to_ns,
-                                bool again,
-                                struct hearth_err *err)
+static enum hearth_status count(struct pass *pass, struct work *work, int64_t from_ns,
+                                int64_t to_ns, bool again, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, RULE_ARENA_BYTES);
@@ -479,11 +468,8 @@ static enum hearth_status advance(struct pass *pass, struct work *work, struct h
 }
 
 /* The next marks, the distinct buckets of which are few. *ret_upto: the last one that is among them. */
-static enum hearth_status read_marks(struct pass *pass,
-                                     const struct work *work,
-                                     int64_t t0s_ns[MAX_BUCKETS],
-                                     size_t *ret_n,
-                                     int64_t *ret_upto,
+static enum hearth_status read_marks(struct pass *pass, const struct work *work,
+                                     int64_t t0s_ns[MAX_BUCKETS], size_t *ret_n, int64_t *ret_upto,
                                      struct hearth_err *err)
 {
     struct hearth_arena arena;
@@ -523,8 +509,8 @@ static enum hearth_status read_marks(struct pass *pass,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-count_bucket_again(struct pass *pass, struct work *work, int64_t t0_ns, struct hearth_err *err)
+static enum hearth_status count_bucket_again(struct pass *pass, struct work *work, int64_t t0_ns,
+                                             struct hearth_err *err)
 {
     int64_t from_ns = t0_ns > work->rule.start_ns ? t0_ns : work->rule.start_ns;
     int64_t to_ns = t0_ns + HEARTH_BUCKET_NS;
@@ -539,8 +525,8 @@ count_bucket_again(struct pass *pass, struct work *work, int64_t t0_ns, struct h
     return count(pass, work, from_ns, to_ns, true, err);
 }
 
-static enum hearth_status
-say_marks_done(struct pass *pass, struct work *work, int64_t upto, struct hearth_err *err)
+static enum hearth_status say_marks_done(struct pass *pass, struct work *work, int64_t upto,
+                                         struct hearth_err *err)
 {
     char sql[160];
     (void)snprintf(sql, sizeof sql,
@@ -556,8 +542,8 @@ say_marks_done(struct pass *pass, struct work *work, int64_t upto, struct hearth
     return status;
 }
 
-static enum hearth_status
-look_after_marks(struct pass *pass, struct work *work, struct hearth_err *err)
+static enum hearth_status look_after_marks(struct pass *pass, struct work *work,
+                                           struct hearth_err *err)
 {
     if (work->is_gone || work->mark_done >= pass->newest_mark) {
         return HEARTH_OK;
@@ -636,8 +622,8 @@ static enum hearth_status run_pass(struct pass *pass, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_step_rules(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_rules(struct hearth_builder *builder, bool *ret_more,
+                                     struct hearth_err *err)
 {
     struct hearth_store *store = builder->store;
     if (!atomic_load(&store->has_rule_evaluator)) {

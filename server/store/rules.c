@@ -6,11 +6,8 @@
 
 /* ---- rows ---- */
 
-enum hearth_status hearth_rule_take_labels(const PGresult *rows,
-                                           int row,
-                                           int column,
-                                           struct hearth_arena *arena,
-                                           struct hearth_labels *ret,
+enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row, int column,
+                                           struct hearth_arena *arena, struct hearth_labels *ret,
                                            struct hearth_err *err)
 {
     struct hearth_str *texts;
@@ -41,11 +38,8 @@ void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hear
     hearth_pg_param_text_array(params, texts, 2 * labels->n);
 }
 
-enum hearth_status hearth_rule_take(const PGresult *rows,
-                                    int row,
-                                    struct hearth_arena *arena,
-                                    struct hearth_rule *ret,
-                                    struct hearth_err *err)
+enum hearth_status hearth_rule_take(const PGresult *rows, int row, struct hearth_arena *arena,
+                                    struct hearth_rule *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_rule){
         .rule_no = hearth_pg_i64(rows, row, 0),
@@ -79,10 +73,8 @@ struct question {
 
 /* ---- listing ---- */
 
-static enum hearth_status list_rules(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status list_rules(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -104,12 +96,9 @@ static enum hearth_status list_rules(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_rules(struct hearth_store *store,
-                                      struct hearth_str tenant,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_rule **ret,
-                                      size_t *ret_n,
+enum hearth_status hearth_store_rules(struct hearth_store *store, struct hearth_str tenant,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_rule **ret, size_t *ret_n,
                                       struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -120,10 +109,8 @@ enum hearth_status hearth_store_rules(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status list_counters(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status list_counters(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -156,12 +143,10 @@ static enum hearth_status list_counters(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_rule_counters(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_rule_counters(struct hearth_store *store, struct hearth_str tenant,
                                               struct hearth_cancel *cancel,
                                               struct hearth_arena *arena,
-                                              struct hearth_rule_counter **ret,
-                                              size_t *ret_n,
+                                              struct hearth_rule_counter **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -174,8 +159,8 @@ enum hearth_status hearth_store_rule_counters(struct hearth_store *store,
 
 /* ---- changing ---- */
 
-static bool
-same_texts(const struct hearth_str *a, size_t n_a, const struct hearth_str *b, size_t n_b)
+static bool same_texts(const struct hearth_str *a, size_t n_a, const struct hearth_str *b,
+                       size_t n_b)
 {
     bool same = n_a == n_b;
     for (size_t i = 0; same && i < n_a; i++) {
@@ -199,10 +184,8 @@ static bool is_called_the_same(const struct hearth_rule *a, const struct hearth_
 }
 
 /* The stored rule of that id; question->n 0: none. */
-static enum hearth_status find_rule(struct question *question,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status find_rule(struct question *question, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
@@ -224,10 +207,8 @@ static enum hearth_status find_rule(struct question *question,
     return status;
 }
 
-static enum hearth_status remove_rule(struct question *question,
-                                      int64_t rule_no,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
+static enum hearth_status remove_rule(struct question *question, int64_t rule_no,
+                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
     static const char *const STATEMENTS[] = {
@@ -246,10 +227,8 @@ static enum hearth_status remove_rule(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status check_count(struct question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status check_count(struct question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
@@ -268,10 +247,8 @@ static enum hearth_status check_count(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_rule(struct question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status insert_rule(struct question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_rule *rule = question->rule;
     int64_t now_ns = hearth_clock_wall_ns();
@@ -303,10 +280,8 @@ static enum hearth_status insert_rule(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status rename_rule(struct question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status rename_rule(struct question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_rule *rule = question->rule;
     rule->rule_no = question->rules->rule_no;
@@ -352,8 +327,7 @@ static enum hearth_status check_generation(const struct question *question, stru
     return HEARTH_OK;
 }
 
-static enum hearth_status put_in_transaction(struct question *question,
-                                             struct hearth_pg *pg,
+static enum hearth_status put_in_transaction(struct question *question, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -378,10 +352,8 @@ static enum hearth_status put_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status put_rule(void *context,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status put_rule(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     question->n_attempts++;
@@ -390,10 +362,8 @@ static enum hearth_status put_rule(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_rule_put(struct hearth_store *store,
-                                         struct hearth_rule *rule,
-                                         int64_t max_rules,
-                                         struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_put(struct hearth_store *store, struct hearth_rule *rule,
+                                         int64_t max_rules, struct hearth_cancel *cancel,
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -411,8 +381,7 @@ enum hearth_status hearth_store_rule_put(struct hearth_store *store,
     return status;
 }
 
-static enum hearth_status delete_in_transaction(struct question *question,
-                                                struct hearth_pg *pg,
+static enum hearth_status delete_in_transaction(struct question *question, struct hearth_pg *pg,
                                                 enum hearth_pg_fault *ret_fault,
                                                 struct hearth_err *err)
 {
@@ -426,10 +395,8 @@ static enum hearth_status delete_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status delete_rule(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status delete_rule(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     question->n_attempts++;
@@ -438,10 +405,8 @@ static enum hearth_status delete_rule(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_rule_delete(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str id,
-                                            struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_delete(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str id, struct hearth_cancel *cancel,
                                             struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

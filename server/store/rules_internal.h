@@ -13,17 +13,14 @@
 #define HEARTH_N_RULE_COLUMNS 11
 
 /* In arena. */
-HEARTH_MUST_CHECK enum hearth_status hearth_rule_take(const PGresult *rows,
-                                                      int row,
+HEARTH_MUST_CHECK enum hearth_status hearth_rule_take(const PGresult *rows, int row,
                                                       struct hearth_arena *arena,
                                                       struct hearth_rule *ret,
                                                       struct hearth_err *err);
 
 /* A text[] of name, value, name, value. */
-HEARTH_MUST_CHECK enum hearth_status hearth_rule_take_labels(const PGresult *rows,
-                                                             int row,
-                                                             int column,
-                                                             struct hearth_arena *arena,
+HEARTH_MUST_CHECK enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row,
+                                                             int column, struct hearth_arena *arena,
                                                              struct hearth_labels *ret,
                                                              struct hearth_err *err);
 void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hearth_labels *labels);

@@ -95,8 +95,7 @@ static char *put_text(char *at, struct hearth_str s)
 
 enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
                                            const struct hearth_series_key *series,
-                                           struct hearth_hash128 *ret_key,
-                                           struct hearth_err *err)
+                                           struct hearth_hash128 *ret_key, struct hearth_err *err)
 {
     size_t n_bytes = text_bytes(tenant) + text_bytes(series->service_name) + sizeof(uint32_t);
     for (size_t i = 0; i < series->n_types; i++) {
@@ -207,8 +206,7 @@ static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 ke
 }
 
 enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *cache,
-                                                  struct hearth_hash128 key,
-                                                  int32_t hour,
+                                                  struct hearth_hash128 key, int32_t hour,
                                                   struct hearth_series_ids *ret_ids)
 {
     enum hearth_series_known known = HEARTH_SERIES_UNKNOWN;
@@ -227,10 +225,8 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
     return known;
 }
 
-void hearth_series_cache_put(struct hearth_series_cache *cache,
-                             struct hearth_hash128 key,
-                             int32_t hour,
-                             struct hearth_series_ids ids)
+void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_hash128 key,
+                             int32_t hour, struct hearth_series_ids ids)
 {
     struct shard *shard = lock_shard(cache, key);
     struct entry *entry = find_in_shard(shard, key);

@@ -37,14 +37,11 @@ HEARTH_MUST_CHECK enum hearth_status hearth_series_cache_key(struct hearth_str t
                                                              struct hearth_err *err);
 /* *ret_ids is set unless UNKNOWN. */
 enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *cache,
-                                                  struct hearth_hash128 key,
-                                                  int32_t hour,
+                                                  struct hearth_hash128 key, int32_t hour,
                                                   struct hearth_series_ids *ret_ids);
 /* Remember; a refusal of memory only means that it is not remembered. */
-void hearth_series_cache_put(struct hearth_series_cache *cache,
-                             struct hearth_hash128 key,
-                             int32_t hour,
-                             struct hearth_series_ids ids);
+void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_hash128 key,
+                             int32_t hour, struct hearth_series_ids ids);
 void hearth_series_cache_clear(struct hearth_series_cache *cache);
 
 #endif

@@ -10,12 +10,10 @@
     "SET LOCAL lock_timeout = 15000;"                        \
     "UPDATE hearth_data.catalog_clock SET version = version + 1"
 
-static enum hearth_status make_in_transaction(struct hearth_pg *pg,
-                                              const struct hearth_pg_params *tenant,
-                                              const struct hearth_pg_params *services,
-                                              struct hearth_cancel *cancel,
-                                              enum hearth_pg_fault *ret_fault,
-                                              struct hearth_err *err)
+static enum hearth_status
+make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
+                    const struct hearth_pg_params *services, struct hearth_cancel *cancel,
+                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, SQL_BEGIN, ret_fault, err));
     HEARTH_TRY(hearth_pg_exec(
@@ -37,13 +35,10 @@ static enum hearth_status make_in_transaction(struct hearth_pg *pg,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-enum hearth_status hearth_services_make(struct hearth_pg *pg,
-                                        struct hearth_str tenant,
-                                        const struct hearth_str *services,
-                                        size_t n,
+enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
+                                        const struct hearth_str *services, size_t n,
                                         struct hearth_cancel *cancel,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -85,10 +80,8 @@ struct question {
     bool has_all;
 };
 
-static enum hearth_status find(struct question *question,
-                               struct hearth_pg *pg,
-                               enum hearth_pg_fault *ret_fault,
-                               struct hearth_err *err)
+static enum hearth_status find(struct question *question, struct hearth_pg *pg,
+                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_hash128 *prints =
         hearth_arena_array(question->arena, question->n, sizeof *prints);
@@ -117,10 +110,8 @@ static enum hearth_status find(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status find_or_make(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status find_or_make(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     HEARTH_TRY(find(question, pg, ret_fault, err));
@@ -132,13 +123,9 @@ static enum hearth_status find_or_make(void *context,
     return find(question, pg, ret_fault, err);
 }
 
-static enum hearth_status ask(struct hearth_store *store,
-                              struct hearth_str tenant,
-                              const struct hearth_str *services,
-                              size_t n,
-                              bool make,
-                              struct hearth_cancel *cancel,
-                              int32_t *ret_ids,
+static enum hearth_status ask(struct hearth_store *store, struct hearth_str tenant,
+                              const struct hearth_str *services, size_t n, bool make,
+                              struct hearth_cancel *cancel, int32_t *ret_ids,
                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -173,12 +160,9 @@ static enum hearth_status ask(struct hearth_store *store,
     return status;
 }
 
-enum hearth_status hearth_store_service_id(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_str service,
-                                           bool make,
-                                           struct hearth_cancel *cancel,
-                                           int32_t *ret_service_id,
+enum hearth_status hearth_store_service_id(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_str service, bool make,
+                                           struct hearth_cancel *cancel, int32_t *ret_service_id,
                                            struct hearth_err *err)
 {
     int32_t id = 0;
@@ -187,12 +171,9 @@ enum hearth_status hearth_store_service_id(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_service_ids(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            const struct hearth_str *services,
-                                            size_t n,
-                                            struct hearth_cancel *cancel,
-                                            int32_t *ret_ids,
+enum hearth_status hearth_store_service_ids(struct hearth_store *store, struct hearth_str tenant,
+                                            const struct hearth_str *services, size_t n,
+                                            struct hearth_cancel *cancel, int32_t *ret_ids,
                                             struct hearth_err *err)
 {
     return ask(store, tenant, services, n, true, cancel, ret_ids, err);

@@ -43,12 +43,9 @@ static inline struct hearth_hash128 hearth_service_fingerprint(struct hearth_str
 }
 
 /* The tenant and its services exist; a transaction of its own under the clock's lock. Not within another. */
-HEARTH_MUST_CHECK enum hearth_status hearth_services_make(struct hearth_pg *pg,
-                                                          struct hearth_str tenant,
-                                                          const struct hearth_str *services,
-                                                          size_t n,
-                                                          struct hearth_cancel *cancel,
-                                                          enum hearth_pg_fault *ret_fault,
-                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
+                     const struct hearth_str *services, size_t n, struct hearth_cancel *cancel,
+                     enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 #endif

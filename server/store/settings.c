@@ -56,10 +56,8 @@ static int compare(struct hearth_str a, struct hearth_str b)
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-void hearth_store_settings(struct hearth_store *store,
-                           struct hearth_str tenant,
-                           hearth_setting_fn *visit,
-                           void *context)
+void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
+                           hearth_setting_fn *visit, void *context)
 {
     struct hearth_settings *settings = store->settings;
     (void)pthread_rwlock_rdlock(&settings->lock);
@@ -81,8 +79,8 @@ void hearth_store_settings(struct hearth_store *store,
 }
 
 /* Rows by tenant: name of the tenant, name, value. Everything in `fresh`'s arena. */
-static enum hearth_status
-take_rows(struct hearth_settings *fresh, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_rows(struct hearth_settings *fresh, const PGresult *rows,
+                                    struct hearth_err *err)
 {
     size_t n = (size_t)PQntuples(rows);
     struct hearth_arena *arena = &fresh->arena;
@@ -104,8 +102,8 @@ take_rows(struct hearth_settings *fresh, const PGresult *rows, struct hearth_err
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status
-read_settings(struct hearth_settings *fresh, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status read_settings(struct hearth_settings *fresh, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     PGresult *rows = NULL;
     HEARTH_TRY(
@@ -119,8 +117,8 @@ read_settings(struct hearth_settings *fresh, struct hearth_pg *pg, struct hearth
     return status;
 }
 
-enum hearth_status
-hearth_settings_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_settings_refresh(struct hearth_store *store, struct hearth_pg *pg,
+                                           struct hearth_err *err)
 {
     struct hearth_settings *settings = store->settings;
     struct hearth_settings fresh = {0};
@@ -153,10 +151,8 @@ struct change {
 
 /* The clock's row first, as everything that writes the catalogue does: servers look for what is new
  * by version. */
-static enum hearth_status make_tenant(const struct change *change,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status make_tenant(const struct change *change, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -180,8 +176,8 @@ static enum hearth_status make_tenant(const struct change *change,
     return status;
 }
 
-static enum hearth_status
-set_on(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status set_on(void *context, struct hearth_pg *pg,
+                                 enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct change *change = context;
     struct hearth_arena arena;
@@ -229,12 +225,9 @@ set_on(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, str
     return hearth_settings_refresh(change->store, pg, err);
 }
 
-enum hearth_status hearth_store_settings_set(struct hearth_store *store,
-                                             struct hearth_str tenant,
-                                             bool make,
-                                             const struct hearth_setting *settings,
-                                             size_t n,
-                                             struct hearth_err *err)
+enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct hearth_str tenant,
+                                             bool make, const struct hearth_setting *settings,
+                                             size_t n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct change change = {store, tenant, make, settings, n};

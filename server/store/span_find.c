@@ -50,8 +50,7 @@ static int compare_questions(const void *left, const void *right)
 }
 
 static enum hearth_status take_questions(struct find *find,
-                                         const struct hearth_span_question *questions,
-                                         size_t n,
+                                         const struct hearth_span_question *questions, size_t n,
                                          struct hearth_err *err)
 {
     find->questions = hearth_arena_array(find->arena, n, sizeof *find->questions);
@@ -166,8 +165,8 @@ static void prune(struct find *find)
     find->prune_at = 2 * n;
 }
 
-static enum hearth_status
-add(struct find *find, const struct hearth_association *association, struct hearth_err *err)
+static enum hearth_status add(struct find *find, const struct hearth_association *association,
+                              struct hearth_err *err)
 {
     if (find->n == find->cap) {
         size_t cap = find->cap == 0 ? 64 : 2 * find->cap;
@@ -190,10 +189,8 @@ add(struct find *find, const struct hearth_association *association, struct hear
 }
 
 /* Of each question whose leading key_bits agree. */
-static enum hearth_status match(struct find *find,
-                                const struct hearth_association *association,
-                                unsigned key_bits,
-                                struct hearth_err *err)
+static enum hearth_status match(struct find *find, const struct hearth_association *association,
+                                unsigned key_bits, struct hearth_err *err)
 {
     unsigned shift = 64 - key_bits;
     uint64_t key = association->key >> shift;
@@ -240,10 +237,8 @@ static enum hearth_status take_row(void *context, const PGresult *row, struct he
     return HEARTH_OK;
 }
 
-static enum hearth_status find_on(void *context,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status find_on(void *context, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct find *find = context;
     find->n = 0; /* what an attempt on a lost connection has found comes again */
@@ -262,19 +257,13 @@ static enum hearth_status find_on(void *context,
     return hearth_pg_stream(pg, STATEMENT, &params, find->cancel, take_row, find, ret_fault, err);
 }
 
-enum hearth_status hearth_store_find_spans(struct hearth_store *store,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_store_find_spans(struct hearth_store *store, struct hearth_str tenant,
                                            const struct hearth_span_question *questions,
-                                           size_t n_questions,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           size_t limit,
-                                           struct hearth_cancel *cancel,
+                                           size_t n_questions, int64_t from_ns, int64_t to_ns,
+                                           size_t limit, struct hearth_cancel *cancel,
                                            struct hearth_arena *arena,
-                                           struct hearth_association **ret,
-                                           size_t *ret_n,
-                                           bool *ret_is_cut,
-                                           struct hearth_err *err)
+                                           struct hearth_association **ret, size_t *ret_n,
+                                           bool *ret_is_cut, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct find find = {.tenant = tenant,
@@ -302,10 +291,8 @@ enum hearth_status hearth_store_find_spans(struct hearth_store *store,
 
 /* ---- since when ---- */
 
-static enum hearth_status since_on(void *context,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status since_on(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int64_t *ret_since_ns = context;
     PGresult *rows = NULL;
@@ -318,8 +305,7 @@ static enum hearth_status since_on(void *context,
 
 enum hearth_status hearth_store_span_index_since(struct hearth_store *store,
                                                  struct hearth_cancel *cancel,
-                                                 int64_t *ret_since_ns,
-                                                 struct hearth_err *err)
+                                                 int64_t *ret_since_ns, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     return hearth_store_with_pg(store, cancel, since_on, ret_since_ns, err);

@@ -44,8 +44,8 @@ struct writer {
     int64_t part;
 };
 
-static enum hearth_status
-begin_part(struct writer *writer, struct hearth_builder *builder, struct hearth_err *err)
+static enum hearth_status begin_part(struct writer *writer, struct hearth_builder *builder,
+                                     struct hearth_err *err)
 {
     *writer = (struct writer){.builder = builder};
     hearth_buf_init(&writer->copy, 0);
@@ -58,12 +58,8 @@ begin_part(struct writer *writer, struct hearth_builder *builder, struct hearth_
     return HEARTH_OK;
 }
 
-static void put_row(struct writer *writer,
-                    const struct hearth_span_merge *at,
-                    unsigned bits,
-                    const struct hearth_association *all,
-                    size_t n,
-                    size_t piece)
+static void put_row(struct writer *writer, const struct hearth_span_merge *at, unsigned bits,
+                    const struct hearth_association *all, size_t n, size_t piece)
 {
     struct hearth_buf *out = &writer->copy;
     hearth_buf_reset(&writer->packed);
@@ -80,11 +76,8 @@ static void put_row(struct writer *writer,
 }
 
 /* Sorted ones of a tenant and day. */
-static void put_rows(struct writer *writer,
-                     const struct hearth_span_merge *at,
-                     unsigned bits,
-                     const struct hearth_association *all,
-                     size_t n)
+static void put_rows(struct writer *writer, const struct hearth_span_merge *at, unsigned bits,
+                     const struct hearth_association *all, size_t n)
 {
     size_t piece = 0;
     for (size_t from = 0, to; from < n; from = to) {
@@ -126,8 +119,8 @@ static unsigned cut_of(size_t n, unsigned bits)
 }
 
 /* What moved leaves room, which is to be used again at once: not when autovacuum comes by. */
-static enum hearth_status
-vacuum(struct hearth_builder *builder, const char *table, struct hearth_err *err)
+static enum hearth_status vacuum(struct hearth_builder *builder, const char *table,
+                                 struct hearth_err *err)
 {
     char sql[128];
     (void)snprintf(sql, sizeof sql, "VACUUM (TRUNCATE false, SKIP_LOCKED) %s", table);
@@ -178,8 +171,8 @@ static size_t find_group(struct fold *fold, int32_t tenant_id, int32_t day, size
     return fold->n_groups++;
 }
 
-static enum hearth_status
-take_row(struct fold *fold, int row, struct hearth_arena *scratch, struct hearth_err *err)
+static enum hearth_status take_row(struct fold *fold, int row, struct hearth_arena *scratch,
+                                   struct hearth_err *err)
 {
     if (hearth_pg_is_null(fold->rows, row, 2)) {
         return HEARTH_OK; /* the service was deleted: its profiles are gone */
@@ -359,8 +352,8 @@ static enum hearth_status fold_all(struct fold *fold, struct hearth_err *err)
 }
 
 /* *ret_more: there may be more than a transaction takes. */
-static enum hearth_status
-fold_some(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+static enum hearth_status fold_some(struct hearth_builder *builder, bool *ret_more,
+                                    struct hearth_err *err)
 {
     struct fold fold = {.builder = builder};
     hearth_arena_init(&fold.arena, 0);
@@ -396,8 +389,8 @@ struct place {
 };
 
 /* A size of which parts have gathered; at->bits is none's if there is no such. */
-static enum hearth_status
-find_size(struct hearth_builder *builder, struct hearth_span_merge *at, struct hearth_err *err)
+static enum hearth_status find_size(struct hearth_builder *builder, struct hearth_span_merge *at,
+                                    struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -427,10 +420,8 @@ find_size(struct hearth_builder *builder, struct hearth_span_merge *at, struct h
  * them. *ret_most_part: a single bucket with too much has only its first parts merged.
  */
 static enum hearth_status find_window(struct hearth_builder *builder,
-                                      const struct hearth_span_merge *at,
-                                      uint32_t *ret_from,
-                                      int64_t *ret_most_part,
-                                      struct hearth_err *err)
+                                      const struct hearth_span_merge *at, uint32_t *ret_from,
+                                      int64_t *ret_most_part, struct hearth_err *err)
 {
     char sql[768];
     uint32_t to = at->end_bucket, from = to > at->n_buckets ? to - at->n_buckets : 0;
@@ -490,8 +481,8 @@ static enum hearth_status look_at_rows(struct merge *merge, struct hearth_err *e
 }
 
 /* Those of a bucket, into rows: places[from] up to places[to]. */
-static enum hearth_status
-merge_bucket(struct merge *merge, size_t from, size_t to, struct hearth_err *err)
+static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t to,
+                                       struct hearth_err *err)
 {
     size_t n_all = 0;
     for (size_t i = from; i < to; i++) {
@@ -529,8 +520,8 @@ static enum hearth_status merge_rows(struct merge *merge, struct hearth_err *err
     return send_rows(&merge->writer, err);
 }
 
-static enum hearth_status
-merge_in_transaction(struct merge *merge, uint32_t from, int64_t most_part, struct hearth_err *err)
+static enum hearth_status merge_in_transaction(struct merge *merge, uint32_t from,
+                                               int64_t most_part, struct hearth_err *err)
 {
     const struct hearth_span_merge *at = merge->at;
     char sql[384];
@@ -554,8 +545,8 @@ merge_in_transaction(struct merge *merge, uint32_t from, int64_t most_part, stru
 }
 
 /* The next buckets of a running merge, from the last one down. */
-static enum hearth_status
-merge_some(struct hearth_builder *builder, struct hearth_span_merge *at, struct hearth_err *err)
+static enum hearth_status merge_some(struct hearth_builder *builder, struct hearth_span_merge *at,
+                                     struct hearth_err *err)
 {
     struct merge merge = {.builder = builder, .at = at};
     uint32_t from = 0;
@@ -584,8 +575,8 @@ merge_some(struct hearth_builder *builder, struct hearth_span_merge *at, struct 
     return status;
 }
 
-static enum hearth_status
-merge_until(struct hearth_builder *builder, int64_t until_ns, struct hearth_err *err)
+static enum hearth_status merge_until(struct hearth_builder *builder, int64_t until_ns,
+                                      struct hearth_err *err)
 {
     while (builder->n_merges > 0 && hearth_clock_mono_ns() < until_ns) {
         struct hearth_span_merge *at = &builder->merges[builder->n_merges - 1];
@@ -607,8 +598,8 @@ merge_until(struct hearth_builder *builder, int64_t until_ns, struct hearth_err 
 
 /* ---- the step ---- */
 
-static enum hearth_status
-is_worth_it(struct hearth_builder *builder, bool *ret_worth, struct hearth_err *err)
+static enum hearth_status is_worth_it(struct hearth_builder *builder, bool *ret_worth,
+                                      struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg,
@@ -627,8 +618,8 @@ is_worth_it(struct hearth_builder *builder, bool *ret_worth, struct hearth_err *
     return HEARTH_OK;
 }
 
-enum hearth_status
-hearth_step_spans(struct hearth_builder *builder, bool *ret_more, struct hearth_err *err)
+enum hearth_status hearth_step_spans(struct hearth_builder *builder, bool *ret_more,
+                                     struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     bool worth = false;

@@ -28,11 +28,8 @@ static int64_t limit_of(size_t limit)
     return limit == 0 || limit > INT64_MAX ? INT64_MAX : (int64_t)limit;
 }
 
-static bool param_keys(struct hearth_pg_params *params,
-                       struct hearth_arena *arena,
-                       const struct hearth_str *ids,
-                       size_t n,
-                       bool is_raw)
+static bool param_keys(struct hearth_pg_params *params, struct hearth_arena *arena,
+                       const struct hearth_str *ids, size_t n, bool is_raw)
 {
     int64_t *keys = hearth_arena_array(arena, n, sizeof *keys);
     for (size_t i = 0; i < n && keys != NULL; i++) {
@@ -54,8 +51,8 @@ static bool param_keys(struct hearth_pg_params *params,
 #define LATEST_FIRST " ORDER BY g.start_at DESC, g.segment_key LIMIT "
 
 /* Two ids of equal keys are nearly always the same; of two texts one can say. */
-static bool is_asked_for(
-    const struct hearth_str *ids, size_t n, bool is_raw, struct hearth_str id, bool id_is_raw)
+static bool is_asked_for(const struct hearth_str *ids, size_t n, bool is_raw, struct hearth_str id,
+                         bool id_is_raw)
 {
     int64_t key = hearth_trace_key(id, id_is_raw);
     for (size_t i = 0; i < n; i++) {
@@ -150,10 +147,8 @@ static const char *group_statement(const struct question *question, struct heart
            " AND ($6 = '' OR g.endpoint = $6)" LATEST_FIRST "$7";
 }
 
-static enum hearth_status read_groups(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_groups(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -173,13 +168,11 @@ static enum hearth_status read_groups(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_span_groups(struct hearth_store *store,
-                                            struct hearth_str tenant,
+enum hearth_status hearth_store_span_groups(struct hearth_store *store, struct hearth_str tenant,
                                             const struct hearth_span_query *query,
                                             struct hearth_cancel *cancel,
                                             struct hearth_arena *arena,
-                                            struct hearth_span_group **ret,
-                                            size_t *ret_n,
+                                            struct hearth_span_group **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -190,10 +183,8 @@ enum hearth_status hearth_store_span_groups(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status has_groups(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status has_groups(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     bool *ret = context;
     PGresult *rows = NULL;
@@ -205,8 +196,7 @@ static enum hearth_status has_groups(void *context,
 }
 
 enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
-                                                struct hearth_cancel *cancel,
-                                                bool *ret,
+                                                struct hearth_cancel *cancel, bool *ret,
                                                 struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -215,10 +205,8 @@ enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
 
 /* ---- snapshots ---- */
 
-static enum hearth_status read_runs(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status read_runs(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -255,14 +243,11 @@ static enum hearth_status read_runs(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_snapshot_runs(struct hearth_store *store,
-                                              struct hearth_str tenant,
-                                              const struct hearth_str *segment_ids,
-                                              size_t n_ids,
+enum hearth_status hearth_store_snapshot_runs(struct hearth_store *store, struct hearth_str tenant,
+                                              const struct hearth_str *segment_ids, size_t n_ids,
                                               struct hearth_cancel *cancel,
                                               struct hearth_arena *arena,
-                                              struct hearth_snapshot_run **ret,
-                                              size_t *ret_n,
+                                              struct hearth_snapshot_run **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -274,10 +259,8 @@ enum hearth_status hearth_store_snapshot_runs(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_segments(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status read_segments(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -316,15 +299,10 @@ static enum hearth_status read_segments(void *context,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_segment_snapshots(struct hearth_store *store,
-                                                  struct hearth_str tenant,
-                                                  const struct hearth_str *task_ids,
-                                                  size_t n_ids,
-                                                  struct hearth_cancel *cancel,
-                                                  struct hearth_arena *arena,
-                                                  struct hearth_segment_snapshots **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err)
+enum hearth_status hearth_store_segment_snapshots(
+    struct hearth_store *store, struct hearth_str tenant, const struct hearth_str *task_ids,
+    size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
+    struct hearth_segment_snapshots **ret, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {

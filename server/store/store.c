@@ -136,10 +136,8 @@ void hearth_store_note_back(struct hearth_store *store)
 
 /* ---- boot ---- */
 
-enum hearth_status hearth_writer_register(struct hearth_pg *pg,
-                                          struct hearth_cancel *cancel,
-                                          int32_t *ret_writer_id,
-                                          struct hearth_err *err)
+enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_cancel *cancel,
+                                          int32_t *ret_writer_id, struct hearth_err *err)
 {
     char host[128] = "";
     (void)gethostname(host, sizeof host - 1);
@@ -187,8 +185,8 @@ static enum hearth_status check_server(struct hearth_pg *pg, struct hearth_err *
 }
 
 /* Get as far as possible; safe to call again after a failure. */
-static enum hearth_status
-boot_once(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg *pg,
+                                    struct hearth_err *err)
 {
     if (!hearth_pg_alive(pg)) {
         HEARTH_TRY(hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err));
@@ -233,11 +231,8 @@ static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
 }
 
 /* An embedded database is started beside us: that it does not answer yet is a warning only after a while. */
-static void log_not_ready(const struct hearth_store *store,
-                          const char *reason,
-                          bool is_starting,
-                          bool is_new,
-                          bool *was_starting)
+static void log_not_ready(const struct hearth_store *store, const char *reason, bool is_starting,
+                          bool is_new, bool *was_starting)
 {
     if (atomic_load(&store->closing)) {
         return;
@@ -369,8 +364,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
 }
 
 enum hearth_status hearth_store_open(const struct hearth_store_options *options,
-                                     struct hearth_store **ret_store,
-                                     struct hearth_err *err)
+                                     struct hearth_store **ret_store, struct hearth_err *err)
 {
     HEARTH_TRY(check_options(options, err));
     struct hearth_store *store = hearth_mem_zalloc(sizeof *store);

@@ -121,8 +121,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg
                                                             struct hearth_err *err);
 
 /* ---- pool.c ---- */
-HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url,
-                                                     unsigned max_connections,
+HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
                                                      struct hearth_pool **ret_pool,
                                                      struct hearth_err *err);
 void hearth_pool_free(struct hearth_pool *pool);
@@ -158,8 +157,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalo
                                                             struct hearth_err *err);
 
 /* Forget activity before the hour, in all label indexes: its leaves are gone. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_catalog_trim(struct hearth_catalog *catalog, int32_t hour, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog,
+                                                         int32_t hour, struct hearth_err *err);
 
 /* ---- partitions.c ---- */
 HEARTH_MUST_CHECK enum hearth_status
@@ -194,14 +193,11 @@ void hearth_partition_name(const char *parent, int32_t day, char out[64]);
  * gone (UNAVAILABLE). Memory first. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
-                                                              struct hearth_pg *pg,
-                                                              unsigned leaves,
-                                                              int32_t day,
-                                                              struct hearth_err *err);
+                                                              struct hearth_pg *pg, unsigned leaves,
+                                                              int32_t day, struct hearth_err *err);
 /* Is a leaf of that parent and day on its way out, so that no other can take its place yet? */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
-                                                                  const char *parent,
-                                                                  int32_t day,
+                                                                  const char *parent, int32_t day,
                                                                   bool *ret_leaving,
                                                                   struct hearth_err *err);
 
@@ -216,28 +212,22 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
                                                             struct hearth_pg *pg,
-                                                            const char *parent,
-                                                            int32_t day,
+                                                            const char *parent, int32_t day,
                                                             struct hearth_err *err);
 
 /* The same for a leaf that has its leaving name already, or has gone: never another one. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
                                                                    struct hearth_pg *pg,
-                                                                   const char *parent,
-                                                                   int32_t day,
+                                                                   const char *parent, int32_t day,
                                                                    struct hearth_err *err);
 
 /* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg,
-                                                                const char *quoted_parents,
-                                                                int32_t from_day,
-                                                                int32_t *ret_day,
-                                                                bool *ret_found,
-                                                                struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
+                           int32_t *ret_day, bool *ret_found, struct hearth_err *err);
 /* A day whose leaf is on its way out: somebody began to drop it. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
-                                                               const char *parent,
-                                                               int32_t *ret_day,
+                                                               const char *parent, int32_t *ret_day,
                                                                bool *ret_found,
                                                                struct hearth_err *err);
 
@@ -258,16 +248,14 @@ hearth_settings_refresh(struct hearth_store *store, struct hearth_pg *pg, struct
 HEARTH_MUST_CHECK enum hearth_status hearth_profiles_reach(struct hearth_store *store,
                                                            struct hearth_pg *pg,
                                                            struct hearth_str tenant,
-                                                           int64_t *ret_ns,
-                                                           struct hearth_err *err);
+                                                           int64_t *ret_ns, struct hearth_err *err);
 /*
  * Raise *reach_ns, a day's begin, past the last day of which the service has roll-ups without their
  * profiles: blocks from there on can be built again. Looks from the day of from_ns on.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg,
                                                                  int32_t service_id,
-                                                                 int64_t from_ns,
-                                                                 int64_t *reach_ns,
+                                                                 int64_t from_ns, int64_t *reach_ns,
                                                                  enum hearth_pg_fault *ret_fault,
                                                                  struct hearth_err *err);
 
@@ -276,8 +264,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_profiles_check_reach(struct hearth_p
 HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *store,
                                                        struct hearth_err *err);
 /* Once in a while: look how full it is. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_disk_look(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_disk_look(struct hearth_store *store,
+                                                      struct hearth_pg *pg, struct hearth_err *err);
 
 /* ---- clocks.c ---- */
 /* Once in a while: compare the database's clock with ours. */
@@ -327,8 +315,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store
 
 /* ---- agents_expire.c ---- */
 /* Instances and processes that nobody reported for that long go; 0: none do. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                                          struct hearth_err *err);
 
 /* ---- task_results_expire.c ---- */
 /* Stack traces and files of tasks that are over for that long, or gone; 0: none go. */
@@ -351,14 +339,15 @@ void hearth_poll_memo_free(struct hearth_poll_memo *memo); /* NULL-safe */
 
 /* ---- tasks_expire.c ---- */
 /* Tasks that ended before that; 0: none. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                                         struct hearth_err *err);
 
 /* ---- committer.c ---- */
 /* No batch with a lower seq will be sent again. */
 int64_t hearth_committers_settled_below(struct hearth_committers *all);
-HEARTH_MUST_CHECK enum hearth_status hearth_committers_start(
-    struct hearth_store *store, struct hearth_committers **ret_committers, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_committers_start(struct hearth_store *store, struct hearth_committers **ret_committers,
+                        struct hearth_err *err);
 void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono_ns);
 
 /* ---- read_dict.c ---- */

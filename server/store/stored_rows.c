@@ -24,8 +24,7 @@
 
 /* ---- rows ---- */
 
-void hearth_copy_stored_row(struct hearth_buf *out,
-                            int32_t service_id,
+void hearth_copy_stored_row(struct hearth_buf *out, int32_t service_id,
                             const struct hearth_stored_row *row)
 {
     hearth_copy_row(out, HEARTH_N_PROFILE_COLUMNS);
@@ -47,12 +46,9 @@ void hearth_copy_stored_row(struct hearth_buf *out,
     }
 }
 
-enum hearth_status hearth_stored_row_take(const PGresult *result,
-                                          int at,
-                                          struct hearth_arena *arena,
-                                          int32_t *ret_service_id,
-                                          struct hearth_stored_row *ret,
-                                          struct hearth_err *err)
+enum hearth_status hearth_stored_row_take(const PGresult *result, int at,
+                                          struct hearth_arena *arena, int32_t *ret_service_id,
+                                          struct hearth_stored_row *ret, struct hearth_err *err)
 {
     int64_t *totals;
     struct hearth_str *vals;
@@ -150,8 +146,8 @@ static int compare_rows(const void *left, const void *right)
 }
 
 /* Visit the rows of series below `below`: no segment that is still to come has any. */
-static enum hearth_status
-visit_below(struct row_reader *reader, int64_t below, struct hearth_err *err)
+static enum hearth_status visit_below(struct row_reader *reader, int64_t below,
+                                      struct hearth_err *err)
 {
     reader->n_batch = 0;
     for (size_t i = 0; i < reader->n_open; i++) {
@@ -219,8 +215,8 @@ static enum hearth_status take_segment(void *context, const PGresult *row, struc
     return status;
 }
 
-static enum hearth_status
-read_segments(struct row_reader *reader, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status read_segments(struct row_reader *reader, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     char sql[320];
     (void)snprintf(sql, sizeof sql,
@@ -237,8 +233,8 @@ read_segments(struct row_reader *reader, struct hearth_pg *pg, struct hearth_err
  * no more than a series is sorted. The series are those of the catalogue, active or not: a probe costs a
  * microsecond, and no row is missed.
  */
-static enum hearth_status
-read_profiles(struct row_reader *reader, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status read_profiles(struct row_reader *reader, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     char sql[640];
     (void)snprintf(
@@ -252,14 +248,10 @@ read_profiles(struct row_reader *reader, struct hearth_pg *pg, struct hearth_err
     return hearth_pg_stream(pg, sql, NULL, NULL, visit_profile, reader, NULL, err);
 }
 
-enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg,
-                                           struct hearth_inflater *inflater,
-                                           int32_t service_id,
-                                           int64_t compacted_to_ns,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           hearth_stored_row_fn *visit,
-                                           void *context,
+enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg, struct hearth_inflater *inflater,
+                                           int32_t service_id, int64_t compacted_to_ns,
+                                           int64_t from_ns, int64_t to_ns,
+                                           hearth_stored_row_fn *visit, void *context,
                                            struct hearth_err *err)
 {
     struct row_reader reader = {
@@ -295,12 +287,9 @@ static void release_writer(struct segment_writer *writer)
 }
 
 /* One COPY row of these rows. */
-static enum hearth_status put_segment(struct segment_writer *writer,
-                                      int32_t service_id,
-                                      int64_t part,
-                                      int32_t ordinal,
-                                      const struct hearth_stored_row *rows,
-                                      size_t n,
+static enum hearth_status put_segment(struct segment_writer *writer, int32_t service_id,
+                                      int64_t part, int32_t ordinal,
+                                      const struct hearth_stored_row *rows, size_t n,
                                       struct hearth_err *err)
 {
     hearth_buf_reset(&writer->raw);
@@ -338,8 +327,8 @@ static enum hearth_status put_segment(struct segment_writer *writer,
                : HEARTH_OK;
 }
 
-static enum hearth_status
-send_segments(struct segment_writer *writer, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status send_segments(struct segment_writer *writer, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     if (writer->copy.n == 0) {
         return HEARTH_OK;
@@ -351,13 +340,9 @@ send_segments(struct segment_writer *writer, struct hearth_pg *pg, struct hearth
     return status;
 }
 
-static enum hearth_status put_all(struct segment_writer *writer,
-                                  struct hearth_pg *pg,
-                                  int32_t service_id,
-                                  int64_t part,
-                                  int32_t *ordinal,
-                                  const struct hearth_stored_row *rows,
-                                  size_t n_rows,
+static enum hearth_status put_all(struct segment_writer *writer, struct hearth_pg *pg,
+                                  int32_t service_id, int64_t part, int32_t *ordinal,
+                                  const struct hearth_stored_row *rows, size_t n_rows,
                                   struct hearth_err *err)
 {
     for (size_t from = 0, to; from < n_rows; from = to) {
@@ -378,13 +363,9 @@ static enum hearth_status put_all(struct segment_writer *writer,
     return send_segments(writer, pg, err);
 }
 
-enum hearth_status hearth_segments_append(struct hearth_pg *pg,
-                                          int32_t service_id,
-                                          int64_t part,
-                                          int32_t *ordinal,
-                                          const struct hearth_stored_row *rows,
-                                          size_t n_rows,
-                                          int64_t *ret_n_bytes,
+enum hearth_status hearth_segments_append(struct hearth_pg *pg, int32_t service_id, int64_t part,
+                                          int32_t *ordinal, const struct hearth_stored_row *rows,
+                                          size_t n_rows, int64_t *ret_n_bytes,
                                           struct hearth_err *err)
 {
     struct segment_writer writer = {.n_bytes = 0};
@@ -399,12 +380,9 @@ enum hearth_status hearth_segments_append(struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_segments_write(struct hearth_store *store,
-                                         struct hearth_pg *pg,
-                                         int32_t service_id,
-                                         int64_t part,
-                                         const struct hearth_stored_row *rows,
-                                         size_t n_rows,
+enum hearth_status hearth_segments_write(struct hearth_store *store, struct hearth_pg *pg,
+                                         int32_t service_id, int64_t part,
+                                         const struct hearth_stored_row *rows, size_t n_rows,
                                          struct hearth_err *err)
 {
     (void)store;

@@ -194,8 +194,8 @@ static bool is_same_command(const struct hearth_told_task *told, struct hearth_s
 }
 
 /* A network task is one command for all its processes, others are one for each. */
-static struct hearth_told_task *
-told_for(struct question *question, const PGresult *rows, int row, struct hearth_err *err)
+static struct hearth_told_task *told_for(struct question *question, const PGresult *rows, int row,
+                                         struct hearth_err *err)
 {
     struct hearth_str task_id = hearth_pg_str(rows, row, 0);
     for (size_t i = 0; i < question->n; i++) {
@@ -219,8 +219,8 @@ told_for(struct question *question, const PGresult *rows, int row, struct hearth
     return told;
 }
 
-static enum hearth_status
-take_told(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_told(struct question *question, const PGresult *rows,
+                                    struct hearth_err *err)
 {
     size_t n_rows = (size_t)PQntuples(rows);
     question->n = 0;
@@ -246,10 +246,8 @@ take_told(struct question *question, const PGresult *rows, struct hearth_err *er
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_told(struct question *question,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status read_told(struct question *question, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
@@ -262,10 +260,8 @@ static enum hearth_status read_told(struct question *question,
     return status;
 }
 
-static enum hearth_status add_told(struct question *question,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status add_told(struct question *question, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
@@ -333,11 +329,8 @@ static uint64_t key_of(const struct hearth_task_poll *poll)
 /* ---- a poll ---- */
 
 /* *ret_any: it has rows. */
-static enum hearth_status run_one(struct question *question,
-                                  struct hearth_pg *pg,
-                                  const char *sql,
-                                  bool *ret_any,
-                                  enum hearth_pg_fault *ret_fault,
+static enum hearth_status run_one(struct question *question, struct hearth_pg *pg, const char *sql,
+                                  bool *ret_any, enum hearth_pg_fault *ret_fault,
                                   struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -350,8 +343,8 @@ static enum hearth_status run_one(struct question *question,
     return HEARTH_OK;
 }
 
-static enum hearth_status
-tell(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status tell(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                               struct hearth_err *err)
 {
     struct question *question = context;
     int64_t now_ms = question->poll->now_ms;
@@ -404,10 +397,8 @@ static enum hearth_status check_poll(const struct hearth_task_poll *poll, struct
     return HEARTH_OK;
 }
 
-static enum hearth_status answer(struct hearth_store *store,
-                                 struct question *question,
-                                 struct hearth_told_task **ret,
-                                 size_t *ret_n,
+static enum hearth_status answer(struct hearth_store *store, struct question *question,
+                                 struct hearth_told_task **ret, size_t *ret_n,
                                  struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -422,10 +413,8 @@ static enum hearth_status answer(struct hearth_store *store,
 
 enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
                                            const struct hearth_task_poll *poll,
-                                           struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_told_task **ret,
-                                           size_t *ret_n,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     struct question question = {.poll = poll,
@@ -440,13 +429,10 @@ enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
     return answer(store, &question, ret, ret_n, err);
 }
 
-enum hearth_status hearth_store_tell_instance(struct hearth_store *store,
-                                              const struct hearth_task_poll *poll,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
-                                              struct hearth_told_task **ret,
-                                              size_t *ret_n,
-                                              struct hearth_err *err)
+enum hearth_status
+hearth_store_tell_instance(struct hearth_store *store, const struct hearth_task_poll *poll,
+                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                           struct hearth_told_task **ret, size_t *ret_n, struct hearth_err *err)
 {
     struct question question = {.poll = poll,
                                 .cancel = cancel,

@@ -36,10 +36,8 @@ struct question {
 
 /* ---- a service ---- */
 
-static enum hearth_status read_scope(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_scope(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_task_scope *scope = question->scope;
@@ -82,17 +80,12 @@ static enum hearth_status read_scope(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_task_scope(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_str service,
-                                           struct hearth_str instance,
-                                           const struct hearth_str *labels,
-                                           size_t n_labels,
-                                           int64_t seen_after_ms,
-                                           struct hearth_cancel *cancel,
+enum hearth_status hearth_store_task_scope(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_str service, struct hearth_str instance,
+                                           const struct hearth_str *labels, size_t n_labels,
+                                           int64_t seen_after_ms, struct hearth_cancel *cancel,
                                            struct hearth_arena *arena,
-                                           struct hearth_task_scope *ret,
-                                           struct hearth_err *err)
+                                           struct hearth_task_scope *ret, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {.tenant = tenant,
@@ -152,15 +145,13 @@ static const char targets_sql[] =
     " LEFT JOIN hearth_data.instance i ON i.instance_id = p.instance_id"
     " ORDER BY r.task_id COLLATE \"C\", r.target COLLATE \"C\", r.what, r.last";
 
-static struct hearth_str
-text_of(const PGresult *rows, int row, int column, struct hearth_arena *arena)
+static struct hearth_str text_of(const PGresult *rows, int row, int column,
+                                 struct hearth_arena *arena)
 {
     return hearth_arena_str(arena, hearth_pg_str(rows, row, column));
 }
 
-static void take_row(struct hearth_task_target *target,
-                     const PGresult *rows,
-                     int row,
+static void take_row(struct hearth_task_target *target, const PGresult *rows, int row,
                      struct hearth_arena *arena)
 {
     int32_t what = hearth_pg_i32(rows, row, 2);
@@ -229,11 +220,9 @@ static size_t find_task(const struct question *question, struct hearth_str task_
 }
 
 /* A new target of tasks[at] in the room for all. */
-static struct hearth_task_target *add_target(struct question *question,
-                                             size_t at,
+static struct hearth_task_target *add_target(struct question *question, size_t at,
                                              struct hearth_task_target *free_room,
-                                             const PGresult *rows,
-                                             int row)
+                                             const PGresult *rows, int row)
 {
     struct hearth_task_fact *fact = &question->facts[at];
     if (fact->n_targets == 0) {
@@ -252,8 +241,8 @@ static struct hearth_task_target *add_target(struct question *question,
 }
 
 /* Rows come by task and target: those of a target follow each other. */
-static enum hearth_status
-take_targets(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_targets(struct question *question, const PGresult *rows,
+                                       struct hearth_err *err)
 {
     int n_rows = PQntuples(rows);
     /* Room for a triggered target behind those of each task. */
@@ -331,8 +320,8 @@ static struct hearth_str join(const struct hearth_str *texts, size_t n, struct h
     return joined;
 }
 
-static enum hearth_status
-take_asking(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_asking(struct question *question, const PGresult *rows,
+                                      struct hearth_err *err)
 {
     for (int row = 0; row < PQntuples(rows); row++) {
         size_t at = find_task(question, hearth_pg_str(rows, row, 0));
@@ -392,8 +381,8 @@ static const char turns_sql[] =
     " WHERE t.task_id = ANY ($2) AND t.kind >= 5 AND a.names IS NOT NULL AND NOT EXISTS (SELECT"
     " FROM hearth_data.task_delivery d WHERE d.task_id = t.task_id)";
 
-static enum hearth_status
-take_turns(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_turns(struct question *question, const PGresult *rows,
+                                     struct hearth_err *err)
 {
     for (int row = 0; row < PQntuples(rows); row++) {
         size_t at = find_task(question, hearth_pg_str(rows, row, 0));
@@ -438,8 +427,8 @@ static struct hearth_task_target *find_target(struct hearth_task_fact *fact,
 }
 
 /* An endpoint that was not the task's behind those before it: three at most. */
-static void
-add_other(struct hearth_task_target *target, struct hearth_str name, struct hearth_arena *arena)
+static void add_other(struct hearth_task_target *target, struct hearth_str name,
+                      struct hearth_arena *arena)
 {
     if (target->n_others++ >= 3) {
         return;
@@ -449,8 +438,8 @@ add_other(struct hearth_task_target *target, struct hearth_str name, struct hear
     target->others = join(&both[is_first], is_first ? 1 : 2, arena);
 }
 
-static enum hearth_status
-take_requests(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_requests(struct question *question, const PGresult *rows,
+                                        struct hearth_err *err)
 {
     for (int row = 0; row < PQntuples(rows); row++) {
         size_t at = find_task(question, hearth_pg_str(rows, row, 0));
@@ -491,14 +480,11 @@ static void give_to_the_only_one(struct hearth_task_fact *fact)
 
 /* ---- all ---- */
 
-typedef enum hearth_status
-take_rows_fn(struct question *question, const PGresult *rows, struct hearth_err *err);
+typedef enum hearth_status take_rows_fn(struct question *question, const PGresult *rows,
+                                        struct hearth_err *err);
 
-static enum hearth_status ask(struct question *question,
-                              struct hearth_pg *pg,
-                              const char *sql,
-                              take_rows_fn *take,
-                              enum hearth_pg_fault *ret_fault,
+static enum hearth_status ask(struct question *question, struct hearth_pg *pg, const char *sql,
+                              take_rows_fn *take, enum hearth_pg_fault *ret_fault,
                               struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -513,10 +499,8 @@ static enum hearth_status ask(struct question *question,
     return status;
 }
 
-static enum hearth_status read_all(struct question *question,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status read_all(struct question *question, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(ask(question, pg, targets_sql, take_targets, ret_fault, err));
     HEARTH_TRY(ask(question, pg, asking_sql, take_asking, ret_fault, err));
@@ -537,10 +521,8 @@ static enum hearth_status read_all(struct question *question,
  * All statements read one snapshot: a task that is handed out between two of them would have neither targets nor facts
  * about who asked.
  */
-static enum hearth_status read_facts(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status read_facts(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     memset(question->facts, 0, question->n * sizeof *question->facts);
@@ -552,14 +534,10 @@ static enum hearth_status read_facts(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_task_facts(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           const struct hearth_task *tasks,
-                                           size_t n,
-                                           struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_task_fact **ret,
-                                           struct hearth_err *err)
+enum hearth_status hearth_store_task_facts(struct hearth_store *store, struct hearth_str tenant,
+                                           const struct hearth_task *tasks, size_t n,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_task_fact **ret, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question question = {

@@ -37,8 +37,8 @@ static const char SQL[] =
     " s.tenant_id = d.tenant_id LIMIT 1) p ON true"
     " WHERE NOT c.is_pushed AND c.at BETWEEN $2 AND $3 ORDER BY c.at LIMIT $4";
 
-static enum hearth_status
-take_flush(struct question *q, const PGresult *rows, int row, struct hearth_err *err)
+static enum hearth_status take_flush(struct question *q, const PGresult *rows, int row,
+                                     struct hearth_err *err)
 {
     struct hearth_arena *arena = q->arena;
     struct hearth_task_flush *flush = &q->flushes[q->n];
@@ -71,10 +71,8 @@ take_flush(struct question *q, const PGresult *rows, int row, struct hearth_err 
     return HEARTH_OK;
 }
 
-static enum hearth_status read_flushes(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status read_flushes(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -96,16 +94,10 @@ static enum hearth_status read_flushes(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_task_flushes_left(struct hearth_store *store,
-                                                  struct hearth_str tenant,
-                                                  int64_t from_ms,
-                                                  int64_t to_ms,
-                                                  size_t limit,
-                                                  struct hearth_cancel *cancel,
-                                                  struct hearth_arena *arena,
-                                                  struct hearth_task_flush **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err)
+enum hearth_status hearth_store_task_flushes_left(
+    struct hearth_store *store, struct hearth_str tenant, int64_t from_ms, int64_t to_ms,
+    size_t limit, struct hearth_cancel *cancel, struct hearth_arena *arena,
+    struct hearth_task_flush **ret, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question q = {.tenant = tenant,
@@ -128,10 +120,8 @@ enum hearth_status hearth_store_task_flushes_left(struct hearth_store *store,
 
 /* ---- whose there is ---- */
 
-static enum hearth_status read_left(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status read_left(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -160,14 +150,10 @@ static enum hearth_status read_left(void *context,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_left(struct hearth_store *store,
-                                          int64_t from_ms,
-                                          int64_t to_ms,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_task_left **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err)
+enum hearth_status hearth_store_task_left(struct hearth_store *store, int64_t from_ms,
+                                          int64_t to_ms, struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena, struct hearth_task_left **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question q = {.from_ms = from_ms, .to_ms = to_ms, .cancel = cancel, .arena = arena};

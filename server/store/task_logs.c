@@ -15,8 +15,8 @@ struct logging {
     size_t n;
 };
 
-static struct hearth_str
-take_text(const PGresult *rows, int row, int column, struct hearth_arena *arena)
+static struct hearth_str take_text(const PGresult *rows, int row, int column,
+                                   struct hearth_arena *arena)
 {
     return hearth_arena_str(arena, hearth_pg_str(rows, row, column));
 }
@@ -34,10 +34,8 @@ static struct hearth_str cut(struct hearth_str message)
     return hearth_str_n(message.p, n);
 }
 
-static enum hearth_status add_log(void *context,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status add_log(void *context, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct logging *logging = context;
     const struct hearth_task_log *entry = logging->entry;
@@ -63,12 +61,10 @@ static enum hearth_status add_log(void *context,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
-                                             struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_add(struct hearth_store *store, struct hearth_str tenant,
                                              struct hearth_str task_id,
                                              const struct hearth_task_log *entry,
-                                             struct hearth_cancel *cancel,
-                                             bool *ret_known,
+                                             struct hearth_cancel *cancel, bool *ret_known,
                                              struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -90,10 +86,8 @@ enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
     return status;
 }
 
-static enum hearth_status list_logs(void *context,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status list_logs(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct logging *logging = context;
     struct hearth_arena *arena = logging->arena;
@@ -134,14 +128,10 @@ static enum hearth_status list_logs(void *context,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_logs(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          const struct hearth_str *task_ids,
-                                          size_t n_task_ids,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_task_log **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_store_task_logs(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_str *task_ids, size_t n_task_ids,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_task_log **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -190,10 +180,8 @@ struct refusing {
     struct hearth_arena *arena;
 };
 
-static enum hearth_status add_refusal(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status add_refusal(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct refusing *refusing = context;
     const struct hearth_task_refusal *refusal = refusing->refusal;

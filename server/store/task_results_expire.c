@@ -35,11 +35,8 @@ static const char *const g_slices[] = {
              " SELECT count(*) FROM d",
 };
 
-static enum hearth_status expire_slice(struct hearth_pg *pg,
-                                       const char *sql,
-                                       int64_t before_ms,
-                                       int64_t *ret_n,
-                                       struct hearth_err *err)
+static enum hearth_status expire_slice(struct hearth_pg *pg, const char *sql, int64_t before_ms,
+                                       int64_t *ret_n, struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -56,8 +53,8 @@ static enum hearth_status expire_slice(struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status
-hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err)
+enum hearth_status hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                              struct hearth_err *err)
 {
     if (retain_ns <= 0) {
         return HEARTH_OK;

@@ -28,9 +28,7 @@
 #define HEARTH_TASK_BEGINS_AFTER "10000"
 
 /* In arena. */
-HEARTH_MUST_CHECK enum hearth_status hearth_task_take(const PGresult *rows,
-                                                      int row,
-                                                      int first,
+HEARTH_MUST_CHECK enum hearth_status hearth_task_take(const PGresult *rows, int row, int first,
                                                       struct hearth_arena *arena,
                                                       struct hearth_task *ret,
                                                       struct hearth_err *err);

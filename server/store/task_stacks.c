@@ -54,10 +54,8 @@ static const char UPSERT_RUN[] =
     " n.service_id AND c.schedule_no = n.schedule_no AND c.at < $6)"
     " FROM n LEFT JOIN p ON true LEFT JOIN k ON true";
 
-static enum hearth_status take_run(struct writing *w,
-                                   struct hearth_task_flush *flush,
-                                   const PGresult *rows,
-                                   struct hearth_err *err)
+static enum hearth_status take_run(struct writing *w, struct hearth_task_flush *flush,
+                                   const PGresult *rows, struct hearth_err *err)
 {
     if (PQntuples(rows) == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
@@ -75,10 +73,8 @@ static enum hearth_status take_run(struct writing *w,
     return w->arena->refused ? HEARTH_FAIL_ARENA(err, w->arena) : HEARTH_OK;
 }
 
-static enum hearth_status upsert_run(struct writing *w,
-                                     struct hearth_task_flush *flush,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
+static enum hearth_status upsert_run(struct writing *w, struct hearth_task_flush *flush,
+                                     struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -100,10 +96,8 @@ static enum hearth_status upsert_run(struct writing *w,
 /* ---- parts ---- */
 
 enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
-                                            struct hearth_str payload,
-                                            struct hearth_arena *arena,
-                                            struct hearth_task_chunk *ret,
-                                            struct hearth_err *err)
+                                            struct hearth_str payload, struct hearth_arena *arena,
+                                            struct hearth_task_chunk *ret, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
@@ -123,12 +117,10 @@ enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
 }
 
 /* What is stored of the flush: into `known`, and those that are no profiles yet into flush->parts. */
-static enum hearth_status take_parts(struct writing *w,
-                                     struct hearth_task_flush *flush,
+static enum hearth_status take_parts(struct writing *w, struct hearth_task_flush *flush,
                                      const PGresult *rows,
                                      int n_same, /* of its kind: the first ones */
-                                     struct hearth_idmap *known,
-                                     struct hearth_err *err)
+                                     struct hearth_idmap *known, struct hearth_err *err)
 {
     size_t n = (size_t)n_same;
     flush->parts = hearth_arena_calloc(w->arena, n + 1, sizeof *flush->parts);
@@ -157,11 +149,9 @@ static enum hearth_status take_parts(struct writing *w,
 }
 
 /* The chunk without the records that are known. */
-static enum hearth_status leave_out_known(struct writing *w,
-                                          const struct hearth_task_chunk *chunk,
+static enum hearth_status leave_out_known(struct writing *w, const struct hearth_task_chunk *chunk,
                                           const struct hearth_idmap *known,
-                                          struct hearth_task_chunk *ret,
-                                          struct hearth_err *err)
+                                          struct hearth_task_chunk *ret, struct hearth_err *err)
 {
     *ret = *chunk;
     if (known->n == 0) {
@@ -182,10 +172,8 @@ static enum hearth_status leave_out_known(struct writing *w,
 }
 
 static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
-                                     struct hearth_arena *arena,
-                                     struct hearth_str *ret,
-                                     int32_t *ret_n_bytes,
-                                     struct hearth_err *err)
+                                     struct hearth_arena *arena, struct hearth_str *ret,
+                                     int32_t *ret_n_bytes, struct hearth_err *err)
 {
     struct hearth_buf plain, packed;
     hearth_buf_init(&plain, MAX_CHUNK_BYTES);
@@ -208,12 +196,9 @@ static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
     return status;
 }
 
-static enum hearth_status insert_part(struct writing *w,
-                                      const struct hearth_task_flush *flush,
-                                      const struct hearth_task_part *part,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status insert_part(struct writing *w, const struct hearth_task_flush *flush,
+                                      const struct hearth_task_part *part, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_str payload;
     int32_t n_bytes;
@@ -239,12 +224,9 @@ static enum hearth_status insert_part(struct writing *w,
 }
 
 /* A part of what `known` does not have, behind the last one. */
-static enum hearth_status add_part(struct writing *w,
-                                   struct hearth_task_flush *flush,
-                                   const struct hearth_idmap *known,
-                                   int32_t n_stored,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
+static enum hearth_status add_part(struct writing *w, struct hearth_task_flush *flush,
+                                   const struct hearth_idmap *known, int32_t n_stored,
+                                   struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                    struct hearth_err *err)
 {
     struct hearth_task_part part = {.part = n_stored};
@@ -261,10 +243,8 @@ static enum hearth_status add_part(struct writing *w,
     return HEARTH_OK;
 }
 
-static enum hearth_status put_flush(struct writing *w,
-                                    struct hearth_task_flush *flush,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
+static enum hearth_status put_flush(struct writing *w, struct hearth_task_flush *flush,
+                                    struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err)
 {
     HEARTH_TRY(upsert_run(w, flush, pg, ret_fault, err));
@@ -296,10 +276,8 @@ static enum hearth_status put_flush(struct writing *w,
     return status;
 }
 
-static enum hearth_status put_all(struct writing *w,
-                                  struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status put_all(struct writing *w, struct hearth_pg *pg,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     for (size_t i = 0; i < w->n; i++) {
@@ -309,10 +287,8 @@ static enum hearth_status put_all(struct writing *w,
 }
 
 /* Done again when COMMIT went unanswered: the parts are then there, and no profiles yet. */
-static enum hearth_status put_flushes(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status put_flushes(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = put_all(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
@@ -329,13 +305,10 @@ static int compare_flushes(const void *va, const void *vb)
 
 enum hearth_status hearth_store_task_flushes_put(struct hearth_store *store,
                                                  struct hearth_str tenant,
-                                                 struct hearth_task_flush *flushes,
-                                                 size_t n,
-                                                 int32_t unknown_service_id,
-                                                 bool is_pushed,
+                                                 struct hearth_task_flush *flushes, size_t n,
+                                                 int32_t unknown_service_id, bool is_pushed,
                                                  struct hearth_cancel *cancel,
-                                                 struct hearth_arena *arena,
-                                                 struct hearth_err *err)
+                                                 struct hearth_arena *arena, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
@@ -374,10 +347,8 @@ struct marking {
     struct hearth_arena arena;
 };
 
-static enum hearth_status mark_pushed(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status mark_pushed(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct marking *m = context;
     struct hearth_pg_params params;
@@ -409,8 +380,7 @@ static bool marking_alloc(struct marking *m, size_t n)
     return !m->arena.refused;
 }
 
-static void marking_add(struct marking *m,
-                        const struct hearth_task_flush *flush,
+static void marking_add(struct marking *m, const struct hearth_task_flush *flush,
                         const struct hearth_task_part *part)
 {
     m->services[m->n] = flush->service_id;
@@ -422,8 +392,7 @@ static void marking_add(struct marking *m,
 }
 
 enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
-                                                  const struct hearth_task_flush *flushes,
-                                                  size_t n,
+                                                  const struct hearth_task_flush *flushes, size_t n,
                                                   struct hearth_cancel *cancel,
                                                   struct hearth_err *err)
 {
@@ -472,9 +441,7 @@ struct reading {
 };
 
 /* Columns 9 and 10: of each profile its writer and its number. */
-static enum hearth_status take_profiles(const PGresult *rows,
-                                        int row,
-                                        struct hearth_arena *arena,
+static enum hearth_status take_profiles(const PGresult *rows, int row, struct hearth_arena *arena,
                                         struct hearth_task_schedule *schedule,
                                         struct hearth_err *err)
 {
@@ -492,10 +459,8 @@ static enum hearth_status take_profiles(const PGresult *rows,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_schedules(void *context,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_schedules(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct reading *r = context;
     struct hearth_arena *arena = r->arena;
@@ -544,15 +509,12 @@ static enum hearth_status read_schedules(void *context,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_schedules(struct hearth_store *store,
-                                               struct hearth_str tenant,
+enum hearth_status hearth_store_task_schedules(struct hearth_store *store, struct hearth_str tenant,
                                                struct hearth_str task_id,
-                                               const struct hearth_str *schedule_ids,
-                                               size_t n_ids,
+                                               const struct hearth_str *schedule_ids, size_t n_ids,
                                                struct hearth_cancel *cancel,
                                                struct hearth_arena *arena,
-                                               struct hearth_task_schedule **ret,
-                                               size_t *ret_n,
+                                               struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -586,10 +548,8 @@ static enum hearth_status visit_chunk(void *context, const PGresult *row, struct
     return r->reader->chunk(r->reader->context, &r->of[i], hearth_pg_i64(row, 0, 1), &chunk, err);
 }
 
-static enum hearth_status read_chunks(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_chunks(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct reading *r = context;
     HEARTH_TRY(r->reader->begin(r->reader->context, err));
@@ -623,15 +583,11 @@ static enum hearth_status read_chunks(void *context,
         &params, r->cancel, visit_chunk, r, ret_fault, err);
 }
 
-enum hearth_status hearth_store_task_chunks(struct hearth_store *store,
-                                            const struct hearth_task_schedule *schedules,
-                                            size_t n_schedules,
-                                            const struct hearth_task_range *ranges,
-                                            size_t n_ranges,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_arena *arena,
-                                            const struct hearth_task_chunk_reader *reader,
-                                            struct hearth_err *err)
+enum hearth_status
+hearth_store_task_chunks(struct hearth_store *store, const struct hearth_task_schedule *schedules,
+                         size_t n_schedules, const struct hearth_task_range *ranges,
+                         size_t n_ranges, struct hearth_cancel *cancel, struct hearth_arena *arena,
+                         const struct hearth_task_chunk_reader *reader, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct reading r = {.of = schedules,

@@ -33,10 +33,8 @@ static const char origin_sql[] =
     " AND x.delivered_at <= u.received_at AND x.agent_cursor < b.cursor_at)"
     " WHERE n.name = $1 AND u.upload_id = $2 AND u.format = 'pprof' AND t.kind = 6";
 
-static enum hearth_status read_origin(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status read_origin(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -57,13 +55,11 @@ static enum hearth_status read_origin(void *context,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_upload_origin(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   struct hearth_str upload_id,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_arena *arena,
-                                                   struct hearth_upload_origin *ret,
-                                                   struct hearth_err *err)
+enum hearth_status
+hearth_store_task_upload_origin(struct hearth_store *store, struct hearth_str tenant,
+                                struct hearth_str upload_id, struct hearth_cancel *cancel,
+                                struct hearth_arena *arena, struct hearth_upload_origin *ret,
+                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct question q = {

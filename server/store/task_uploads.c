@@ -44,10 +44,8 @@ static struct hearth_str upload_id(const struct hearth_task_upload *upload,
 }
 
 /* The row; *ret_upload_no 0: it was there. */
-static enum hearth_status insert_upload(struct question *q,
-                                        struct hearth_pg *pg,
-                                        int64_t *ret_upload_no,
-                                        enum hearth_pg_fault *ret_fault,
+static enum hearth_status insert_upload(struct question *q, struct hearth_pg *pg,
+                                        int64_t *ret_upload_no, enum hearth_pg_fault *ret_fault,
                                         struct hearth_err *err)
 {
     const struct hearth_task_upload *upload = q->upload;
@@ -75,11 +73,8 @@ static enum hearth_status insert_upload(struct question *q,
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_pieces(struct question *q,
-                                        int64_t upload_no,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status insert_pieces(struct question *q, int64_t upload_no, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_str content = q->upload->content;
     int32_t piece = 0;
@@ -104,10 +99,8 @@ static enum hearth_status insert_pieces(struct question *q,
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_segments(struct question *q,
-                                          int64_t upload_no,
-                                          struct hearth_pg *pg,
-                                          enum hearth_pg_fault *ret_fault,
+static enum hearth_status insert_segments(struct question *q, int64_t upload_no,
+                                          struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                           struct hearth_err *err)
 {
     if (q->n_segments == 0) {
@@ -135,10 +128,8 @@ static enum hearth_status insert_segments(struct question *q,
         &params, q->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status read_is_pushed(struct question *q,
-                                         struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
+static enum hearth_status read_is_pushed(struct question *q, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, q->arena);
@@ -157,8 +148,7 @@ static enum hearth_status read_is_pushed(struct question *q,
                  : HEARTH_FAIL(err, HEARTH_INTERNAL, "the tenant of an upload is not known");
 }
 
-static enum hearth_status put_in_transaction(struct question *q,
-                                             struct hearth_pg *pg,
+static enum hearth_status put_in_transaction(struct question *q, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -174,10 +164,8 @@ static enum hearth_status put_in_transaction(struct question *q,
 }
 
 /* Done again when COMMIT went unanswered: the upload is then there. */
-static enum hearth_status put_upload(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status put_upload(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     enum hearth_status status = put_in_transaction(context, pg, ret_fault, err);
     hearth_pg_rollback(pg);
@@ -188,10 +176,8 @@ enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
                                                 struct hearth_str tenant,
                                                 struct hearth_task_upload *upload,
                                                 const struct hearth_go_segment *segments,
-                                                size_t n_segments,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
-                                                struct hearth_err *err)
+                                                size_t n_segments, struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
@@ -209,10 +195,8 @@ enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
     return hearth_store_with_pg(store, cancel, put_upload, &q, err);
 }
 
-static enum hearth_status mark_upload(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status mark_upload(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -251,9 +235,7 @@ enum hearth_status hearth_store_task_upload_pushed(struct hearth_store *store,
     " FROM hearth_data.task_upload u JOIN hearth_data.service s USING (service_id)" \
     " JOIN hearth_data.tenant t ON t.tenant_id = u.tenant_id AND t.name = $1"
 
-static void take_upload(struct hearth_task_upload *ret,
-                        const PGresult *rows,
-                        int row,
+static void take_upload(struct hearth_task_upload *ret, const PGresult *rows, int row,
                         struct hearth_arena *arena)
 {
     *ret = (struct hearth_task_upload){
@@ -269,10 +251,8 @@ static void take_upload(struct hearth_task_upload *ret,
     };
 }
 
-static enum hearth_status list_uploads(void *context,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status list_uploads(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -293,13 +273,11 @@ static enum hearth_status list_uploads(void *context,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_uploads(struct hearth_store *store,
-                                             struct hearth_str tenant,
+enum hearth_status hearth_store_task_uploads(struct hearth_store *store, struct hearth_str tenant,
                                              struct hearth_str task_id,
                                              struct hearth_cancel *cancel,
                                              struct hearth_arena *arena,
-                                             struct hearth_task_upload **ret,
-                                             size_t *ret_n,
+                                             struct hearth_task_upload **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -323,10 +301,8 @@ static enum hearth_status add_piece(void *context, const PGresult *row, struct h
     return HEARTH_OK;
 }
 
-static enum hearth_status read_content(struct question *q,
-                                       struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault,
-                                       struct hearth_err *err)
+static enum hearth_status read_content(struct question *q, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, q->arena);
@@ -352,10 +328,8 @@ static enum hearth_status read_content(struct question *q,
     return HEARTH_OK;
 }
 
-static enum hearth_status get_upload(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status get_upload(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -381,8 +355,7 @@ static enum hearth_status get_upload(void *context,
 }
 
 enum hearth_status hearth_store_task_upload_get(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_str upload,
+                                                struct hearth_str tenant, struct hearth_str upload,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
                                                 struct hearth_task_upload *ret,
@@ -394,10 +367,8 @@ enum hearth_status hearth_store_task_upload_get(struct hearth_store *store,
     return hearth_store_with_pg(store, cancel, get_upload, &q, err);
 }
 
-static enum hearth_status list_segments(void *context,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status list_segments(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *q = context;
     struct hearth_pg_params params;
@@ -427,16 +398,11 @@ static enum hearth_status list_segments(void *context,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_go_segments(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str task_id,
-                                            const struct hearth_str *segment_ids,
-                                            size_t n_ids,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_arena *arena,
-                                            struct hearth_go_segment **ret,
-                                            size_t *ret_n,
-                                            struct hearth_err *err)
+enum hearth_status
+hearth_store_go_segments(struct hearth_store *store, struct hearth_str tenant,
+                         struct hearth_str task_id, const struct hearth_str *segment_ids,
+                         size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
+                         struct hearth_go_segment **ret, size_t *ret_n, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     *ret_n = 0;

@@ -19,17 +19,14 @@ struct question {
 
 /* ---- rows ---- */
 
-static struct hearth_str
-take_text(const PGresult *rows, int row, int column, struct hearth_arena *arena)
+static struct hearth_str take_text(const PGresult *rows, int row, int column,
+                                   struct hearth_arena *arena)
 {
     return hearth_arena_str(arena, hearth_pg_str(rows, row, column));
 }
 
-enum hearth_status hearth_task_take(const PGresult *rows,
-                                    int row,
-                                    int first,
-                                    struct hearth_arena *arena,
-                                    struct hearth_task *ret,
+enum hearth_status hearth_task_take(const PGresult *rows, int row, int first,
+                                    struct hearth_arena *arena, struct hearth_task *ret,
                                     struct hearth_err *err)
 {
     int at = first;
@@ -75,8 +72,7 @@ void hearth_task_param_service(struct hearth_pg_params *params, struct hearth_st
     hearth_pg_param_uuid(params, hearth_hash128(service.p, service.n, 0));
 }
 
-static void id_params(const struct question *question,
-                      struct hearth_arena *arena,
+static void id_params(const struct question *question, struct hearth_arena *arena,
                       struct hearth_pg_params *params)
 {
     hearth_pg_params_init(params, arena);
@@ -95,11 +91,8 @@ static void id_params(const struct question *question,
     " (t.labels || $7))) ELSE t.start_at <= $6 AND t.start_at + t.duration >= $5"             \
     " AND ($4 <> 6 OR t.events && $8) END)"
 
-static enum hearth_status refuse(const struct question *question,
-                                 int64_t n_tasks,
-                                 bool exists,
-                                 bool overlaps,
-                                 struct hearth_err *err)
+static enum hearth_status refuse(const struct question *question, int64_t n_tasks, bool exists,
+                                 bool overlaps, struct hearth_err *err)
 {
     if (question->max_tasks > 0 && n_tasks >= question->max_tasks) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
@@ -118,10 +111,8 @@ static enum hearth_status refuse(const struct question *question,
 }
 
 /* Found: it is there already, by an attempt whose COMMIT went unanswered. */
-static enum hearth_status check_task(struct question *question,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status check_task(struct question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_task *task = question->task;
     struct hearth_pg_params params;
@@ -156,10 +147,8 @@ static enum hearth_status check_task(struct question *question,
     return refuse(question, n_tasks, exists, overlaps, err);
 }
 
-static enum hearth_status insert_task(struct question *question,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status insert_task(struct question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct hearth_task *task = question->task;
     struct hearth_pg_params params;
@@ -198,8 +187,7 @@ static enum hearth_status insert_task(struct question *question,
         &params, question->cancel, NULL, ret_fault, err);
 }
 
-static enum hearth_status put_in_transaction(struct question *question,
-                                             struct hearth_pg *pg,
+static enum hearth_status put_in_transaction(struct question *question, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
 {
@@ -212,10 +200,8 @@ static enum hearth_status put_in_transaction(struct question *question,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status put_task(void *context,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status put_task(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     question->n_attempts++;
@@ -224,12 +210,9 @@ static enum hearth_status put_task(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_task_put(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_task *task,
-                                         int64_t max_tasks,
-                                         const char *overlap_message,
-                                         struct hearth_cancel *cancel,
+enum hearth_status hearth_store_task_put(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_task *task, int64_t max_tasks,
+                                         const char *overlap_message, struct hearth_cancel *cancel,
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -249,10 +232,8 @@ enum hearth_status hearth_store_task_put(struct hearth_store *store,
 
 /* ---- changes ---- */
 
-static enum hearth_status cancel_task(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status cancel_task(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -277,12 +258,9 @@ static enum hearth_status not_found(struct hearth_str task_id, struct hearth_err
                        HEARTH_STR_ARG(task_id));
 }
 
-enum hearth_status hearth_store_task_cancel(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str task_id,
-                                            int64_t now_ms,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err)
+enum hearth_status hearth_store_task_cancel(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str task_id, int64_t now_ms,
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_arena arena;
@@ -297,10 +275,8 @@ enum hearth_status hearth_store_task_cancel(struct hearth_store *store,
 
 /* An attempt whose answer was lost may have done it: then it does not end so soon any more, and the next
  * attempt says that nothing was extended. Who asked wants it to live, which it does. */
-static enum hearth_status extend_task(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status extend_task(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -322,14 +298,10 @@ static enum hearth_status extend_task(void *context,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_extend(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str task_id,
-                                            int64_t now_ms,
-                                            int64_t within_ms,
-                                            int64_t more_ms,
-                                            struct hearth_cancel *cancel,
-                                            bool *ret_extended,
+enum hearth_status hearth_store_task_extend(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str task_id, int64_t now_ms,
+                                            int64_t within_ms, int64_t more_ms,
+                                            struct hearth_cancel *cancel, bool *ret_extended,
                                             struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -350,8 +322,8 @@ enum hearth_status hearth_store_task_extend(struct hearth_store *store,
 
 /* ---- questions ---- */
 
-static enum hearth_status
-take_tasks(struct question *question, const PGresult *rows, struct hearth_err *err)
+static enum hearth_status take_tasks(struct question *question, const PGresult *rows,
+                                     struct hearth_err *err)
 {
     question->n = (size_t)PQntuples(rows);
     question->tasks = hearth_arena_calloc(question->arena, question->n, sizeof *question->tasks);
@@ -364,10 +336,8 @@ take_tasks(struct question *question, const PGresult *rows, struct hearth_err *e
     return HEARTH_OK;
 }
 
-static enum hearth_status get_task(void *context,
-                                   struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+static enum hearth_status get_task(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     struct hearth_pg_params params;
@@ -381,12 +351,9 @@ static enum hearth_status get_task(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_task_get(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_str task_id,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_task *ret,
+enum hearth_status hearth_store_task_get(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_str task_id, struct hearth_cancel *cancel,
+                                         struct hearth_arena *arena, struct hearth_task *ret,
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
@@ -400,10 +367,8 @@ enum hearth_status hearth_store_task_get(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static enum hearth_status list_tasks(void *context,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status list_tasks(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct question *question = context;
     const struct hearth_task_filter *filter = question->filter;
@@ -436,13 +401,10 @@ static enum hearth_status list_tasks(void *context,
     return status;
 }
 
-enum hearth_status hearth_store_tasks(struct hearth_store *store,
-                                      struct hearth_str tenant,
+enum hearth_status hearth_store_tasks(struct hearth_store *store, struct hearth_str tenant,
                                       const struct hearth_task_filter *filter,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_task **ret,
-                                      size_t *ret_n,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_task **ret, size_t *ret_n,
                                       struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(store, err));

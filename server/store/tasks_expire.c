@@ -16,8 +16,8 @@ static const char SQL[] =
     " FOR UPDATE SKIP LOCKED) d"
     " WHERE r.task_id = d.task_id";
 
-static enum hearth_status
-expire_slice(struct hearth_pg *pg, int64_t before_ms, int64_t *ret_n, struct hearth_err *err)
+static enum hearth_status expire_slice(struct hearth_pg *pg, int64_t before_ms, int64_t *ret_n,
+                                       struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -35,8 +35,8 @@ expire_slice(struct hearth_pg *pg, int64_t before_ms, int64_t *ret_n, struct hea
     return status;
 }
 
-enum hearth_status
-hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err)
+enum hearth_status hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                       struct hearth_err *err)
 {
     if (retain_ns <= 0) {
         return HEARTH_OK;

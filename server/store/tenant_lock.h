@@ -8,10 +8,8 @@
 #include "catalog.h"
 
 /* BEGIN, and wait for those of the tenant that began before. The caller commits, or rolls back. */
-HEARTH_MUST_CHECK enum hearth_status hearth_tenant_begin(struct hearth_pg *pg,
-                                                         struct hearth_str tenant,
-                                                         struct hearth_cancel *cancel,
-                                                         enum hearth_pg_fault *ret_fault,
-                                                         struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str tenant, struct hearth_cancel *cancel,
+                    enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
 #endif

@@ -121,11 +121,8 @@ static bool make_columns(struct batch *batch)
     return !arena->refused;
 }
 
-static void put_group(struct batch *batch,
-                      size_t at,
-                      const struct hearth_trace_item *item,
-                      const struct hearth_span_group *group,
-                      int32_t service_id)
+static void put_group(struct batch *batch, size_t at, const struct hearth_trace_item *item,
+                      const struct hearth_span_group *group, int32_t service_id)
 {
     batch->service_ids[at] = service_id;
     batch->n_spans[at] = group->n_spans;
@@ -168,8 +165,8 @@ static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *e
 
 /* ---- the transaction ---- */
 
-static enum hearth_status
-ensure_leaves(struct batch *batch, struct hearth_pg *pg, struct hearth_err *err)
+static enum hearth_status ensure_leaves(struct batch *batch, struct hearth_pg *pg,
+                                        struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n; i++) {
         HEARTH_TRY(hearth_partitions_ensure(batch->store, pg, HEARTH_LEAF_SPAN_GROUP,
@@ -192,10 +189,8 @@ static int compare_ids(const void *left, const void *right)
 }
 
 /* Nobody removes the services meanwhile. One that was removed before is not known any more: once again. */
-static enum hearth_status lock_services(struct batch *batch,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int32_t *ids = hearth_arena_array(&batch->arena, batch->n, sizeof *ids);
     if (ids == NULL) {
@@ -227,10 +222,8 @@ static enum hearth_status lock_services(struct batch *batch,
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_groups(struct batch *batch,
-                                        struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
+static enum hearth_status insert_groups(struct batch *batch, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
@@ -275,8 +268,8 @@ static int compare_placed(const void *left, const void *right)
     return (a->service_id > b->service_id) - (a->service_id < b->service_id);
 }
 
-static size_t
-put_associations(struct batch *batch, const struct placed *placed, struct hearth_buf *out)
+static size_t put_associations(struct batch *batch, const struct placed *placed,
+                               struct hearth_buf *out)
 {
     const struct hearth_span_group *group = placed->group;
     struct hearth_association *all =
@@ -291,8 +284,7 @@ put_associations(struct batch *batch, const struct placed *placed, struct hearth
 }
 
 /* In which group each span is, a row for each service. */
-static enum hearth_status insert_associations(struct batch *batch,
-                                              struct hearth_pg *pg,
+static enum hearth_status insert_associations(struct batch *batch, struct hearth_pg *pg,
                                               enum hearth_pg_fault *ret_fault,
                                               struct hearth_err *err)
 {
@@ -357,10 +349,8 @@ static bool make_runs(struct hearth_arena *arena, size_t n, struct runs *ret)
 
 /* Snapshots of one task and segment, by number. */
 static enum hearth_status put_run(struct batch *batch,
-                                  const struct hearth_task_snapshot *const *all,
-                                  size_t n,
-                                  struct runs *runs,
-                                  struct hearth_err *err)
+                                  const struct hearth_task_snapshot *const *all, size_t n,
+                                  struct runs *runs, struct hearth_err *err)
 {
     struct hearth_snapshot *snapshots = hearth_arena_array(&batch->arena, n, sizeof *snapshots);
     if (snapshots == NULL) {
@@ -425,8 +415,8 @@ static int compare_snapshots(const void *left, const void *right)
 }
 
 /* Everything of the tenant of item `first`, which is the first of it, in as few runs as it has segments. */
-static enum hearth_status
-gather_runs(struct batch *batch, size_t first, struct runs *runs, struct hearth_err *err)
+static enum hearth_status gather_runs(struct batch *batch, size_t first, struct runs *runs,
+                                      struct hearth_err *err)
 {
     struct hearth_str tenant = batch->items[first]->tenant;
     size_t n = 0, at = 0;
@@ -453,12 +443,9 @@ gather_runs(struct batch *batch, size_t first, struct runs *runs, struct hearth_
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_runs(struct batch *batch,
-                                      const struct hearth_trace_item *item,
-                                      const struct runs *runs,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status insert_runs(struct batch *batch, const struct hearth_trace_item *item,
+                                      const struct runs *runs, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
@@ -491,10 +478,8 @@ static enum hearth_status insert_runs(struct batch *batch,
 }
 
 /* Of each tenant with its first item's limit. */
-static enum hearth_status write_runs(struct batch *batch,
-                                     struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status write_runs(struct batch *batch, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_items; i++) {
         bool is_first = batch->items[i]->n_snapshots > 0;
@@ -511,10 +496,8 @@ static enum hearth_status write_runs(struct batch *batch,
     return HEARTH_OK;
 }
 
-static enum hearth_status write_all(struct batch *batch,
-                                    struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status write_all(struct batch *batch, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     if (batch->n > 0) {
@@ -528,10 +511,8 @@ static enum hearth_status write_all(struct batch *batch,
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status write_batch(void *context,
-                                      struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status write_batch(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct batch *batch = context;
     for (int i = 1;; i++) {
@@ -550,10 +531,8 @@ static enum hearth_status write_batch(void *context,
 
 enum hearth_status hearth_trace_batch_store(struct hearth_store *store,
                                             struct hearth_trace_names *names,
-                                            struct hearth_trace_item *const *items,
-                                            size_t n_items,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err)
+                                            struct hearth_trace_item *const *items, size_t n_items,
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct batch batch = {.store = store,
                           .names = names,

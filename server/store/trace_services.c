@@ -32,8 +32,8 @@ static struct hearth_hash128 service_key(struct hearth_str tenant, struct hearth
     return hearth_trace_name_key(parts, 2, 0);
 }
 
-static void
-remember(struct hearth_trace_names *names, struct hearth_hash128 key, int32_t service_id)
+static void remember(struct hearth_trace_names *names, struct hearth_hash128 key,
+                     int32_t service_id)
 {
     bool is_new = false;
     if (names->services.n >= HEARTH_TRACE_MAX_KNOWN) {
@@ -44,10 +44,8 @@ remember(struct hearth_trace_names *names, struct hearth_hash128 key, int32_t se
 
 enum hearth_status hearth_trace_service_of(struct hearth_store *store,
                                            struct hearth_trace_names *names,
-                                           struct hearth_str tenant,
-                                           struct hearth_str service,
-                                           struct hearth_cancel *cancel,
-                                           int32_t *ret,
+                                           struct hearth_str tenant, struct hearth_str service,
+                                           struct hearth_cancel *cancel, int32_t *ret,
                                            struct hearth_err *err)
 {
     struct hearth_hash128 key = service_key(tenant, service);
@@ -70,12 +68,9 @@ struct unknown {
     size_t n;
 };
 
-static enum hearth_status ask(struct hearth_store *store,
-                              struct hearth_trace_names *names,
-                              struct hearth_str tenant,
-                              struct hearth_cancel *cancel,
-                              struct unknown *unknown,
-                              struct hearth_err *err)
+static enum hearth_status ask(struct hearth_store *store, struct hearth_trace_names *names,
+                              struct hearth_str tenant, struct hearth_cancel *cancel,
+                              struct unknown *unknown, struct hearth_err *err)
 {
     if (unknown->n == 0) {
         return HEARTH_OK;
@@ -89,8 +84,7 @@ static enum hearth_status ask(struct hearth_store *store,
     return HEARTH_OK;
 }
 
-static bool is_unknown(const struct hearth_trace_names *names,
-                       struct hearth_hash128 key,
+static bool is_unknown(const struct hearth_trace_names *names, struct hearth_hash128 key,
                        struct hearth_idmap *asked)
 {
     bool is_new = false;
@@ -100,12 +94,9 @@ static bool is_unknown(const struct hearth_trace_names *names,
     return is_new;
 }
 
-static enum hearth_status know(struct hearth_store *store,
-                               struct hearth_trace_names *names,
-                               const struct hearth_trace_item *item,
-                               struct hearth_cancel *cancel,
-                               struct hearth_arena *arena,
-                               struct hearth_idmap *asked,
+static enum hearth_status know(struct hearth_store *store, struct hearth_trace_names *names,
+                               const struct hearth_trace_item *item, struct hearth_cancel *cancel,
+                               struct hearth_arena *arena, struct hearth_idmap *asked,
                                struct hearth_err *err)
 {
     struct unknown *unknown = NULL; /* there are none, most of the time */
@@ -134,8 +125,7 @@ enum hearth_status hearth_trace_services_know(struct hearth_store *store,
                                               struct hearth_trace_names *names,
                                               const struct hearth_trace_item *item,
                                               struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
-                                              struct hearth_err *err)
+                                              struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_idmap asked;
     hearth_idmap_init(&asked);

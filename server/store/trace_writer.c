@@ -61,8 +61,7 @@ static size_t bytes_of(const struct hearth_trace_item *item)
 
 /* Under the lock. What finds the queue empty is always taken. */
 static enum hearth_status check_room(const struct hearth_trace_writer *writer,
-                                     const struct hearth_trace_item *item,
-                                     struct hearth_err *err)
+                                     const struct hearth_trace_item *item, struct hearth_err *err)
 {
     size_t max = writer->store->options.max_span_queue_bytes;
     if (writer->stopping) {
@@ -135,10 +134,8 @@ static size_t take_batch(struct hearth_trace_writer *writer)
     return n;
 }
 
-static void end_item(struct hearth_trace_writer *writer,
-                     struct hearth_trace_item *item,
-                     enum hearth_status status,
-                     const struct hearth_err *err)
+static void end_item(struct hearth_trace_writer *writer, struct hearth_trace_item *item,
+                     enum hearth_status status, const struct hearth_err *err)
 {
     (void)pthread_mutex_lock(&writer->lock);
     writer->n_bytes -= item->n_bytes;
@@ -166,8 +163,7 @@ static void pause_ns(struct hearth_trace_writer *writer, int64_t duration_ns)
 }
 
 static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
-                                          struct hearth_trace_item *const *items,
-                                          size_t n,
+                                          struct hearth_trace_item *const *items, size_t n,
                                           struct hearth_err *err)
 {
     int64_t give_up_ns = hearth_clock_mono_ns() + PATIENCE_NS;

@@ -32,38 +32,29 @@ struct hearth_trace_names {
 
 void hearth_trace_names_init(struct hearth_trace_names *names);
 void hearth_trace_names_release(struct hearth_trace_names *names);
-struct hearth_hash128
-hearth_trace_name_key(const struct hearth_str *parts, size_t n, uint64_t seed);
+struct hearth_hash128 hearth_trace_name_key(const struct hearth_str *parts, size_t n,
+                                            uint64_t seed);
 
 /*
  * Services of an item that are not known yet, many at once: one by one, an export with a new service for each span would
  * hold up everybody's for minutes.
  */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_trace_services_know(struct hearth_store *store,
-                           struct hearth_trace_names *names,
-                           const struct hearth_trace_item *item,
-                           struct hearth_cancel *cancel,
-                           struct hearth_arena *arena,
-                           struct hearth_err *err);
+hearth_trace_services_know(struct hearth_store *store, struct hearth_trace_names *names,
+                           const struct hearth_trace_item *item, struct hearth_cancel *cancel,
+                           struct hearth_arena *arena, struct hearth_err *err);
 /* From memory, else from the database. */
-HEARTH_MUST_CHECK enum hearth_status hearth_trace_service_of(struct hearth_store *store,
-                                                             struct hearth_trace_names *names,
-                                                             struct hearth_str tenant,
-                                                             struct hearth_str service,
-                                                             struct hearth_cancel *cancel,
-                                                             int32_t *ret,
-                                                             struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_trace_service_of(struct hearth_store *store, struct hearth_trace_names *names,
+                        struct hearth_str tenant, struct hearth_str service,
+                        struct hearth_cancel *cancel, int32_t *ret, struct hearth_err *err);
 
 /* ---- trace_batch.c ---- */
 
 /* Items as one transaction. *ret_fault as in pg.h. */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_trace_batch_store(struct hearth_store *store,
-                         struct hearth_trace_names *names,
-                         struct hearth_trace_item *const *items,
-                         size_t n_items,
-                         struct hearth_cancel *cancel,
-                         struct hearth_err *err);
+hearth_trace_batch_store(struct hearth_store *store, struct hearth_trace_names *names,
+                         struct hearth_trace_item *const *items, size_t n_items,
+                         struct hearth_cancel *cancel, struct hearth_err *err);
 
 #endif

@@ -106,12 +106,9 @@ enum question {
     PROJECT,
 };
 
-static size_t ask(const struct hearth_label_index *index,
-                  enum question question,
-                  const struct hearth_selector *selector,
-                  const struct hearth_str *names,
-                  size_t n_names,
-                  struct hearth_arena *arena)
+static size_t ask(const struct hearth_label_index *index, enum question question,
+                  const struct hearth_selector *selector, const struct hearth_str *names,
+                  size_t n_names, struct hearth_arena *arena)
 {
     int64_t to = (FIRST_DAY + N_DAYS) * HEARTH_NS_PER_DAY - 1, from = to - HEARTH_NS_PER_HOUR;
     struct hearth_err err;
@@ -176,10 +173,8 @@ static double floor_ms(enum question question, size_t n)
 }
 
 /* `name`: what values and projections ask for, several separated by a comma. */
-static void measure(const struct hearth_label_index *index,
-                    enum question question,
-                    const char *text,
-                    const char *name)
+static void measure(const struct hearth_label_index *index, enum question question,
+                    const char *text, const char *name)
 {
     static const char *const labels[] = {"select", "names", "values", "project"};
     struct hearth_str all = hearth_str_c(name), names[4];

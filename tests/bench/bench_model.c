@@ -191,8 +191,8 @@ static void bench_columns(struct synth_world *world)
     hearth_arena_release(&arena);
 }
 
-static enum hearth_status
-add_total(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status add_total(void *context, int64_t ts_ns, int64_t value,
+                                    struct hearth_err *err)
 {
     (void)err;
     *(int64_t *)context += value + ts_ns % 2;

@@ -54,8 +54,8 @@ static void must(enum hearth_status status, const struct hearth_err *err)
     }
 }
 
-static void
-scan(const struct subject *s, struct hearth_arena *arena, struct hearth_profile *profile)
+static void scan(const struct subject *s, struct hearth_arena *arena,
+                 struct hearth_profile *profile)
 {
     static const struct hearth_pprof_limits no_limits;
     struct hearth_pprof_notes notes;

@@ -80,8 +80,8 @@ static void commit_batch(struct store_push **pushes, size_t n)
 }
 
 /* Pushes whose stacks are all committed, spread over the services. */
-static struct hearth_store *
-open_loaded(const char *url, size_t batch, struct synth_world *world, struct store_push **pushes)
+static struct hearth_store *open_loaded(const char *url, size_t batch, struct synth_world *world,
+                                        struct store_push **pushes)
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
@@ -121,10 +121,8 @@ static struct line line_of(size_t n, int64_t wall_ns, int64_t pg_ns, int64_t cli
                          (double)client_ns / 1e3 / rows};
 }
 
-static struct line run_commits(const struct pg_cluster *cluster,
-                               struct store_push **pushes,
-                               size_t batch,
-                               double seconds)
+static struct line run_commits(const struct pg_cluster *cluster, struct store_push **pushes,
+                               size_t batch, double seconds)
 {
     int64_t pg_ns = cluster_cpu_ns(cluster), from_ns = hearth_clock_mono_ns(), now_ns = from_ns;
     int64_t client_ns = hearth_metric_value(HEARTH_M_INGEST_STAGE_NS);
@@ -157,8 +155,8 @@ static size_t fetch_rows(PGconn *conn, size_t batch, char **ret_bytes)
 }
 
 /* The floor: the same rows into a table like the leaf, one COPY a transaction, nothing else. */
-static struct line
-run_floor(const struct pg_cluster *cluster, const char *url, size_t batch, double seconds)
+static struct line run_floor(const struct pg_cluster *cluster, const char *url, size_t batch,
+                             double seconds)
 {
     PGconn *conn = pg_cluster_connect(url);
     PQclear(PQexec(

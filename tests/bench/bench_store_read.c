@@ -268,16 +268,16 @@ static void fill_profiles(void)
     pg_cluster_run(g_url, "VACUUM hearth_data.profile");
 }
 
-static enum hearth_status
-take_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status take_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     (void)err;
     *(int64_t *)context += (int64_t)(row->ids.n + row->val.n + row->val0.n);
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status take_total(void *context, const struct hearth_read_total *total,
+                                     struct hearth_err *err)
 {
     (void)err;
     *(int64_t *)context += total->total;

@@ -91,8 +91,8 @@ struct times {
     int64_t add, finish, seal, graph;
 };
 
-static void
-query(struct hearth_dict *const *dicts, int n_days, struct times *best, size_t *ret_n_nodes)
+static void query(struct hearth_dict *const *dicts, int n_days, struct times *best,
+                  size_t *ret_n_nodes)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_arena scratch, arena;

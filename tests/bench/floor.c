@@ -22,11 +22,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Microseconds per body. */
-static double pass(const struct pool *pool,
-                   unsigned char *body,
-                   bool scan,
-                   struct hearth_inflater *inflater,
-                   struct hearth_buf *raw,
+static double pass(const struct pool *pool, unsigned char *body, bool scan,
+                   struct hearth_inflater *inflater, struct hearth_buf *raw,
                    struct hearth_arena *arena)
 {
     size_t n = (size_t)pool->head->n_services * pool->head->n_profiles;

@@ -209,11 +209,8 @@ static grpc_byte_buffer *grpc_message(uint64_t no)
     return buffer;
 }
 
-static void start_call(struct call *call,
-                       grpc_channel *channel,
-                       grpc_completion_queue *queue,
-                       uint64_t no,
-                       int64_t due_ns)
+static void start_call(struct call *call, grpc_channel *channel, grpc_completion_queue *queue,
+                       uint64_t no, int64_t due_ns)
 {
     *call = (struct call){.due_ns = due_ns, .out = grpc_message(no)};
     grpc_metadata_array_init(&call->leading);

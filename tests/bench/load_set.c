@@ -106,11 +106,8 @@ static void *array(struct hearth_arena *arena, size_t n, size_t size)
 
 /* ---- what is drawn from ---- */
 
-static void decode(const struct pool_entry *entry,
-                   struct hearth_inflater *inflater,
-                   struct hearth_arena *arena,
-                   struct hearth_buf *raw,
-                   struct hearth_profile *ret)
+static void decode(const struct pool_entry *entry, struct hearth_inflater *inflater,
+                   struct hearth_arena *arena, struct hearth_buf *raw, struct hearth_profile *ret)
 {
     static const struct hearth_pprof_limits no_limits;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -262,8 +259,8 @@ static void draw(struct universe *u, struct hearth_arena *arena, struct hearth_c
 
 /* ---- rows ---- */
 
-static void
-on_done(struct hearth_push_item *item, enum hearth_status status, const struct hearth_err *err)
+static void on_done(struct hearth_push_item *item, enum hearth_status status,
+                    const struct hearth_err *err)
 {
     if (status != HEARTH_OK && atomic_fetch_add(&g_n_failed, 1) == 0) {
         (void)fprintf(stderr, "load_set: %s\n", err->msg);
@@ -326,8 +323,8 @@ static void keep_row(struct stream *stream, const struct hearth_columns *c)
     to->vals[0].p = memcpy(bytes + c->ids.n, c->vals[0].p, c->vals[0].n);
 }
 
-static void
-send_row(struct stream *stream, uint32_t pod, int64_t ts_ns, const struct hearth_columns *c)
+static void send_row(struct stream *stream, uint32_t pod, int64_t ts_ns,
+                     const struct hearth_columns *c)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     size_t n = c->ids.n;

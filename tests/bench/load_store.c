@@ -42,8 +42,8 @@ static void must(enum hearth_status status, const struct hearth_err *err)
     }
 }
 
-static void
-on_done(struct hearth_push_item *item, enum hearth_status status, const struct hearth_err *err)
+static void on_done(struct hearth_push_item *item, enum hearth_status status,
+                    const struct hearth_err *err)
 {
     if (status != HEARTH_OK && atomic_fetch_add(&g_n_failed, 1) == 0) {
         (void)fprintf(stderr, "load_store: %s\n", err->msg);
@@ -59,10 +59,8 @@ static void wait_below(uint32_t n)
     }
 }
 
-static void decode(const struct pool *pool,
-                   const struct pool_entry *entry,
-                   struct hearth_inflater *inflater,
-                   struct hearth_arena *arena,
+static void decode(const struct pool *pool, const struct pool_entry *entry,
+                   struct hearth_inflater *inflater, struct hearth_arena *arena,
                    struct hearth_profile *ret)
 {
     static const struct hearth_pprof_limits no_limits;
@@ -91,10 +89,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Columns of a decoded profile by the ids of one dictionary. */
-static void encode(struct hearth_ingest_dict *dict,
-                   const struct hearth_profile *profile,
-                   struct hearth_arena *scratch,
-                   struct hearth_arena *keep,
+static void encode(struct hearth_ingest_dict *dict, const struct hearth_profile *profile,
+                   struct hearth_arena *scratch, struct hearth_arena *keep,
                    struct hearth_columns *ret)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -120,11 +116,8 @@ static void encode(struct hearth_ingest_dict *dict,
 }
 
 /* The rows of a pool's service under the dictionary of a day. */
-static struct hearth_columns *columns_of_day(struct hearth_store *store,
-                                             const struct pool *pool,
-                                             uint32_t service,
-                                             int32_t service_id,
-                                             int64_t ts_ns,
+static struct hearth_columns *columns_of_day(struct hearth_store *store, const struct pool *pool,
+                                             uint32_t service, int32_t service_id, int64_t ts_ns,
                                              struct hearth_arena *keep)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -147,10 +140,7 @@ static struct hearth_columns *columns_of_day(struct hearth_store *store,
     return columns;
 }
 
-static void submit(struct hearth_store *store,
-                   const struct set *set,
-                   uint32_t pod,
-                   int64_t ts_ns,
+static void submit(struct hearth_store *store, const struct set *set, uint32_t pod, int64_t ts_ns,
                    const struct hearth_columns *columns)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -181,8 +171,8 @@ static void submit(struct hearth_store *store,
 }
 
 /* Milliseconds to merge n rows that lie one behind the other in memory, as the socket hands them over. */
-static double
-merge_floor(const struct hearth_columns *columns, uint32_t n_columns, uint64_t n, size_t *ret_bytes)
+static double merge_floor(const struct hearth_columns *columns, uint32_t n_columns, uint64_t n,
+                          size_t *ret_bytes)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     size_t n_bytes = 0, bound = 0, at = 0;
@@ -222,8 +212,8 @@ merge_floor(const struct hearth_columns *columns, uint32_t n_columns, uint64_t n
     return (double)best / 1e6;
 }
 
-static void
-load_set(struct hearth_store *store, const struct pool *pool, const struct set *set, int64_t now_s)
+static void load_set(struct hearth_store *store, const struct pool *pool, const struct set *set,
+                     int64_t now_s)
 {
     struct hearth_arena keep;
     hearth_arena_init(&keep, 0);

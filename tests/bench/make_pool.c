@@ -124,8 +124,8 @@ static bool is_new(const struct world *world, uint64_t *seen, size_t n_seen)
  * The leaf side of one own stack and the root side of another that passes through the same location. `distinct`: not the same
  * stack twice, as far as a hundred tries for each find others.
  */
-static void
-splice_stacks(struct world *world, uint32_t n, bool distinct, struct hearth_arena *arena)
+static void splice_stacks(struct world *world, uint32_t n, bool distinct,
+                          struct hearth_arena *arena)
 {
     uint32_t n_places = world->first[world->n_own];
     uint32_t *place_first =
@@ -167,8 +167,8 @@ splice_stacks(struct world *world, uint32_t n, bool distinct, struct hearth_aren
     }
 }
 
-static void make_world(
-    const char *path, uint32_t n, bool distinct, struct hearth_arena *arena, struct world *world)
+static void make_world(const char *path, uint32_t n, bool distinct, struct hearth_arena *arena,
+                       struct world *world)
 {
     static const struct hearth_pprof_limits no_limits;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -311,10 +311,8 @@ static void set_values(struct hearth_profile *p, uint32_t sample, uint32_t stack
     values[3] = values[2] * size;
 }
 
-static struct hearth_profile make_profile(const struct world *world,
-                                          uint32_t n,
-                                          const struct pool_head *head,
-                                          uint32_t build,
+static struct hearth_profile make_profile(const struct world *world, uint32_t n,
+                                          const struct pool_head *head, uint32_t build,
                                           struct hearth_arena *arena)
 {
     const struct hearth_profile *seed = &world->seed;

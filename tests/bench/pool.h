@@ -69,8 +69,8 @@ static inline void pool_open(const char *path, struct pool *ret)
     };
 }
 
-static inline const struct pool_entry *
-pool_entry(const struct pool *pool, uint32_t service, uint32_t profile)
+static inline const struct pool_entry *pool_entry(const struct pool *pool, uint32_t service,
+                                                  uint32_t profile)
 {
     return &pool->entries[(size_t)service * pool->head->n_profiles + profile];
 }
@@ -83,10 +83,8 @@ static inline void pool_put_u32(unsigned char *to, uint32_t n)
 }
 
 /* The last block and the trailer that complete the body of `entry` with a time. */
-static inline void pool_tail(const struct pool *pool,
-                             const struct pool_entry *entry,
-                             int64_t time_ns,
-                             unsigned char out[POOL_TAIL_BYTES])
+static inline void pool_tail(const struct pool *pool, const struct pool_entry *entry,
+                             int64_t time_ns, unsigned char out[POOL_TAIL_BYTES])
 {
     static const unsigned char stored[5] = {1, POOL_TIME_BYTES, 0, 0xff ^ POOL_TIME_BYTES, 0xff};
     memcpy(out, stored, sizeof stored);

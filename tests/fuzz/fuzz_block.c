@@ -26,8 +26,8 @@ static void require(bool ok)
     }
 }
 
-static enum hearth_status
-collect(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status collect(void *context, int64_t ts_ns, int64_t value,
+                                  struct hearth_err *err)
 {
     (void)err;
     struct points *points = context;

@@ -38,8 +38,8 @@ static struct hearth_buf json_of(const ProtobufCMessage *message)
 }
 
 /* The same text in pieces of n bytes and what a step makes of them. */
-static struct hearth_buf
-pieces_of(const ProtobufCMessage *message, size_t n, struct hearth_arena *arena)
+static struct hearth_buf pieces_of(const ProtobufCMessage *message, size_t n,
+                                   struct hearth_arena *arena)
 {
     struct hearth_buf json;
     hearth_buf_init(&json, 0);

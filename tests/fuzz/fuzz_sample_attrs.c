@@ -17,9 +17,7 @@ static void require(bool ok)
 }
 
 static void compare(const struct hearth_attr_columns *columns,
-                    const struct hearth_attr_sample *samples,
-                    size_t n,
-                    uint32_t k)
+                    const struct hearth_attr_sample *samples, size_t n, uint32_t k)
 {
     require(columns->n == n);
     for (size_t i = 0; i < n; i++) {

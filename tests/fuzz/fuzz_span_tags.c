@@ -29,10 +29,8 @@ static struct hearth_str take_line(struct hearth_str *rest)
 }
 
 /* How many matchers; 0: no selector. */
-static size_t count_matchers(struct hearth_str query,
-                             const struct hearth_span_tag *tags,
-                             size_t n_tags,
-                             struct hearth_arena *arena)
+static size_t count_matchers(struct hearth_str query, const struct hearth_span_tag *tags,
+                             size_t n_tags, struct hearth_arena *arena)
 {
     const struct hearth_str first = n_tags > 0 ? tags[0].value : HEARTH_STR("");
     const struct hearth_known_span span = {.service = HEARTH_STR("cart"),

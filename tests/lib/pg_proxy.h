@@ -103,8 +103,8 @@ static inline size_t pg_proxy_message(const struct pg_proxy_side *side)
 }
 
 /* Count the message. -1: cut before it; 1: cut after it; 0: go on. */
-static inline int
-pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *link, bool from_client, size_t n)
+static inline int pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *link,
+                                 bool from_client, size_t n)
 {
     const unsigned char *bytes = from_client ? link->client.bytes : link->server.bytes;
     int verdict = 0;
@@ -128,8 +128,8 @@ pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *link, bool from_cli
 }
 
 /* Relay what has arrived from one side; false when the link is to be closed. */
-static inline bool
-pg_proxy_relay(struct pg_proxy *proxy, struct pg_proxy_link *link, bool from_client)
+static inline bool pg_proxy_relay(struct pg_proxy *proxy, struct pg_proxy_link *link,
+                                  bool from_client)
 {
     struct pg_proxy_side *from = from_client ? &link->client : &link->server;
     struct pg_proxy_side *to = from_client ? &link->server : &link->client;

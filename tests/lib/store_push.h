@@ -28,8 +28,7 @@ struct store_push {
     _Atomic unsigned n_done;
 };
 
-static inline void store_push_done(struct hearth_push_item *item,
-                                   enum hearth_status status,
+static inline void store_push_done(struct hearth_push_item *item, enum hearth_status status,
                                    const struct hearth_err *err)
 {
     struct store_push *push = HEARTH_CONTAINER_OF(item, struct store_push, item);
@@ -141,12 +140,9 @@ static inline enum hearth_status store_push_encode(struct store_push *push,
  * goes to err, may be NULL). id 0: without a sample id.
  */
 static inline struct store_push *store_push_make_pod(struct hearth_store *store,
-                                                     struct synth_world *world,
-                                                     const char *service,
-                                                     const char *pod,
-                                                     int64_t ts_ns,
-                                                     uint32_t n_samples,
-                                                     uint64_t id,
+                                                     struct synth_world *world, const char *service,
+                                                     const char *pod, int64_t ts_ns,
+                                                     uint32_t n_samples, uint64_t id,
                                                      struct hearth_err *err)
 {
     struct store_push *push = hearth_mem_zalloc(sizeof *push);
@@ -192,11 +188,8 @@ static inline struct store_push *store_push_make_pod(struct hearth_store *store,
 }
 
 static inline struct store_push *store_push_make(struct hearth_store *store,
-                                                 struct synth_world *world,
-                                                 const char *service,
-                                                 int64_t ts_ns,
-                                                 uint32_t n_samples,
-                                                 uint64_t id,
+                                                 struct synth_world *world, const char *service,
+                                                 int64_t ts_ns, uint32_t n_samples, uint64_t id,
                                                  struct hearth_err *err)
 {
     return store_push_make_pod(store, world, service, "pod-1", ts_ns, n_samples, id, err);

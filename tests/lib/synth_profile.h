@@ -40,12 +40,8 @@ static inline void *synth_array(struct hearth_arena *arena, size_t n, size_t siz
     return p;
 }
 
-static inline void synth_world_init(struct synth_world *world,
-                                    uint64_t seed,
-                                    uint32_t n_functions,
-                                    uint32_t n_locations,
-                                    uint32_t n_stacks,
-                                    uint32_t depth,
+static inline void synth_world_init(struct synth_world *world, uint64_t seed, uint32_t n_functions,
+                                    uint32_t n_locations, uint32_t n_stacks, uint32_t depth,
                                     struct hearth_arena *arena)
 {
     *world = (struct synth_world){seed, n_functions, n_locations, n_stacks, depth, NULL, NULL};
@@ -93,13 +89,9 @@ static inline uint32_t synth_string(struct hearth_profile *p, const char *text)
 
 /* The location of the world in the profile, made with its function at first use. Every 50th has an
  * inlined line. */
-static inline uint32_t synth_location(const struct synth_world *world,
-                                      struct hearth_profile *p,
-                                      uint32_t *location_of,
-                                      uint32_t *function_of,
-                                      uint32_t *file_of,
-                                      uint32_t l,
-                                      struct hearth_arena *arena)
+static inline uint32_t synth_location(const struct synth_world *world, struct hearth_profile *p,
+                                      uint32_t *location_of, uint32_t *function_of,
+                                      uint32_t *file_of, uint32_t l, struct hearth_arena *arena)
 {
     if (location_of[l] != 0) {
         return location_of[l] - 1;
@@ -135,10 +127,8 @@ static inline uint32_t synth_location(const struct synth_world *world,
  * A profile of n_samples distinct stacks; drawn[s] (may be NULL) is the world's number of sample s.
  * n_types values: mostly 1, then 10,000,000 times that.
  */
-static inline struct hearth_profile synth_profile(struct synth_world *world,
-                                                  uint32_t n_samples,
-                                                  uint32_t n_types,
-                                                  struct hearth_arena *arena,
+static inline struct hearth_profile synth_profile(struct synth_world *world, uint32_t n_samples,
+                                                  uint32_t n_types, struct hearth_arena *arena,
                                                   uint32_t *drawn)
 {
     struct hearth_profile p = {0};

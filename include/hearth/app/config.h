@@ -43,18 +43,13 @@ struct hearth_config {
 /* argv[0] is skipped. environment as of environ(7). INVALID_ARGUMENT with source, key and reason.
  * Release in any case. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_config_load(struct hearth_config *config,
-                                      int argc,
-                                      char *const *argv,
-                                      char *const *environment,
-                                      struct hearth_err *err);
+enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
+                                      char *const *environment, struct hearth_err *err);
 void hearth_config_release(struct hearth_config *config);
 
 /* The flags of the options, but for `except`, whose values differ, with ", " between them. */
-void hearth_config_changes(const struct hearth_config *a,
-                           const struct hearth_config *b,
-                           const char *except,
-                           struct hearth_buf *out);
+void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
+                           const char *except, struct hearth_buf *out);
 
 void hearth_config_help(struct hearth_buf *out);
 /* The effective configuration as a file, origins as comments, secrets masked. */

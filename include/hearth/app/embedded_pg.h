@@ -25,10 +25,8 @@ struct hearth_embedded_pg;
 /* Texts are kept; they must outlive it. bin_dir "" finds the newest installed. Locks the data directory until stop,
  * FAILED_PRECONDITION when another hearthd has it; creates directories, starts nothing. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_embedded_pg_new(const char *data_dir,
-                                          const char *bin_dir,
-                                          const char *user,
-                                          struct hearth_embedded_pg **ret_pg,
+enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_dir,
+                                          const char *user, struct hearth_embedded_pg **ret_pg,
                                           struct hearth_err *err);
 /* libpq connection text of the cluster, before it runs. */
 const char *hearth_embedded_pg_url(const struct hearth_embedded_pg *pg);

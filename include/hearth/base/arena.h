@@ -43,11 +43,9 @@ size_t hearth_arena_held_bytes(const struct hearth_arena *arena);
 
 void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes); /* uninitialised */
 void *hearth_arena_zalloc(struct hearth_arena *arena, size_t n_bytes);
-void *hearth_arena_calloc(struct hearth_arena *arena,
-                          size_t n,
+void *hearth_arena_calloc(struct hearth_arena *arena, size_t n,
                           size_t size); /* zeroed; overflow-checked */
-void *hearth_arena_array(struct hearth_arena *arena,
-                         size_t n,
+void *hearth_arena_array(struct hearth_arena *arena, size_t n,
                          size_t size); /* uninitialised; overflow-checked */
 /* NUL-terminated copy. */
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n);
@@ -56,10 +54,8 @@ struct hearth_str hearth_arena_str(struct hearth_arena *arena, struct hearth_str
 char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...) HEARTH_PRINTF(2, 3);
 
 /* Why an allocation was refused, as the message of a NO_MEMORY. */
-void hearth_arena_explain(const struct hearth_arena *arena,
-                          struct hearth_err *err,
-                          const char *file,
-                          uint32_t line);
+void hearth_arena_explain(const struct hearth_arena *arena, struct hearth_err *err,
+                          const char *file, uint32_t line);
 
 /* The standard complaint of a caller whose allocation was refused. */
 #define HEARTH_FAIL_ARENA(err, arena) \

@@ -11,7 +11,7 @@
 
 void hearth_base64_encode(struct hearth_str in, struct hearth_buf *out);
 /* Decoded bytes in arena; false on a wrong character, length or padding. */
-HEARTH_MUST_CHECK bool
-hearth_base64_decode(struct hearth_str in, struct hearth_arena *arena, struct hearth_str *ret);
+HEARTH_MUST_CHECK bool hearth_base64_decode(struct hearth_str in, struct hearth_arena *arena,
+                                            struct hearth_str *ret);
 
 #endif

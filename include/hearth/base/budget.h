@@ -28,11 +28,8 @@ struct hearth_budget {
 
 /* option: static. limit_bytes 0: no limit. */
 void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t limit_bytes);
-void hearth_budget_init_part(struct hearth_budget *part,
-                             const char *option,
-                             size_t limit_bytes,
-                             size_t free_bytes,
-                             struct hearth_budget *parent);
+void hearth_budget_init_part(struct hearth_budget *part, const char *option, size_t limit_bytes,
+                             size_t free_bytes, struct hearth_budget *parent);
 /* From now on the parent counts the free bytes, too, whether it has room or not. */
 void hearth_budget_settle(struct hearth_budget *part);
 /* Give the parent back whatever the part still holds. */
@@ -51,10 +48,8 @@ size_t hearth_budget_refused_bytes(void);
 void hearth_budget_refused_beside(size_t n_bytes);
 
 /* What a refusal of this budget means, as the message of a NO_MEMORY. */
-void hearth_budget_explain(const struct hearth_budget *budget,
-                           struct hearth_err *err,
-                           const char *file,
-                           uint32_t line);
+void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err *err,
+                           const char *file, uint32_t line);
 #define HEARTH_FAIL_BUDGET(err, budget) \
     (hearth_budget_explain((budget), (err), __FILE__, (uint32_t)__LINE__), HEARTH_NO_MEMORY)
 

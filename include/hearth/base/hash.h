@@ -57,9 +57,7 @@ uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128
  * The id of `key`, inserting `new_id` when it is absent. *ret_inserted says which.
  * HEARTH_IDMAP_NONE when memory was refused (map unchanged).
  */
-uint32_t hearth_idmap_intern(struct hearth_idmap *map,
-                             struct hearth_hash128 key,
-                             uint32_t new_id,
+uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key, uint32_t new_id,
                              bool *ret_inserted);
 size_t hearth_idmap_bytes(const struct hearth_idmap *map);
 

@@ -25,8 +25,8 @@ void hearth_log_set_level(enum hearth_log_level level); /* default: info */
 void hearth_log_set_json(bool json);
 bool hearth_log_parse_level(const char *name, enum hearth_log_level *ret);
 bool hearth_log_enabled(enum hearth_log_level level);
-void hearth_log_write(enum hearth_log_level level, const char *component, const char *msg, ...)
-    HEARTH_SENTINEL;
+void hearth_log_write(enum hearth_log_level level, const char *component, const char *msg,
+                      ...) HEARTH_SENTINEL;
 
 #define HEARTH_LOG(level, component, ...)                        \
     do {                                                         \

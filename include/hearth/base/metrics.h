@@ -28,13 +28,10 @@ enum hearth_metric {
 
 void hearth_metric_add(enum hearth_metric metric, int64_t value);
 /* With a label value; {NULL,0} is the empty value. */
-void hearth_metric_add_label(enum hearth_metric metric,
-                             struct hearth_str label_value,
+void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_value,
                              int64_t value);
 /* Of a metric with two labels; no comma in `first`. */
-void hearth_metric_add_labels(enum hearth_metric metric,
-                              const char *first,
-                              const char *second,
+void hearth_metric_add_labels(enum hearth_metric metric, const char *first, const char *second,
                               int64_t value);
 /* Without a label: a gauge, or a counter that is kept elsewhere and never falls. */
 void hearth_metric_set(enum hearth_metric metric, int64_t value);

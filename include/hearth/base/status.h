@@ -45,12 +45,8 @@ enum hearth_status hearth_status_from_grpc(int code);      /* unknown codes beco
  * Write a formatted message; `err` may be NULL. Invalid UTF-8 and control bytes are replaced by
  * '?'.
  */
-void hearth_err_set(struct hearth_err *err,
-                    enum hearth_status status,
-                    const char *file,
-                    uint32_t line,
-                    const char *fmt,
-                    ...) HEARTH_PRINTF(5, 6);
+void hearth_err_set(struct hearth_err *err, enum hearth_status status, const char *file,
+                    uint32_t line, const char *fmt, ...) HEARTH_PRINTF(5, 6);
 
 /* Put "prefix: " in front of an existing message. `err` may be NULL. */
 void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...) HEARTH_PRINTF(2, 3);

@@ -12,8 +12,8 @@
  * Read one varint (at most 10 bytes) at *cur, below end. False on the end of input or more than 64
  * bits; *cur is then unchanged.
  */
-HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE bool
-hearth_varint_read(const uint8_t **cur, const uint8_t *end, uint64_t *ret)
+HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE bool hearth_varint_read(const uint8_t **cur,
+                                                               const uint8_t *end, uint64_t *ret)
 {
     const uint8_t *p = *cur;
     if (HEARTH_LIKELY(p < end && *p < 0x80)) {

@@ -22,9 +22,7 @@ struct hearth_workers;
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_workers_start(const char *name, /* thread name prefix, at most 11 bytes are shown */
-                     unsigned n_threads,
-                     size_t max_queued,
-                     struct hearth_workers **ret_workers,
+                     unsigned n_threads, size_t max_queued, struct hearth_workers **ret_workers,
                      struct hearth_err *err);
 /* false when the queue is full or the pool is stopping. The job must live until it ran. */
 HEARTH_MUST_CHECK bool hearth_workers_submit(struct hearth_workers *workers,

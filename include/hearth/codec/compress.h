@@ -41,17 +41,14 @@ void hearth_inflater_free(struct hearth_inflater *inflater);
  * `out` may hold a part; its length is restored.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_inflate(struct hearth_inflater *inflater,
-                                  enum hearth_compression format,
-                                  struct hearth_str in,
-                                  size_t max_bytes,
-                                  struct hearth_buf *out,
+enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_compression format,
+                                  struct hearth_str in, size_t max_bytes, struct hearth_buf *out,
                                   struct hearth_err *err);
 
 /* Append a gzip member. level 1..9. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err);
+enum hearth_status hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out,
+                               struct hearth_err *err);
 
 /*
  * The same from pieces: add appends what is known of the member so far, end the rest. After end a
@@ -60,15 +57,14 @@ hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out, struct hear
 struct hearth_gzip_stream;
 struct hearth_gzip_stream *hearth_gzip_stream_new(int level); /* NULL when memory was refused */
 void hearth_gzip_stream_free(struct hearth_gzip_stream *stream);
-void hearth_gzip_stream_add(struct hearth_gzip_stream *stream,
-                            struct hearth_str in,
+void hearth_gzip_stream_add(struct hearth_gzip_stream *stream, struct hearth_str in,
                             struct hearth_buf *out);
 void hearth_gzip_stream_end(struct hearth_gzip_stream *stream, struct hearth_buf *out);
 
 /* One zstd frame with content size and checksum; level 1..19. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out, struct hearth_err *err);
+enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out,
+                               struct hearth_err *err);
 
 /*
  * Packed bytes: 0x00 and the bytes as they are, or 0x01 and a zstd frame where that saves a third. With
@@ -78,25 +74,20 @@ struct hearth_packer;
 struct hearth_packer *hearth_packer_new(int level); /* NULL when memory was refused */
 void hearth_packer_free(struct hearth_packer *packer);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pack(struct hearth_packer *packer,
-                               struct hearth_str in,
-                               struct hearth_buf *out,
-                               struct hearth_err *err);
+enum hearth_status hearth_pack(struct hearth_packer *packer, struct hearth_str in,
+                               struct hearth_buf *out, struct hearth_err *err);
 /* The same form for what has texts in it: all matches are looked for, and an eighth is worth a frame. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_pack_text(struct hearth_str in, struct hearth_buf *out, struct hearth_err *err);
+enum hearth_status hearth_pack_text(struct hearth_str in, struct hearth_buf *out,
+                                    struct hearth_err *err);
 /*
  * *ret_view borrows from `in` when it is plain, else from `scratch`, to which the bytes were
  * appended (a later append may move them). CORRUPT for damaged bytes, RESOURCE_EXHAUSTED beyond
  * max_bytes, NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_unpack(struct hearth_inflater *inflater,
-                                 struct hearth_str in,
-                                 size_t max_bytes,
-                                 struct hearth_buf *scratch,
-                                 struct hearth_str *ret_view,
-                                 struct hearth_err *err);
+enum hearth_status hearth_unpack(struct hearth_inflater *inflater, struct hearth_str in,
+                                 size_t max_bytes, struct hearth_buf *scratch,
+                                 struct hearth_str *ret_view, struct hearth_err *err);
 
 #endif

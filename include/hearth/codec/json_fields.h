@@ -28,15 +28,12 @@ struct hearth_json_field {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_json_fields_read(struct hearth_str json,
-                                           struct hearth_arena *arena,
-                                           struct hearth_json_field **ret_fields,
-                                           size_t *ret_n,
+enum hearth_status hearth_json_fields_read(struct hearth_str json, struct hearth_arena *arena,
+                                           struct hearth_json_field **ret_fields, size_t *ret_n,
                                            struct hearth_err *err);
 /* The first of that path and kind; NULL: there is none. */
 const struct hearth_json_field *hearth_json_field_find(const struct hearth_json_field *fields,
-                                                       size_t n,
-                                                       const char *path,
+                                                       size_t n, const char *path,
                                                        enum hearth_json_kind kind);
 
 #endif

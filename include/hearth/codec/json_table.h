@@ -20,10 +20,8 @@ struct hearth_json_cell {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_json_table_read(struct hearth_str json,
-                                          struct hearth_arena *arena,
-                                          struct hearth_json_cell **ret_cells,
-                                          size_t *ret_n,
+enum hearth_status hearth_json_table_read(struct hearth_str json, struct hearth_arena *arena,
+                                          struct hearth_json_cell **ret_cells, size_t *ret_n,
                                           struct hearth_err *err);
 
 #endif

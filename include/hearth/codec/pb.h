@@ -40,10 +40,8 @@ struct ProtobufCMessageDescriptor;
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *descriptor,
-                                    struct hearth_str wire,
-                                    struct hearth_arena *arena,
-                                    struct ProtobufCMessage **ret_message,
-                                    struct hearth_err *err);
+                                    struct hearth_str wire, struct hearth_arena *arena,
+                                    struct ProtobufCMessage **ret_message, struct hearth_err *err);
 
 /* Append the wire form. */
 void hearth_pb_pack(const struct ProtobufCMessage *message, struct hearth_buf *out);
@@ -51,8 +49,7 @@ void hearth_pb_pack(const struct ProtobufCMessage *message, struct hearth_buf *o
 /* `{}` is an empty message; zero bytes are INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *descriptor,
-                                       struct hearth_str json,
-                                       struct hearth_arena *arena,
+                                       struct hearth_str json, struct hearth_arena *arena,
                                        struct ProtobufCMessage **ret_message,
                                        struct hearth_err *err);
 

@@ -37,32 +37,24 @@ struct hearth_adhoc_view {
  * RESOURCE_EXHAUSTED: max-adhoc-profiles, max-adhoc-bytes.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_upload(const struct hearth_query *query,
-                                       struct hearth_str name,
+enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct hearth_str name,
                                        struct hearth_str bytes,
                                        const struct hearth_adhoc_spec *spec,
-                                       struct hearth_adhoc_view *ret,
-                                       struct hearth_err *err);
+                                       struct hearth_adhoc_view *ret, struct hearth_err *err);
 /* NOT_FOUND; INVALID_ARGUMENT: it has no such type. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_get(const struct hearth_query *query,
-                                    struct hearth_str id,
+enum hearth_status hearth_adhoc_get(const struct hearth_query *query, struct hearth_str id,
                                     const struct hearth_adhoc_spec *spec,
-                                    struct hearth_adhoc_view *ret,
-                                    struct hearth_err *err);
+                                    struct hearth_adhoc_view *ret, struct hearth_err *err);
 /* Newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_list(const struct hearth_query *query,
-                                     struct hearth_adhoc **ret,
-                                     size_t *ret_n,
-                                     struct hearth_err *err);
+enum hearth_status hearth_adhoc_list(const struct hearth_query *query, struct hearth_adhoc **ret,
+                                     size_t *ret_n, struct hearth_err *err);
 /* ret->types: those that both have, with one unit; INVALID_ARGUMENT when there is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_diff(const struct hearth_query *query,
-                                     struct hearth_str left_id,
+enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct hearth_str left_id,
                                      struct hearth_str right_id,
                                      const struct hearth_adhoc_spec *spec,
-                                     struct hearth_adhoc_view *ret,
-                                     struct hearth_err *err);
+                                     struct hearth_adhoc_view *ret, struct hearth_err *err);
 
 #endif

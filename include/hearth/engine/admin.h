@@ -20,8 +20,7 @@ struct hearth_admin;
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_new(struct hearth_store *store, /* kept */
-                                    struct hearth_admin **ret_admin,
-                                    struct hearth_err *err);
+                                    struct hearth_admin **ret_admin, struct hearth_err *err);
 void hearth_admin_free(struct hearth_admin *admin); /* NULL-safe */
 
 /* ---- deletion ---- */
@@ -49,32 +48,24 @@ struct hearth_admin_erased {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
                                       const struct hearth_admin_erase *what,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_admin_erased *ret,
-                                      struct hearth_err *err);
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_admin_erased *ret, struct hearth_err *err);
 
 /* The latest 1,000 deletions of the tenant, newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_erasures(struct hearth_admin *admin,
-                                         struct hearth_str tenant,
-                                         struct hearth_arena *arena,
-                                         struct hearth_erasure **ret,
-                                         size_t *ret_n,
-                                         struct hearth_err *err);
+enum hearth_status hearth_admin_erasures(struct hearth_admin *admin, struct hearth_str tenant,
+                                         struct hearth_arena *arena, struct hearth_erasure **ret,
+                                         size_t *ret_n, struct hearth_err *err);
 
 /* ---- retention ---- */
 
 /* What holds for the tenant now. */
-void hearth_admin_retention(struct hearth_admin *admin,
-                            struct hearth_str tenant,
+void hearth_admin_retention(struct hearth_admin *admin, struct hearth_str tenant,
                             struct hearth_retention *ret);
 /* name: retain-raw, retain-10m, retain-1h, retain-1d. 0: for ever; below 0: the server's again. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin,
-                                              struct hearth_str tenant,
-                                              struct hearth_str name,
-                                              int64_t value_ns,
+enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct hearth_str tenant,
+                                              struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err);
 
 /* ---- limits and settings of a tenant (admin_limits.c) ---- */
@@ -88,12 +79,9 @@ struct hearth_admin_limit {
 /* Every limit that a tenant may have of its own, in the order of tenant_limits.def. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
-                                       const struct hearth_limits *server,
-                                       struct hearth_str tenant,
-                                       struct hearth_arena *arena,
-                                       struct hearth_admin_limit **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err);
+                                       const struct hearth_limits *server, struct hearth_str tenant,
+                                       struct hearth_arena *arena, struct hearth_admin_limit **ret,
+                                       size_t *ret_n, struct hearth_err *err);
 
 struct hearth_admin_limit_change {
     struct hearth_str name, value; /* value as of options; "default": the server's again */
@@ -104,16 +92,13 @@ struct hearth_admin_limit_change {
  * within seconds. INVALID_ARGUMENT names what is wrong.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            const struct hearth_admin_limit_change *changes,
-                                           size_t n,
-                                           struct hearth_arena *arena,
+                                           size_t n, struct hearth_arena *arena,
                                            struct hearth_err *err);
 /* The setting "gauge-aggregation"; HEARTH_GAUGES_UNSET takes it away. Likewise. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            enum hearth_gauge_aggregation aggregation,
                                            struct hearth_err *err);
 
@@ -124,26 +109,19 @@ enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin,
  * tenant. Queries read the profiles meanwhile.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin,
-                                        struct hearth_str tenant,
-                                        struct hearth_str service_name,
-                                        int64_t from_ms,
-                                        struct hearth_cancel *cancel,
-                                        struct hearth_arena *arena,
+enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct hearth_str tenant,
+                                        struct hearth_str service_name, int64_t from_ms,
+                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err);
 
 /* ---- looking ---- */
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_state(struct hearth_admin *admin,
-                                      struct hearth_arena *arena,
-                                      struct hearth_background_state *ret,
-                                      struct hearth_err *err);
+enum hearth_status hearth_admin_state(struct hearth_admin *admin, struct hearth_arena *arena,
+                                      struct hearth_background_state *ret, struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_doctor(struct hearth_admin *admin,
-                                       struct hearth_arena *arena,
-                                       struct hearth_check **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_admin_doctor(struct hearth_admin *admin, struct hearth_arena *arena,
+                                       struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err);
 
 #endif

@@ -33,39 +33,32 @@ enum hearth_status hearth_agents_report_instance(const struct hearth_query *quer
 /* All or, unless a limit of the tenant is reached, none. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agents_report_processes(const struct hearth_query *query,
-                                                  const struct hearth_reported *reported,
-                                                  size_t n,
+                                                  const struct hearth_reported *reported, size_t n,
                                                   struct hearth_err *err);
 
 /* ---- what is known ---- */
 
 /* By name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_services(const struct hearth_query *query,
-                                          int64_t seen_after_ms,
-                                          struct hearth_reported_service **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_agents_services(const struct hearth_query *query, int64_t seen_after_ms,
+                                          struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* By name; of a service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agents_instances(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           int64_t seen_after_ms,
-                                           struct hearth_instance **ret,
-                                           size_t *ret_n,
+                                           struct hearth_str service, int64_t seen_after_ms,
+                                           struct hearth_instance **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /* By instance and name; the filter names a service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agents_processes(const struct hearth_query *query,
                                            const struct hearth_process_filter *filter,
-                                           struct hearth_process **ret,
-                                           size_t *ret_n,
+                                           struct hearth_process **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agents_process(const struct hearth_query *query,
-                                         struct hearth_str process_id,
-                                         struct hearth_process *ret,
+                                         struct hearth_str process_id, struct hearth_process *ret,
                                          struct hearth_err *err);
 
 #endif

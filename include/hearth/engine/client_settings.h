@@ -14,8 +14,7 @@
 /* By name. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
-                                              struct hearth_client_setting **ret,
-                                              size_t *ret_n,
+                                              struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err);
 /*
  * modified_at_ms <= 0 becomes now. INVALID_ARGUMENT: no name, or name and value exceed
@@ -29,7 +28,6 @@ enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
 /* Deleting a setting that does not exist succeeds. INVALID_ARGUMENT: no name. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
-                                                 struct hearth_str name,
-                                                 struct hearth_err *err);
+                                                 struct hearth_str name, struct hearth_err *err);
 
 #endif

@@ -57,8 +57,7 @@ struct hearth_ingest;
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options,
                                      struct hearth_store *store, /* kept */
-                                     struct hearth_ingest **ret_ingest,
-                                     struct hearth_err *err);
+                                     struct hearth_ingest **ret_ingest, struct hearth_err *err);
 void hearth_ingest_free(struct hearth_ingest *ingest);
 /* Gives back the memory that is kept for later pushes: when its budget has refused something. */
 void hearth_ingest_drop_idle(struct hearth_ingest *ingest);
@@ -137,8 +136,7 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_give_up(struct hearth_ingest *ingest,
                                          struct hearth_push_request *request,
-                                         enum hearth_status why,
-                                         struct hearth_err *err);
+                                         enum hearth_status why, struct hearth_err *err);
 /* "the client left": the beginning of a sentence about that. */
 const char *hearth_give_up_cause(enum hearth_status why);
 

@@ -27,10 +27,8 @@ void hearth_limits_init(struct hearth_limits *limits);
  * What holds for a tenant: the server's, and its own where it has any. From memory, some seconds old
  * at most; no allocation and no round trip, so for each request. store NULL: the server's.
  */
-void hearth_limits_of_tenant(const struct hearth_limits *server,
-                             struct hearth_store *store,
-                             struct hearth_str tenant,
-                             struct hearth_limits *ret);
+void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
+                             struct hearth_str tenant, struct hearth_limits *ret);
 
 enum hearth_limit_kind {
     HEARTH_LIMIT_COUNT,
@@ -54,10 +52,8 @@ const struct hearth_limit *hearth_limit_find(struct hearth_str name);
 int64_t hearth_limit_get(const struct hearth_limit *limit, const struct hearth_limits *limits);
 /* As options are written: "64m", "7d", "16000", "true". INVALID_ARGUMENT names limit and value. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_limit_parse(const struct hearth_limit *limit,
-                                      struct hearth_str text,
-                                      int64_t *ret,
-                                      struct hearth_err *err);
+enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct hearth_str text,
+                                      int64_t *ret, struct hearth_err *err);
 /* Append what _parse reads back. */
 void hearth_limit_format(const struct hearth_limit *limit, int64_t value, struct hearth_buf *out);
 

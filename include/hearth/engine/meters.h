@@ -37,13 +37,11 @@ struct hearth_meter_set {
 /* The query says tenant, cancel and arena. Committed when it returns OK. *ret_n_taken: meters that were kept. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_monitors_take(const struct hearth_query *query,
-                                        const struct hearth_meter_set *set,
-                                        size_t *ret_n_taken,
+                                        const struct hearth_meter_set *set, size_t *ret_n_taken,
                                         struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_take(const struct hearth_query *query,
-                                       const struct hearth_meter_set *set,
-                                       size_t *ret_n_taken,
+                                       const struct hearth_meter_set *set, size_t *ret_n_taken,
                                        struct hearth_err *err);
 
 #endif

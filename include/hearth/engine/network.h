@@ -48,8 +48,7 @@ enum hearth_status hearth_network_take_sampled(const struct hearth_query *query,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_take_event(const struct hearth_query *query,
                                              const struct hearth_captured_event *event,
-                                             bool *ret_kept,
-                                             struct hearth_err *err);
+                                             bool *ret_kept, struct hearth_err *err);
 
 /* ---- topology and metrics: of the query's range, in whole minutes ---- */
 
@@ -77,8 +76,7 @@ struct hearth_network_topology {
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_topology(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           struct hearth_str instance,
+                                           struct hearth_str service, struct hearth_str instance,
                                            struct hearth_network_topology *ret,
                                            struct hearth_err *err);
 
@@ -102,8 +100,7 @@ struct hearth_network_series_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_series(const struct hearth_query *query,
                                          const struct hearth_network_series_spec *spec,
-                                         struct hearth_network_line **ret,
-                                         size_t *ret_n,
+                                         struct hearth_network_line **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
 /* "http", "https", "tls", "tcp". */
@@ -120,8 +117,7 @@ struct hearth_network_requests_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                            const struct hearth_network_requests_spec *spec,
-                                           struct hearth_sampled_request **ret,
-                                           size_t *ret_n,
+                                           struct hearth_sampled_request **ret, size_t *ret_n,
                                            struct hearth_err *err);
 
 /* With what was captured, the earliest first; *ret_notes: what was redacted, cut, left out or has expired. */
@@ -129,19 +125,15 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_network_request(const struct hearth_query *query,
                                           struct hearth_str request_id,
                                           struct hearth_sampled_request *ret,
-                                          struct hearth_captured_event **ret_events,
-                                          size_t *ret_n,
-                                          struct hearth_str **ret_notes,
-                                          size_t *ret_n_notes,
+                                          struct hearth_captured_event **ret_events, size_t *ret_n,
+                                          struct hearth_str **ret_notes, size_t *ret_n_notes,
                                           struct hearth_err *err);
 
 /* Events of traces, by trace and time, without bodies. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_attached(const struct hearth_query *query,
-                                           const struct hearth_str *trace_ids,
-                                           size_t n_ids,
-                                           struct hearth_captured_event **ret,
-                                           size_t *ret_n,
+                                           const struct hearth_str *trace_ids, size_t n_ids,
+                                           struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err);
 
 /* ---- addresses ---- */
@@ -154,14 +146,12 @@ struct hearth_network_address {
 /* By address. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_addresses(const struct hearth_query *query,
-                                            struct hearth_network_address **ret,
-                                            size_t *ret_n,
+                                            struct hearth_network_address **ret, size_t *ret_n,
                                             struct hearth_err *err);
 /* All or none; an empty name takes the address out. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_addresses_set(const struct hearth_query *query,
-                                                const struct hearth_address_name *names,
-                                                size_t n,
+                                                const struct hearth_address_name *names, size_t n,
                                                 struct hearth_err *err);
 
 #endif

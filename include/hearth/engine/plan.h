@@ -36,10 +36,8 @@ struct hearth_plan_input {
 /* notes may be NULL. OK; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
-                                    struct hearth_arena *arena,
-                                    struct hearth_read_plan *ret,
-                                    struct hearth_buf *notes,
-                                    struct hearth_err *err);
+                                    struct hearth_arena *arena, struct hearth_read_plan *ret,
+                                    struct hearth_buf *notes, struct hearth_err *err);
 
 /* From where on single profiles are still read, a whole hour; INT64_MIN: from the first. */
 int64_t hearth_plan_profiles_from(const struct hearth_retention *keep, int64_t now_ns);

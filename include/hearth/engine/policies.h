@@ -29,12 +29,10 @@
 /* INVALID_ARGUMENT says which item of which target, and what of it. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_check(const struct hearth_policy *policy,
-                                       const struct hearth_limits *limits,
-                                       struct hearth_err *err);
+                                       const struct hearth_limits *limits, struct hearth_err *err);
 /* Put targets and items in order, and fill in json and uuid, which depend on nothing but targets and is_observing. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policy_finish(struct hearth_policy *policy,
-                                        struct hearth_arena *arena,
+enum hearth_status hearth_policy_finish(struct hearth_policy *policy, struct hearth_arena *arena,
                                         struct hearth_err *err);
 
 /* What an agent is told of a service. policy NULL: that it has none any more. */
@@ -44,8 +42,7 @@ struct hearth_policy_entry {
 };
 
 /* The argument ServiceWithPolicyJSON of the command. */
-void hearth_policy_write_entries(const struct hearth_policy_entry *entries,
-                                 size_t n,
+void hearth_policy_write_entries(const struct hearth_policy_entry *entries, size_t n,
                                  struct hearth_buf *out);
 
 /* ---- management (policies.c) ---- */
@@ -76,34 +73,27 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_set(const struct hearth_query *query,
                                        struct hearth_policy_change *change,
                                        struct hearth_policy *ret_policy,
-                                       struct hearth_str **ret_warnings,
-                                       size_t *ret_n_warnings,
+                                       struct hearth_str **ret_warnings, size_t *ret_n_warnings,
                                        struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_get(const struct hearth_query *query,
-                                       struct hearth_str service,
-                                       struct hearth_policy_state *ret,
-                                       struct hearth_err *err);
+enum hearth_status hearth_policies_get(const struct hearth_query *query, struct hearth_str service,
+                                       struct hearth_policy_state *ret, struct hearth_err *err);
 /* By service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_list(const struct hearth_query *query,
-                                        struct hearth_policy_state **ret,
-                                        size_t *ret_n,
+                                        struct hearth_policy_state **ret, size_t *ret_n,
                                         struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_delete(const struct hearth_query *query,
-                                          struct hearth_str service,
-                                          struct hearth_str modified_by,
+                                          struct hearth_str service, struct hearth_str modified_by,
                                           struct hearth_err *err);
 /* The latest first; empty for a service that never had one. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_history(const struct hearth_query *query,
-                                           struct hearth_str service,
-                                           struct hearth_policy **ret,
-                                           size_t *ret_n,
-                                           struct hearth_err *err);
+                                           struct hearth_str service, struct hearth_policy **ret,
+                                           size_t *ret_n, struct hearth_err *err);
 
 /* ---- who is watched (policy_monitored.c) ---- */
 
@@ -128,8 +118,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
                                              struct hearth_str service,
                                              enum hearth_policy_kind kind,
-                                             struct hearth_monitored_instance **ret,
-                                             size_t *ret_n,
+                                             struct hearth_monitored_instance **ret, size_t *ret_n,
                                              struct hearth_err *err);
 
 /* ---- agents (policy_agents.c) ---- */
@@ -141,10 +130,8 @@ struct hearth_policy_query {
 /* Append what the agents' policies differ in, as hearth_policy_write_entries; nothing when they do not. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_for_agent(const struct hearth_query *query,
-                                             const struct hearth_policy_query *asked,
-                                             size_t n,
-                                             struct hearth_buf *out,
-                                             struct hearth_err *err);
+                                             const struct hearth_policy_query *asked, size_t n,
+                                             struct hearth_buf *out, struct hearth_err *err);
 
 struct hearth_policy_cause {
     enum hearth_monitor monitor;
@@ -167,8 +154,7 @@ struct hearth_policy_report {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_report(const struct hearth_query *query,
                                           const struct hearth_policy_report *report,
-                                          struct hearth_str *ret_task_id,
-                                          struct hearth_err *err);
+                                          struct hearth_str *ret_task_id, struct hearth_err *err);
 
 /* ---- metrics (monitors.c; meters.h has their intake) ---- */
 
@@ -179,10 +165,8 @@ enum hearth_status hearth_policies_report(const struct hearth_query *query,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_monitors_series(const struct hearth_query *query,
                                           const struct hearth_monitor_filter *filter,
-                                          int32_t step_seconds,
-                                          struct hearth_monitor_line **ret,
-                                          size_t *ret_n,
-                                          struct hearth_err *err);
+                                          int32_t step_seconds, struct hearth_monitor_line **ret,
+                                          size_t *ret_n, struct hearth_err *err);
 
 /* ---- dry run (policy_dry_run.c) ---- */
 
@@ -198,7 +182,6 @@ struct hearth_dry_run {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
                                            const struct hearth_policy *policy,
-                                           struct hearth_dry_run *ret,
-                                           struct hearth_err *err);
+                                           struct hearth_dry_run *ret, struct hearth_err *err);
 
 #endif

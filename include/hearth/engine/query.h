@@ -32,8 +32,7 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /
 void hearth_query_engine_free(struct hearth_query_engine *engine);
 /* The server's, and what holds for a tenant. */
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine);
-void hearth_query_tenant_limits(const struct hearth_query_engine *engine,
-                                struct hearth_str tenant,
+void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
                                 struct hearth_limits *ret);
 
 /* What a tenant wants of gauges (the setting "gauge-aggregation"). */
@@ -60,36 +59,26 @@ struct hearth_query {
 /* Sorted by id. start = end = 0 means the last hour. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
-                                              struct hearth_str **ret_ids,
-                                              size_t *ret_n,
+                                              struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err);
 /* legacy_only leaves out names that are not [a-zA-Z_][a-zA-Z0-9_]*. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_names(const struct hearth_query *query,
-                                            const struct hearth_str *selectors,
-                                            size_t n_selectors,
-                                            bool legacy_only,
-                                            struct hearth_str **ret_names,
-                                            size_t *ret_n,
-                                            struct hearth_err *err);
+                                            const struct hearth_str *selectors, size_t n_selectors,
+                                            bool legacy_only, struct hearth_str **ret_names,
+                                            size_t *ret_n, struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_values(const struct hearth_query *query,
                                              struct hearth_str name,
-                                             const struct hearth_str *selectors,
-                                             size_t n_selectors,
-                                             struct hearth_str **ret_values,
-                                             size_t *ret_n,
+                                             const struct hearth_str *selectors, size_t n_selectors,
+                                             struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_series(const struct hearth_query *query,
-                                       const struct hearth_str *selectors,
-                                       size_t n_selectors,
-                                       const struct hearth_str *names,
-                                       size_t n_names,
-                                       bool legacy_only,
-                                       struct hearth_labels **ret_sets,
-                                       size_t *ret_n,
-                                       struct hearth_err *err);
+                                       const struct hearth_str *selectors, size_t n_selectors,
+                                       const struct hearth_str *names, size_t n_names,
+                                       bool legacy_only, struct hearth_labels **ret_sets,
+                                       size_t *ret_n, struct hearth_err *err);
 
 /* Stacks of Go programs: as they are stored, or as in model/go_stacks.h. */
 enum hearth_go_stacks {
@@ -124,19 +113,16 @@ struct hearth_merge_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
-                                           struct hearth_flamegraph *ret,
-                                           struct hearth_err *err);
+                                           struct hearth_flamegraph *ret, struct hearth_err *err);
 /* The tree byte format. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_tree(const struct hearth_query *query,
-                                     const struct hearth_merge_spec *spec,
-                                     struct hearth_buf *out,
+                                     const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                      struct hearth_err *err);
 /* A pprof message, plain; nothing is appended when there is no data. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_pprof(const struct hearth_query *query,
-                                      const struct hearth_merge_spec *spec,
-                                      struct hearth_buf *out,
+                                      const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                       struct hearth_err *err);
 
 struct hearth_point {
@@ -173,8 +159,7 @@ struct hearth_timeseries_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            const struct hearth_timeseries_spec *spec,
-                                           struct hearth_timeseries **ret_series,
-                                           size_t *ret_n,
+                                           struct hearth_timeseries **ret_series, size_t *ret_n,
                                            struct hearth_err *err);
 
 /* ---- how a question would be answered ---- */
@@ -232,10 +217,8 @@ struct hearth_analysis {
  * over all types that it selects. The same errors as hearth_query_explain_merge.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_query_analyze(const struct hearth_query *query,
-                                        struct hearth_str text,
-                                        struct hearth_analysis *ret,
-                                        struct hearth_err *err);
+enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct hearth_str text,
+                                        struct hearth_analysis *ret, struct hearth_err *err);
 
 /*
  * The oldest and newest profile of the tenant (engine/profile_stats.c), to the millisecond as long as
@@ -293,8 +276,7 @@ struct hearth_top {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_top(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
-                                    const struct hearth_top_spec *top,
-                                    struct hearth_top *ret,
+                                    const struct hearth_top_spec *top, struct hearth_top *ret,
                                     struct hearth_err *err);
 
 struct hearth_sandwich_node {
@@ -313,8 +295,7 @@ struct hearth_sandwich {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
                                          const struct hearth_merge_spec *spec,
-                                         struct hearth_str function,
-                                         struct hearth_sandwich *ret,
+                                         struct hearth_str function, struct hearth_sandwich *ret,
                                          struct hearth_err *err);
 
 struct hearth_line_total {
@@ -334,8 +315,7 @@ struct hearth_lines {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_lines(const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec,
-                                      struct hearth_str function,
-                                      struct hearth_lines *ret,
+                                      struct hearth_str function, struct hearth_lines *ret,
                                       struct hearth_err *err);
 
 /* ---- over time (engine/function_timeline.c, engine/label_stats.c) ---- */
@@ -365,8 +345,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_query_function_timeline(const struct hearth_query *query,
                                                   const struct hearth_function_timeline_spec *spec,
                                                   struct hearth_function_series **ret,
-                                                  size_t *ret_n,
-                                                  struct hearth_err *err);
+                                                  size_t *ret_n, struct hearth_err *err);
 
 struct hearth_label_stat {
     struct hearth_str value; /* empty: series without the label */
@@ -381,12 +360,9 @@ struct hearth_label_stat {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
                                             struct hearth_str profile_type,
-                                            struct hearth_str selector,
-                                            struct hearth_str label,
-                                            int64_t limit,
-                                            struct hearth_label_stat **ret,
-                                            size_t *ret_n,
-                                            int64_t *ret_n_all,
+                                            struct hearth_str selector, struct hearth_str label,
+                                            int64_t limit, struct hearth_label_stat **ret,
+                                            size_t *ret_n, int64_t *ret_n_all,
                                             struct hearth_err *err);
 
 /* ---- two sides (engine/diff.c) ---- */
@@ -397,8 +373,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *left_spec,
                                      const struct hearth_query *right,
                                      const struct hearth_merge_spec *right_spec,
-                                     struct hearth_flame_diff *ret,
-                                     struct hearth_err *err);
+                                     struct hearth_flame_diff *ret, struct hearth_err *err);
 
 /*
  * Graphviz of at most max_nodes functions (0: 100, or what is allowed), with exact values, and the calls between
@@ -407,10 +382,8 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_dot(const struct hearth_query *query,
-                                    const struct hearth_merge_spec *spec,
-                                    int64_t max_nodes,
-                                    struct hearth_buf *out,
-                                    struct hearth_err *err);
+                                    const struct hearth_merge_spec *spec, int64_t max_nodes,
+                                    struct hearth_buf *out, struct hearth_err *err);
 
 /* ---- single profiles and spans (engine/exemplars.c, engine/heatmap.c) ---- */
 
@@ -455,7 +428,6 @@ struct hearth_heatmap_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
                                         const struct hearth_heatmap_spec *spec,
-                                        struct hearth_heatmap *ret,
-                                        struct hearth_err *err);
+                                        struct hearth_heatmap *ret, struct hearth_err *err);
 
 #endif

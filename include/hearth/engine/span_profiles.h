@@ -53,10 +53,8 @@ struct hearth_known_span {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_selector(const struct hearth_tag_rules *rules,
                                         const struct hearth_known_span *span,
-                                        struct hearth_arena *arena,
-                                        struct hearth_str *ret_selector,
-                                        struct hearth_str *ret_reason,
-                                        struct hearth_err *err);
+                                        struct hearth_arena *arena, struct hearth_str *ret_selector,
+                                        struct hearth_str *ret_reason, struct hearth_err *err);
 
 /* ---- what is found ---- */
 
@@ -137,8 +135,7 @@ struct hearth_span_window {
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_span_window(const struct hearth_query *query, /* its range is not looked at */
-                   const struct hearth_span_window *window,
-                   struct hearth_found *ret,
+                   const struct hearth_span_window *window, struct hearth_found *ret,
                    struct hearth_err *err);
 
 /* What is asked about. */
@@ -165,10 +162,8 @@ struct hearth_lookup_options {
 HEARTH_MUST_CHECK
 enum hearth_status
 hearth_query_lookup_spans(const struct hearth_query *query, /* its range is not looked at */
-                          const struct hearth_span_subject *subjects,
-                          size_t n_subjects,
-                          const struct hearth_lookup_options *options,
-                          struct hearth_found *ret,
+                          const struct hearth_span_subject *subjects, size_t n_subjects,
+                          const struct hearth_lookup_options *options, struct hearth_found *ret,
                           struct hearth_err *err);
 
 /* ---- merged stack traces of spans ---- */
@@ -235,8 +230,7 @@ struct hearth_span_counts_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
                                             const struct hearth_span_counts_spec *spec,
-                                            struct hearth_span_count_series **ret,
-                                            size_t *ret_n,
+                                            struct hearth_span_count_series **ret, size_t *ret_n,
                                             struct hearth_err *err);
 
 enum hearth_spans_by {
@@ -275,7 +269,6 @@ struct hearth_span_rows_spec {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_span_rows(const struct hearth_query *query,
                                           const struct hearth_span_rows_spec *spec,
-                                          struct hearth_span_rows *ret,
-                                          struct hearth_err *err);
+                                          struct hearth_span_rows *ret, struct hearth_err *err);
 
 #endif

@@ -16,10 +16,8 @@
  * it is larger.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_export(const struct hearth_query *query,
-                                      struct hearth_str task_id,
-                                      int64_t max_bytes,
-                                      struct hearth_str *ret,
+enum hearth_status hearth_task_export(const struct hearth_query *query, struct hearth_str task_id,
+                                      int64_t max_bytes, struct hearth_str *ret,
                                       struct hearth_err *err);
 
 /* Of an archive's task: are `sampling` and `causes`, each one array of JSON, what tasks are shown by? */
@@ -30,11 +28,9 @@ struct hearth_task_json_check {
 
 /* INVALID_ARGUMENT for what is no such file, or too large; then nothing was stored. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_import(const struct hearth_query *query,
-                                      struct hearth_str archive,
+enum hearth_status hearth_task_import(const struct hearth_query *query, struct hearth_str archive,
                                       const struct hearth_task_json_check *check,
-                                      struct hearth_str *ret_task_id,
-                                      int64_t *ret_n_records,
+                                      struct hearth_str *ret_task_id, int64_t *ret_n_records,
                                       struct hearth_err *err);
 
 #endif

@@ -19,8 +19,7 @@ enum hearth_status
 hearth_task_leftovers_start(struct hearth_query_engine *engine, /* kept, as the next two */
                             struct hearth_ingest *ingest,
                             struct hearth_budget *budget, /* of pushes */
-                            struct hearth_task_leftovers **ret,
-                            struct hearth_err *err);
+                            struct hearth_task_leftovers **ret, struct hearth_err *err);
 /* While the store is open. NULL-safe. */
 void hearth_task_leftovers_stop(struct hearth_task_leftovers *leftovers);
 

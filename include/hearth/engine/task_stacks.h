@@ -34,10 +34,8 @@ struct hearth_task_metadata {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
                                           struct hearth_query_engine *engine,
-                                          struct hearth_str tenant,
-                                          struct hearth_budget *budget,
-                                          struct hearth_task_intake **ret,
-                                          struct hearth_err *err);
+                                          struct hearth_str tenant, struct hearth_budget *budget,
+                                          struct hearth_task_intake **ret, struct hearth_err *err);
 /* What was not written is forgotten. NULL-safe. */
 void hearth_task_intake_free(struct hearth_task_intake *intake);
 /* Whose the next data are. INVALID_ARGUMENT: an id is missing or too long, or the time is outside the ingestion window. */
@@ -53,39 +51,32 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                                           enum hearth_stack_kind kind,
                                           const struct hearth_task_datum *datum,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_err *err);
+                                          struct hearth_cancel *cancel, struct hearth_err *err);
 /* Note in the log of the task that had the latest metadata why its data was refused. Failures are only logged. */
-void hearth_task_intake_refused(struct hearth_task_intake *intake,
-                                const struct hearth_err *why,
+void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct hearth_err *why,
                                 struct hearth_cancel *cancel);
 /* Write what was gathered. As hearth_ingest_push; UNAVAILABLE when the outcome is not known. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err);
+                                            struct hearth_cancel *cancel, struct hearth_err *err);
 
 /*
  * Push what is stored of flushes in [from, to] and is no profile yet, some of it at a time. The status of the last that
  * failed; the others were pushed.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
-                                                struct hearth_query_engine *engine,
-                                                struct hearth_str tenant,
-                                                struct hearth_budget *budget, /* or NULL */
-                                                int64_t from_ms,
-                                                int64_t to_ms,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_err *err);
+enum hearth_status
+hearth_task_stacks_push_left(struct hearth_ingest *ingest, struct hearth_query_engine *engine,
+                             struct hearth_str tenant, struct hearth_budget *budget, /* or NULL */
+                             int64_t from_ms, int64_t to_ms, struct hearth_cancel *cancel,
+                             struct hearth_err *err);
 
 /* ---- asking ---- */
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_schedules(const struct hearth_query *query,
                                          struct hearth_str task_id,
-                                         struct hearth_task_schedule **ret,
-                                         size_t *ret_n,
+                                         struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
 struct hearth_stack_analysis {
@@ -102,11 +93,9 @@ struct hearth_stack_analysis {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
-                                              const struct hearth_str *schedule_ids,
-                                              size_t n_ids,
+                                              const struct hearth_str *schedule_ids, size_t n_ids,
                                               const struct hearth_task_range *ranges,
-                                              size_t n_ranges,
-                                              enum hearth_stack_weight weight,
+                                              size_t n_ranges, enum hearth_stack_weight weight,
                                               struct hearth_stack_analysis *ret,
                                               struct hearth_err *err);
 

@@ -49,10 +49,8 @@ enum hearth_upload_event {
 /* A task that is not known has no log: nothing happens. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
-                                          struct hearth_str task_id,
-                                          struct hearth_str instance,
-                                          enum hearth_upload_event event,
-                                          struct hearth_str message,
+                                          struct hearth_str task_id, struct hearth_str instance,
+                                          enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err);
 
 /*
@@ -61,31 +59,24 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
-                                               struct hearth_str task_id,
-                                               struct hearth_str service,
-                                               struct hearth_str instance,
-                                               struct hearth_err *err);
+                                               struct hearth_str task_id, struct hearth_str service,
+                                               struct hearth_str instance, struct hearth_err *err);
 /*
  * Count a file that was refused, and note in the log of its task why; instance empty: of the only one that was told. Failures are only
  * logged.
  */
-void hearth_task_upload_refused(const struct hearth_query *query,
-                                struct hearth_str task_id,
-                                struct hearth_str instance,
-                                const struct hearth_err *why);
+void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_str task_id,
+                                struct hearth_str instance, const struct hearth_err *why);
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_uploads(const struct hearth_query *query,
-                                       struct hearth_str task_id,
-                                       struct hearth_task_upload **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_task_uploads(const struct hearth_query *query, struct hearth_str task_id,
+                                       struct hearth_task_upload **ret, size_t *ret_n,
                                        struct hearth_err *err);
 /* With its content. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_upload_get(const struct hearth_query *query,
                                           struct hearth_str upload_id,
-                                          struct hearth_task_upload *ret,
-                                          struct hearth_err *err);
+                                          struct hearth_task_upload *ret, struct hearth_err *err);
 
 struct hearth_upload_element {
     uint32_t id;       /* depth first, from 0 */
@@ -112,8 +103,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
                                                struct hearth_str task_id,
                                                const struct hearth_str *instances,
-                                               size_t n_instances,
-                                               struct hearth_str sample_type,
+                                               size_t n_instances, struct hearth_str sample_type,
                                                struct hearth_upload_analysis *ret,
                                                struct hearth_err *err);
 

@@ -38,8 +38,8 @@ struct hearth_segment {
 };
 
 /* From another thread, or before the call returns. Must not block. */
-typedef void
-hearth_traces_done_fn(void *context, enum hearth_status status, const struct hearth_err *err);
+typedef void hearth_traces_done_fn(void *context, enum hearth_status status,
+                                   const struct hearth_err *err);
 
 /*
  * *ret_waits: `done` will be called, once; else there is nothing to wait for. INVALID_ARGUMENT, and nothing is taken, when
@@ -48,22 +48,17 @@ hearth_traces_done_fn(void *context, enum hearth_status status, const struct hea
 HEARTH_MUST_CHECK
 enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
                                                enum hearth_segments_keep keep,
-                                               struct hearth_segment *segments,
-                                               size_t n,
-                                               hearth_traces_done_fn *done,
-                                               void *context,
-                                               bool *ret_waits,
-                                               struct hearth_err *err);
+                                               struct hearth_segment *segments, size_t n,
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err);
 /* The same of a snapshot. A task that does not exist: it is taken, and not kept. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
                                                struct hearth_str task_id,
                                                struct hearth_str segment_id,
                                                const struct hearth_snapshot *snapshot,
-                                               hearth_traces_done_fn *done,
-                                               void *context,
-                                               bool *ret_waits,
-                                               struct hearth_err *err);
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err);
 
 /* ---- what was found ---- */
 
@@ -109,10 +104,8 @@ struct hearth_segment_range {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_traces_analyze(const struct hearth_query *query,
-                                         const struct hearth_segment_range *ranges,
-                                         size_t n,
+                                         const struct hearth_segment_range *ranges, size_t n,
                                          struct hearth_snapshot_trees *ret,
-                                         struct hearth_str *ret_tip,
-                                         struct hearth_err *err);
+                                         struct hearth_str *ret_tip, struct hearth_err *err);
 
 #endif

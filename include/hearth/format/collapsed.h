@@ -25,32 +25,25 @@
 
 /* type and unit name the one sample type. *ret_skipped_lines counts what was not understood. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_collapsed_decode(struct hearth_str text,
-                                           struct hearth_str type,
-                                           struct hearth_str unit,
-                                           struct hearth_arena *arena,
+enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
+                                           struct hearth_str unit, struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
-                                           uint64_t *ret_skipped_lines,
-                                           struct hearth_err *err);
+                                           uint64_t *ret_skipped_lines, struct hearth_err *err);
 /*
  * The same without values: each line is a stack, "root;child;leaf", that counts 1; one without a frame
  * is skipped.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_lines_decode(struct hearth_str text,
-                                       struct hearth_str type,
-                                       struct hearth_str unit,
-                                       struct hearth_arena *arena,
+enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str type,
+                                       struct hearth_str unit, struct hearth_arena *arena,
                                        struct hearth_profile *ret_profile,
-                                       uint64_t *ret_skipped_lines,
-                                       struct hearth_err *err);
+                                       uint64_t *ret_skipped_lines, struct hearth_err *err);
 /*
  * Sample type `type_idx` of the profile; stacks with value 0 are left out. A location without lines
  * is named by its address ("0x1f"), a dangling one "[unknown]", an empty stack "[no stack]". `out`
  * fails when memory was refused or values of one stack of names sum to more than 64 bits.
  */
-void hearth_collapsed_encode(const struct hearth_profile *profile,
-                             uint32_t type_idx,
+void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type_idx,
                              struct hearth_buf *out);
 
 #endif

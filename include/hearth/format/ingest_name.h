@@ -28,9 +28,7 @@ struct hearth_ingest_name {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_ingest_name_parse(struct hearth_str text,
-                                            struct hearth_arena *arena,
-                                            struct hearth_ingest_name *ret,
-                                            struct hearth_err *err);
+enum hearth_status hearth_ingest_name_parse(struct hearth_str text, struct hearth_arena *arena,
+                                            struct hearth_ingest_name *ret, struct hearth_err *err);
 
 #endif

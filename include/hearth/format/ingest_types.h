@@ -45,8 +45,8 @@ struct hearth_ingest_type {
  * The type that "service.suffix" names (no dot: cpu) and the name without the suffix. With a sample
  * rate of 0 Hz, samples of CPU and wall time are counts. NULL for suffixes that name no type.
  */
-const struct hearth_ingest_type *
-hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate, struct hearth_str *ret_service);
+const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
+                                                       struct hearth_str *ret_service);
 /* "cpu, itimer, ...": for messages; static. */
 const char *hearth_ingest_type_suffixes(void);
 
@@ -55,8 +55,7 @@ const char *hearth_ingest_type_suffixes(void);
  * them first. Static, or a text of profile or cells.
  */
 struct hearth_str hearth_ingest_pprof_name(const struct hearth_profile *profile,
-                                           const struct hearth_json_cell *cells,
-                                           size_t n_cells);
+                                           const struct hearth_json_cell *cells, size_t n_cells);
 
 /*
  * What is known of agents, by spyName: pyspy, rbspy and scripting put the file in front of the
@@ -64,20 +63,16 @@ struct hearth_str hearth_ingest_pprof_name(const struct hearth_profile *profile,
  * Changes the profile; new texts and tables are in the arena.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy,
-                                         struct hearth_arena *arena,
-                                         struct hearth_profile *profile,
-                                         struct hearth_err *err);
+enum hearth_status hearth_ingest_fix_spy(struct hearth_str spy, struct hearth_arena *arena,
+                                         struct hearth_profile *profile, struct hearth_err *err);
 
 /*
  * Turn values of a text format into the unit of its type and set the period. sample_rate in Hz, as type
  * was chosen by it. OUT_OF_RANGE when a value needs more than 63 bits then.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,
-                                       int64_t sample_rate,
-                                       struct hearth_profile *profile,
-                                       struct hearth_err *err);
+enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type, int64_t sample_rate,
+                                       struct hearth_profile *profile, struct hearth_err *err);
 
 /*
  * Hold a profile of a text format to the limits that hold for pprof: cuts and counts like the pprof
@@ -85,9 +80,7 @@ enum hearth_status hearth_ingest_scale(const struct hearth_ingest_type *type,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,
-                                     struct hearth_arena *arena,
-                                     struct hearth_profile *profile,
-                                     struct hearth_pprof_notes *notes,
-                                     struct hearth_err *err);
+                                     struct hearth_arena *arena, struct hearth_profile *profile,
+                                     struct hearth_pprof_notes *notes, struct hearth_err *err);
 
 #endif

@@ -32,10 +32,8 @@ struct hearth_multipart {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_multipart_parse(struct hearth_str content_type,
-                                          struct hearth_str body,
-                                          struct hearth_multipart *ret,
-                                          struct hearth_err *err);
+enum hearth_status hearth_multipart_parse(struct hearth_str content_type, struct hearth_str body,
+                                          struct hearth_multipart *ret, struct hearth_err *err);
 /* The first file of that form field, or NULL. */
 const struct hearth_multipart_file *hearth_multipart_find(const struct hearth_multipart *form,
                                                           const char *name);

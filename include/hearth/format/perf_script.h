@@ -34,8 +34,7 @@ struct hearth_perf_notes {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_perf_script_decode(struct hearth_str text,
-                                             struct hearth_arena *arena,
+enum hearth_status hearth_perf_script_decode(struct hearth_str text, struct hearth_arena *arena,
                                              struct hearth_profile *ret_profile,
                                              struct hearth_perf_notes *ret_notes,
                                              struct hearth_err *err);

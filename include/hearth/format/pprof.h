@@ -48,12 +48,10 @@ struct hearth_pprof_notes {
  * profile with no samples is OK.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
-                                       const struct hearth_pprof_limits *limits,
-                                       struct hearth_arena *arena,
-                                       struct hearth_profile *ret_profile,
-                                       struct hearth_pprof_notes *ret_notes,
-                                       struct hearth_err *err);
+enum hearth_status
+hearth_pprof_decode(struct hearth_str bytes, const struct hearth_pprof_limits *limits,
+                    struct hearth_arena *arena, struct hearth_profile *ret_profile,
+                    struct hearth_pprof_notes *ret_notes, struct hearth_err *err);
 
 /*
  * Append the wire form: ids are index + 1, integers packed, string_table[0] "". Samples without any

@@ -32,11 +32,9 @@ uint32_t hearth_profile_builder_function(struct hearth_profile_builder *b,
 /* mapping, address, folded flag of `location`; its lines are lines[0..n_lines). */
 uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
                                          const struct hearth_location *location,
-                                         const struct hearth_line *lines,
-                                         uint32_t n_lines);
+                                         const struct hearth_line *lines, uint32_t n_lines);
 /* All types come before the first sample. */
-uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b,
-                                     struct hearth_str type,
+uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct hearth_str type,
                                      struct hearth_str unit);
 /*
  * Leaf-first location indices; values[n_types], summed when the stack exists. OUT_OF_RANGE when a
@@ -44,10 +42,8 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
-                                                 const uint32_t *locations,
-                                                 uint32_t n_locations,
-                                                 const int64_t *values,
-                                                 struct hearth_err *err);
+                                                 const uint32_t *locations, uint32_t n_locations,
+                                                 const int64_t *values, struct hearth_err *err);
 /* The profile, valid until the arena goes. The caller sets time, duration and period. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,

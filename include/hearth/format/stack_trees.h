@@ -25,18 +25,12 @@
 
 /* type and unit name the one sample type. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_trie_decode(struct hearth_str bytes,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
-                                      struct hearth_profile *ret_profile,
-                                      struct hearth_err *err);
+enum hearth_status hearth_trie_decode(struct hearth_str bytes, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_profile *ret_profile, struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tree_decode(struct hearth_str bytes,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
-                                      struct hearth_profile *ret_profile,
-                                      struct hearth_err *err);
+enum hearth_status hearth_tree_decode(struct hearth_str bytes, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
+                                      struct hearth_profile *ret_profile, struct hearth_err *err);
 
 #endif

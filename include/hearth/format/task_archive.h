@@ -116,9 +116,7 @@ void hearth_archive_end(struct hearth_buf *out);
 
 /* Inflated bytes. INVALID_ARGUMENT says what is wrong with them; NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_archive_decode(struct hearth_str bytes,
-                                         struct hearth_arena *arena,
-                                         struct hearth_task_archive *ret,
-                                         struct hearth_err *err);
+enum hearth_status hearth_archive_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                         struct hearth_task_archive *ret, struct hearth_err *err);
 
 #endif

@@ -24,12 +24,9 @@ struct hearth_text_notes {
 
 /* type and unit name the sample type of collapsed stacks. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_text_decode(struct hearth_str text,
-                                      struct hearth_str type,
-                                      struct hearth_str unit,
-                                      struct hearth_arena *arena,
+enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str type,
+                                      struct hearth_str unit, struct hearth_arena *arena,
                                       struct hearth_profile *ret_profile,
-                                      struct hearth_text_notes *ret_notes,
-                                      struct hearth_err *err);
+                                      struct hearth_text_notes *ret_notes, struct hearth_err *err);
 
 #endif

@@ -27,8 +27,8 @@ enum hearth_front_config {
 };
 
 /* Text for people, without secrets. Called from any thread. */
-typedef void
-hearth_front_config_fn(void *context, enum hearth_front_config which, struct hearth_buf *out);
+typedef void hearth_front_config_fn(void *context, enum hearth_front_config which,
+                                    struct hearth_buf *out);
 
 /*
  * The CPU profile of this process as gzipped pprof; takes duration_ns of the calling thread's time. RESOURCE_EXHAUSTED
@@ -36,8 +36,7 @@ hearth_front_config_fn(void *context, enum hearth_front_config which, struct hea
  */
 typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
                                                    struct hearth_cancel *cancel,
-                                                   struct hearth_buf *out,
-                                                   struct hearth_err *err);
+                                                   struct hearth_buf *out, struct hearth_err *err);
 
 /* Of SkyWalking's agents. The booleans switch families of their methods: docs/reference/skywalking.md. */
 struct hearth_agent_options {
@@ -96,14 +95,10 @@ void hearth_front_options_init(struct hearth_front_options *options);
 
 HEARTH_MUST_CHECK
 enum hearth_status
-hearth_front_start(const struct hearth_front_options *options,
-                   struct hearth_ingest *ingest,
-                   struct hearth_query_engine *query,
-                   struct hearth_admin *admin,
+hearth_front_start(const struct hearth_front_options *options, struct hearth_ingest *ingest,
+                   struct hearth_query_engine *query, struct hearth_admin *admin,
                    hearth_front_ready_fn *ready, /* for /ready and health checks */
-                   void *ready_context,
-                   struct hearth_front **ret_front,
-                   struct hearth_err *err);
+                   void *ready_context, struct hearth_front **ret_front, struct hearth_err *err);
 /* The i-th bound address as "127.0.0.1:4040"; NULL past the end. For port 0. */
 const char *hearth_front_address(const struct hearth_front *front, size_t i);
 /* /ready answers 503 from now on with this reason; listening goes on. */

@@ -31,8 +31,7 @@ struct hearth_block_sums {
 };
 
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums,
-                                                            uint32_t n_types,
-                                                            size_t limit_bytes,
+                                                            uint32_t n_types, size_t limit_bytes,
                                                             struct hearth_err *err);
 void hearth_block_sums_release(struct hearth_block_sums *sums); /* zeroed ones too */
 void hearth_block_sums_reset(struct hearth_block_sums *sums);   /* to 0; keeps its memory */
@@ -42,15 +41,14 @@ void hearth_block_sums_reset(struct hearth_block_sums *sums);   /* to 0; keeps i
  * CORRUPT for damaged columns; OUT_OF_RANGE when a sum exceeds 64 bits; NO_MEMORY,
  * RESOURCE_EXHAUSTED beyond limit_bytes. After a failure the sums are not usable but for reset.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums,
-                                                           struct hearth_str ids,
-                                                           const struct hearth_str *vals,
-                                                           const int64_t *totals,
-                                                           int64_t n_profiles,
-                                                           struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_block_sums_add(struct hearth_block_sums *sums, struct hearth_str ids,
+                      const struct hearth_str *vals, const int64_t *totals, int64_t n_profiles,
+                      struct hearth_err *err);
 /* Add other sums of the same dictionary and number of types. */
-HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_add_sums(
-    struct hearth_block_sums *sums, const struct hearth_block_sums *other, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_block_sums_add_sums(struct hearth_block_sums *sums, const struct hearth_block_sums *other,
+                           struct hearth_err *err);
 
 /*
  * Note which stacks are not 0, until something is added: encoding these sums, adding them to others and
@@ -80,25 +78,18 @@ struct hearth_totals {
 };
 
 /* n times ascending (equal ones allowed), values[i * n_types + k] >= 0. In arena. */
-HEARTH_MUST_CHECK enum hearth_status hearth_totals_encode(const int64_t *ts_ns,
-                                                          const int64_t *values,
-                                                          size_t n,
-                                                          uint32_t n_types,
-                                                          int64_t t0_ns,
-                                                          struct hearth_arena *arena,
-                                                          struct hearth_totals *ret,
-                                                          struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_totals_encode(const int64_t *ts_ns, const int64_t *values, size_t n, uint32_t n_types,
+                     int64_t t0_ns, struct hearth_arena *arena, struct hearth_totals *ret,
+                     struct hearth_err *err);
 
-typedef enum hearth_status
-hearth_totals_fn(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err);
+typedef enum hearth_status hearth_totals_fn(void *context, int64_t ts_ns, int64_t value,
+                                            struct hearth_err *err);
 
 /* Visit (time, value) of one column in order; CORRUPT for damaged bytes; a status of `visit` ends it. */
-HEARTH_MUST_CHECK enum hearth_status hearth_totals_read(struct hearth_str ts,
-                                                        struct hearth_str val,
-                                                        int64_t t0_ns,
-                                                        hearth_totals_fn *visit,
-                                                        void *context,
-                                                        struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str val,
+                                                        int64_t t0_ns, hearth_totals_fn *visit,
+                                                        void *context, struct hearth_err *err);
 
 /* ---- sets of series ---- */
 
@@ -107,8 +98,7 @@ void hearth_members_encode(const int32_t *series_ids, size_t n, struct hearth_bu
 /* In arena. CORRUPT for damaged bytes. */
 HEARTH_MUST_CHECK enum hearth_status hearth_members_decode(struct hearth_str bytes,
                                                            struct hearth_arena *arena,
-                                                           int32_t **ret_series_ids,
-                                                           size_t *ret_n,
+                                                           int32_t **ret_series_ids, size_t *ret_n,
                                                            struct hearth_err *err);
 /* All members are among the n ascending ids; false also for damaged bytes. No allocation. */
 bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, size_t n);

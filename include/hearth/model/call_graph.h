@@ -38,11 +38,8 @@ struct hearth_call_graph {
  * between them of at least min_value. Arrays in arena.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree,
-                                          size_t max_nodes,
-                                          int64_t min_value,
-                                          struct hearth_arena *arena,
-                                          struct hearth_call_graph *ret,
-                                          struct hearth_err *err);
+enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree, size_t max_nodes,
+                                          int64_t min_value, struct hearth_arena *arena,
+                                          struct hearth_call_graph *ret, struct hearth_err *err);
 
 #endif

@@ -37,13 +37,9 @@ struct hearth_columns {
  * Returns OK; OUT_OF_RANGE when a total overflows int64 (the message names the column); NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_columns_encode(const uint32_t *ids,
-                                         const int64_t *values,
-                                         uint32_t n,
-                                         uint32_t n_types,
-                                         struct hearth_arena *arena,
-                                         struct hearth_columns *ret,
-                                         struct hearth_err *err);
+enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *values, uint32_t n,
+                                         uint32_t n_types, struct hearth_arena *arena,
+                                         struct hearth_columns *ret, struct hearth_err *err);
 
 /* A value column that is `factor` times column 0, in arena; p is NULL when memory was refused. */
 struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *arena);
@@ -55,13 +51,9 @@ struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *
  * (acc may be partly changed); OUT_OF_RANGE when a sum overflows int64.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_columns_merge(struct hearth_str ids,
-                                        struct hearth_str val,
-                                        struct hearth_str val0,
-                                        bool is_column0,
-                                        int64_t *acc,
-                                        size_t n_acc,
-                                        struct hearth_err *err);
+enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str val,
+                                        struct hearth_str val0, bool is_column0, int64_t *acc,
+                                        size_t n_acc, struct hearth_err *err);
 
 /* Highest stack id of an ids column plus one (0 when empty), from its first bytes; false when they
  * are damaged. */

@@ -81,8 +81,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
                                               const struct hearth_profile *profile,
                                               const struct hearth_stack_keys *keys,
-                                              uint32_t *ret_ids,
-                                              struct hearth_err *err);
+                                              uint32_t *ret_ids, struct hearth_err *err);
 
 /* True when there is something that no committed chunk holds. */
 bool hearth_dict_writer_pending(const struct hearth_dict_writer *writer);
@@ -91,8 +90,7 @@ bool hearth_dict_writer_pending(const struct hearth_dict_writer *writer);
  * _commit after the transaction; on rollback nothing needs undoing: the next cut covers the same
  * entries again.
  */
-void hearth_dict_writer_cut(const struct hearth_dict_writer *writer,
-                            struct hearth_buf *out,
+void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hearth_buf *out,
                             struct hearth_dict_mark *ret_upto);
 /* The first stack id a cut made now would hold (key of the chunk row). */
 struct hearth_dict_mark hearth_dict_writer_committed(const struct hearth_dict_writer *writer);
@@ -134,8 +132,8 @@ void hearth_dict_free(struct hearth_dict *dict);
  * is unchanged then. Pointers into the arrays may move.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk, struct hearth_err *err);
+enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk,
+                                     struct hearth_err *err);
 /* Share this tree with other dictionaries; before the first _build_tree, once. */
 void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tree);
 /*

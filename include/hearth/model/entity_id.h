@@ -27,8 +27,7 @@ struct hearth_entity_hash {
 };
 
 struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena);
-struct hearth_str hearth_instance_public_id(struct hearth_str service,
-                                            struct hearth_str instance,
+struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
                                             struct hearth_arena *arena);
 /* False without memory (of a passing kind; names are bounded by the caller). */
 HEARTH_MUST_CHECK bool hearth_process_public_id(struct hearth_str service,
@@ -36,8 +35,7 @@ HEARTH_MUST_CHECK bool hearth_process_public_id(struct hearth_str service,
                                                 struct hearth_str process,
                                                 struct hearth_entity_hash *ret);
 HEARTH_MUST_CHECK bool hearth_schedule_public_id(struct hearth_str task_id,
-                                                 struct hearth_str process_id,
-                                                 int64_t start_ms,
+                                                 struct hearth_str process_id, int64_t start_ms,
                                                  struct hearth_entity_hash *ret);
 
 #endif

@@ -38,10 +38,8 @@ struct hearth_flame_diff {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_flame_diff_make(const struct hearth_stacktree *left,
-                                          const struct hearth_stacktree *right,
-                                          int64_t max_nodes,
-                                          struct hearth_arena *arena,
-                                          struct hearth_flame_diff *ret,
+                                          const struct hearth_stacktree *right, int64_t max_nodes,
+                                          struct hearth_arena *arena, struct hearth_flame_diff *ret,
                                           struct hearth_err *err);
 
 #endif

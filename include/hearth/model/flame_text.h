@@ -29,8 +29,7 @@ struct hearth_flame_text {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph,
                                            const struct hearth_flame_text *how,
-                                           struct hearth_arena *arena,
-                                           struct hearth_buf *out,
+                                           struct hearth_arena *arena, struct hearth_buf *out,
                                            struct hearth_err *err);
 
 #endif

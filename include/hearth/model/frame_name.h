@@ -26,8 +26,7 @@ static inline struct hearth_str hearth_frame_shown(struct hearth_str function_na
  * Write the name (no terminator) and return its length. Only the file's base name appears, at most
  * its last 256 bytes, cut at a character.
  */
-size_t hearth_frame_name(uint64_t address,
-                         struct hearth_str mapping_filename,
+size_t hearth_frame_name(uint64_t address, struct hearth_str mapping_filename,
                          char out[HEARTH_FRAME_NAME_BYTES]);
 
 #endif

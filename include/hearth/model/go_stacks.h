@@ -54,11 +54,8 @@ struct hearth_go_cut {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
-                                         const struct hearth_go_cut *cuts,
-                                         size_t n_cuts,
-                                         struct hearth_arena *scratch,
-                                         size_t *ret_n_joined,
-                                         int64_t *ret_value,
-                                         struct hearth_err *err);
+                                         const struct hearth_go_cut *cuts, size_t n_cuts,
+                                         struct hearth_arena *scratch, size_t *ret_n_joined,
+                                         int64_t *ret_value, struct hearth_err *err);
 
 #endif

@@ -46,8 +46,7 @@ struct hearth_hash128 hearth_labels_fingerprint(const struct hearth_labels *labe
  * {a="b", c="d"} with quoting as in selectors; for messages, at most max_bytes ("..." marks a cut;
  * 0: no limit).
  */
-void hearth_labels_format(const struct hearth_labels *labels,
-                          size_t max_bytes,
+void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
                           struct hearth_buf *out);
 /* [a-zA-Z_][a-zA-Z0-9_]*: the names every client can show. */
 bool hearth_label_name_is_legacy(struct hearth_str name);

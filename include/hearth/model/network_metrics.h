@@ -81,14 +81,11 @@ void hearth_network_sums_init(struct hearth_network_sums *sums, struct hearth_ar
  * INVALID_ARGUMENT: a value below 0 or that is no number, a code that is empty or too long; OUT_OF_RANGE; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums,
-                                            unsigned meter,
-                                            struct hearth_str code,
-                                            double value,
+enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums, unsigned meter,
+                                            struct hearth_str code, double value,
                                             struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums,
-                                             unsigned meter,
+enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums, unsigned meter,
                                              struct hearth_network_bucket bucket,
                                              struct hearth_err *err);
 
@@ -96,8 +93,7 @@ enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums,
 void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth_buf *out);
 /* Add a stored flush to what came before. CORRUPT (sums may be partly changed), NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_merge(struct hearth_network_sums *sums,
-                                        struct hearth_str bytes,
+enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct hearth_str bytes,
                                         struct hearth_err *err);
 
 /* SUM and MEAN: the value over all flushes; the cell is not empty. */

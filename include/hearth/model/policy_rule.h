@@ -80,11 +80,8 @@ struct hearth_policy_target {
 };
 
 /* "PROCESS_CPU: current 97.52% >= threshold 10.00%", " on <uri>" when there is one. Cut, not rounded. */
-void hearth_cause_message(enum hearth_monitor monitor,
-                          struct hearth_str uri,
-                          double current,
-                          double threshold,
-                          struct hearth_buf *out);
+void hearth_cause_message(enum hearth_monitor monitor, struct hearth_str uri, double current,
+                          double threshold, struct hearth_buf *out);
 
 /* ---- replay ---- */
 
@@ -118,14 +115,10 @@ struct hearth_policy_trigger {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targets,
-                                        size_t n_targets,
-                                        const struct hearth_monitor_line *lines,
-                                        size_t n_lines,
-                                        int64_t start_ms,
-                                        int64_t end_ms,
+                                        size_t n_targets, const struct hearth_monitor_line *lines,
+                                        size_t n_lines, int64_t start_ms, int64_t end_ms,
                                         struct hearth_arena *arena,
-                                        struct hearth_policy_trigger **ret,
-                                        size_t *ret_n,
+                                        struct hearth_policy_trigger **ret, size_t *ret_n,
                                         struct hearth_err *err);
 
 #endif

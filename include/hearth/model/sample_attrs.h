@@ -51,11 +51,8 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key);
  * otherwise; trace ids are up to 32 hex digits; an id in another form becomes the stable XXH3-64 of
  * its text.
  */
-void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs,
-                             enum hearth_attr attr,
-                             struct hearth_str key,
-                             struct hearth_str str,
-                             int64_t num);
+void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs, enum hearth_attr attr,
+                             struct hearth_str key, struct hearth_str str, int64_t num);
 bool hearth_sample_attrs_empty(const struct hearth_sample_attrs *attrs);
 bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
                             const struct hearth_sample_attrs *b);
@@ -68,19 +65,14 @@ struct hearth_attr_sample {
 
 /* Encode samples (any order) into arena; *ret is empty when n is 0. NO_MEMORY on refusal. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *samples,
-                                              size_t n,
-                                              uint32_t n_types,
-                                              struct hearth_arena *arena,
-                                              struct hearth_str *ret,
-                                              struct hearth_err *err);
+enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *samples, size_t n,
+                                              uint32_t n_types, struct hearth_arena *arena,
+                                              struct hearth_str *ret, struct hearth_err *err);
 /* The reverse; texts borrow from `bytes`. CORRUPT for damaged bytes. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes,
-                                              struct hearth_arena *arena,
+enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct hearth_arena *arena,
                                               struct hearth_attr_sample **ret_samples,
-                                              size_t *ret_n,
-                                              uint32_t *ret_n_types,
+                                              size_t *ret_n, uint32_t *ret_n_types,
                                               struct hearth_err *err);
 
 /* ---- by column, for those that go over many rows: only what is wanted is made ---- */

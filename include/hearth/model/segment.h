@@ -29,15 +29,13 @@ struct hearth_stored_row {
 
 /* Append n rows, in the order given. OUT_OF_RANGE for more value columns than that; NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows,
-                                                           size_t n,
-                                                           struct hearth_buf *out,
+                                                           size_t n, struct hearth_buf *out,
                                                            struct hearth_err *err);
 /* The rows again; arrays in arena, texts borrow from `bytes`. CORRUPT for damaged bytes: every
  * count is compared with what is left before memory is asked for. */
 HEARTH_MUST_CHECK enum hearth_status hearth_segment_decode(struct hearth_str bytes,
                                                            struct hearth_arena *arena,
                                                            struct hearth_stored_row **ret_rows,
-                                                           size_t *ret_n,
-                                                           struct hearth_err *err);
+                                                           size_t *ret_n, struct hearth_err *err);
 
 #endif

@@ -34,17 +34,13 @@ struct hearth_snapshot {
 /*
  * Append the packed form: a table of texts, what each snapshot does not share with the one before, and which were cut.
  */
-void hearth_snapshots_encode(const struct hearth_snapshot *snapshots,
-                             size_t n,
+void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
                              struct hearth_buf *out);
 /* CORRUPT for other bytes, NO_MEMORY. `segment` is given to all. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_snapshots_decode(struct hearth_str bytes,
-                                           uint32_t segment,
-                                           struct hearth_arena *arena,
-                                           struct hearth_snapshot **ret,
-                                           size_t *ret_n,
-                                           struct hearth_err *err);
+enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t segment,
+                                           struct hearth_arena *arena, struct hearth_snapshot **ret,
+                                           size_t *ret_n, struct hearth_err *err);
 
 /* ---- trees ---- */
 
@@ -79,11 +75,9 @@ struct hearth_snapshot_trees {
  * frames are in no tree.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots,
-                                              size_t n,
+enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots, size_t n,
                                               const struct hearth_snapshot_query *queries,
-                                              size_t n_queries,
-                                              int64_t limit,
+                                              size_t n_queries, int64_t limit,
                                               struct hearth_arena *arena,
                                               struct hearth_snapshot_trees *ret,
                                               struct hearth_err *err);
@@ -95,12 +89,10 @@ enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snap
  * is_wanted: which samples; NULL: all.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
-                                                    bool (*is_wanted)(void *context,
-                                                                      uint32_t sample),
-                                                    void *context,
-                                                    struct hearth_arena *arena,
-                                                    struct hearth_snapshot_trees *ret,
-                                                    struct hearth_err *err);
+enum hearth_status
+hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
+                                 bool (*is_wanted)(void *context, uint32_t sample), void *context,
+                                 struct hearth_arena *arena, struct hearth_snapshot_trees *ret,
+                                 struct hearth_err *err);
 
 #endif

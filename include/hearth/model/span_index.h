@@ -53,8 +53,7 @@ static inline uint32_t hearth_span_bucket(uint64_t key, unsigned bits)
  * Returns how many there are.
  */
 size_t hearth_associations_sort(struct hearth_association *associations,
-                                struct hearth_association *scratch,
-                                size_t n);
+                                struct hearth_association *scratch, size_t n);
 
 /*
  * The distinct span, local root and trace ids of a row's samples, in keep: key and what it is of; the rest is 0.
@@ -62,51 +61,36 @@ size_t hearth_associations_sort(struct hearth_association *associations,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sample *samples,
-                                                  size_t n,
-                                                  struct hearth_arena *scratch,
+                                                  size_t n, struct hearth_arena *scratch,
                                                   struct hearth_arena *keep,
-                                                  struct hearth_association **ret,
-                                                  size_t *ret_n,
+                                                  struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err);
 
 /* ---- fresh ---- */
 
 /* Append n that have service, series and time in common, as given; of the associations only key and `of` are read. */
-void hearth_associations_put_fresh(const struct hearth_association *associations,
-                                   size_t n,
-                                   int32_t series_id,
-                                   int64_t ts_ns,
-                                   struct hearth_buf *out);
+void hearth_associations_put_fresh(const struct hearth_association *associations, size_t n,
+                                   int32_t series_id, int64_t ts_ns, struct hearth_buf *out);
 /* All of them, in arena. CORRUPT, NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes,
-                                                  int32_t service_id,
+enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32_t service_id,
                                                   struct hearth_arena *arena,
-                                                  struct hearth_association **ret,
-                                                  size_t *ret_n,
+                                                  struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err);
 
 /* ---- packed ---- */
 
 /* Append a row: associations of one day and bucket, sorted by key (then service, series, time), each once. */
-void hearth_associations_pack(const struct hearth_association *associations,
-                              size_t n,
-                              int32_t day,
-                              unsigned bits,
-                              struct hearth_buf *out);
+void hearth_associations_pack(const struct hearth_association *associations, size_t n, int32_t day,
+                              unsigned bits, struct hearth_buf *out);
 /*
  * All of a row; of keys, the bits that were left out are 0. In arena. CORRUPT, NO_MEMORY.
  * *ret_key_bits: how many leading bits of the keys are known.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_associations_unpack(struct hearth_str bytes,
-                                              int32_t day,
-                                              unsigned bits,
-                                              uint32_t bucket,
-                                              struct hearth_arena *arena,
-                                              struct hearth_association **ret,
-                                              size_t *ret_n,
-                                              unsigned *ret_key_bits,
-                                              struct hearth_err *err);
+enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t day, unsigned bits,
+                                              uint32_t bucket, struct hearth_arena *arena,
+                                              struct hearth_association **ret, size_t *ret_n,
+                                              unsigned *ret_key_bits, struct hearth_err *err);
 
 #endif

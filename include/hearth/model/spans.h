@@ -69,18 +69,13 @@ struct hearth_span {
 };
 
 /* Append the packed form, times relative to origin_ns (the decoder needs the same). */
-void hearth_spans_encode(const struct hearth_span *spans,
-                         size_t n,
-                         int64_t origin_ns,
+void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t origin_ns,
                          struct hearth_buf *out);
 /* CORRUPT for other bytes, NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_spans_decode(struct hearth_str bytes,
-                                       int64_t origin_ns,
-                                       struct hearth_arena *arena,
-                                       struct hearth_span **ret,
-                                       size_t *ret_n,
-                                       struct hearth_err *err);
+enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_ns,
+                                       struct hearth_arena *arena, struct hearth_span **ret,
+                                       size_t *ret_n, struct hearth_err *err);
 
 /* What an id is found by: the same for a text of 32 hexadecimal digits and for the 16 bytes that they mean. */
 int64_t hearth_trace_key(struct hearth_str id, bool is_raw);
@@ -107,11 +102,8 @@ struct hearth_request {
  * segment are left out. In the order of `segments`.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_requests_make(const struct hearth_request_segment *segments,
-                                        size_t n,
-                                        struct hearth_arena *arena,
-                                        struct hearth_request **ret,
-                                        size_t *ret_n,
-                                        struct hearth_err *err);
+enum hearth_status hearth_requests_make(const struct hearth_request_segment *segments, size_t n,
+                                        struct hearth_arena *arena, struct hearth_request **ret,
+                                        size_t *ret_n, struct hearth_err *err);
 
 #endif

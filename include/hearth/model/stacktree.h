@@ -81,8 +81,7 @@ HEARTH_MUST_CHECK bool hearth_stacktree_reserve(struct hearth_stacktree *tree, s
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
                                                 const struct hearth_profile *profile,
-                                                uint32_t type_idx,
-                                                struct hearth_err *err);
+                                                uint32_t type_idx, struct hearth_err *err);
 /*
  * Compute totals bottom-up (parents come before children in the array); to be called again after
  * values changed. OUT_OF_RANGE on overflow and for a negative self.
@@ -103,8 +102,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tree,
-                                              int64_t max_nodes,
-                                              int64_t *ret_min_total,
+                                              int64_t max_nodes, int64_t *ret_min_total,
                                               struct hearth_err *err);
 
 /*
@@ -133,18 +131,15 @@ struct hearth_flamegraph {
  * arena. max_nodes < 1: no truncation.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree,
-                                          int64_t max_nodes,
-                                          struct hearth_arena *arena,
-                                          struct hearth_flamegraph *ret,
+enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree, int64_t max_nodes,
+                                          struct hearth_arena *arena, struct hearth_flamegraph *ret,
                                           struct hearth_err *err);
 
 /* The tree byte format of querier.v1 (pre-order; siblings last to first); an empty tree is zero
  * bytes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *tree,
-                                                int64_t max_nodes,
-                                                struct hearth_buf *out,
+                                                int64_t max_nodes, struct hearth_buf *out,
                                                 struct hearth_err *err);
 
 /* One row of the exact table of functions. A recursive function counts once in its total. */
@@ -157,8 +152,7 @@ struct hearth_function_total {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tree,
                                               struct hearth_arena *arena,
-                                              struct hearth_function_total **ret,
-                                              size_t *ret_n,
+                                              struct hearth_function_total **ret, size_t *ret_n,
                                               struct hearth_err *err);
 
 #endif

@@ -88,8 +88,7 @@ void hearth_task_builder_free(struct hearth_task_builder *builder);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_builder_add(struct hearth_task_builder *builder,
                                            const struct hearth_task_datum *datum,
-                                           struct hearth_task_notes *notes,
-                                           struct hearth_err *err);
+                                           struct hearth_task_notes *notes, struct hearth_err *err);
 void hearth_task_builder_chunk(const struct hearth_task_builder *builder,
                                struct hearth_task_chunk *ret);
 /* About what it holds. */
@@ -105,10 +104,8 @@ struct hearth_hash128 hearth_task_chunk_hash(const struct hearth_task_chunk *chu
 void hearth_task_chunk_encode(const struct hearth_task_chunk *chunk, struct hearth_buf *out);
 /* CORRUPT for bytes that are no chunk; NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes,
-                                            struct hearth_arena *arena,
-                                            struct hearth_task_chunk *ret,
-                                            struct hearth_err *err);
+enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes, struct hearth_arena *arena,
+                                            struct hearth_task_chunk *ret, struct hearth_err *err);
 
 /* ---- trees ---- */
 
@@ -139,13 +136,11 @@ void hearth_stack_forest_free(struct hearth_stack_forest *forest);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *forest,
                                            const struct hearth_task_chunk *chunk,
-                                           enum hearth_stack_weight weight,
-                                           struct hearth_err *err);
+                                           enum hearth_stack_weight weight, struct hearth_err *err);
 /* One tree for each root and its space, the largest first. Once, at the end. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *forest,
-                                             struct hearth_stack_tree **ret,
-                                             size_t *ret_n,
+                                             struct hearth_stack_tree **ret, size_t *ret_n,
                                              struct hearth_err *err);
 
 #endif

@@ -43,8 +43,9 @@ bool hearth_label_index_is_cut(const struct hearth_label_index *index);
  * ---- filling; adding an id again is a no-op. Text is copied. NO_MEMORY, and CORRUPT for what no
  * database of ours holds: ids below 1, empty names or values, no types. ----
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_service(
-    struct hearth_label_index *index, int32_t service_id, struct hearth_str name);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_label_index_add_service(struct hearth_label_index *index, int32_t service_id,
+                               struct hearth_str name);
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
                                                                  int32_t pair_id,
                                                                  struct hearth_str name,
@@ -62,22 +63,19 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_
  * The service, shape and pairs must have been added, each name once, at most 1,024 (else CORRUPT).
  * Pairs with the name of a derived label are left out.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_series(struct hearth_label_index *index,
-                                                                   int32_t series_id,
-                                                                   int32_t service_id,
-                                                                   int32_t shape_id,
-                                                                   const int32_t *pair_ids,
-                                                                   size_t n_pairs);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_label_index_add_series(struct hearth_label_index *index, int32_t series_id,
+                              int32_t service_id, int32_t shape_id, const int32_t *pair_ids,
+                              size_t n_pairs);
 /*
  * hour: hours since the epoch. NOT_FOUND when the series is not in the index, so that the owner can
  * add it (again, after a trim).
  */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_label_index_add_hour(struct hearth_label_index *index, int32_t series_id, int32_t hour);
+HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_hour(struct hearth_label_index *index,
+                                                                 int32_t series_id, int32_t hour);
 /* The same for many hours of one day (days since the epoch): bit h of 24 is hour h of the day. */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index,
-                                                                int32_t series_id,
-                                                                int32_t day,
+                                                                int32_t series_id, int32_t day,
                                                                 uint32_t hours);
 /*
  * Forget activity before `hour` and series that have lost all theirs (retention). Services, shapes
@@ -91,11 +89,9 @@ void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour);
  * The first hour (since the epoch) from from_hour on, and the last one up to to_hour, in which any
  * series has a profile. false: there is none.
  */
-bool hearth_label_index_first_hour(const struct hearth_label_index *index,
-                                   int64_t from_hour,
+bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64_t from_hour,
                                    int64_t *ret_hour);
-bool hearth_label_index_last_hour(const struct hearth_label_index *index,
-                                  int64_t to_hour,
+bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_t to_hour,
                                   int64_t *ret_hour);
 
 /* One API series that a selector takes. */
@@ -112,11 +108,9 @@ struct hearth_series_hit {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
                                              const struct hearth_selector *selector,
-                                             int64_t from_ns,
-                                             int64_t to_ns,
+                                             int64_t from_ns, int64_t to_ns,
                                              struct hearth_arena *arena,
-                                             struct hearth_series_hit **ret_hits,
-                                             size_t *ret_n,
+                                             struct hearth_series_hit **ret_hits, size_t *ret_n,
                                              struct hearth_err *err);
 
 /*
@@ -128,13 +122,10 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_covered(const struct hearth_label_index *index,
-                                              const struct hearth_series_hit *hits,
-                                              size_t n_hits,
-                                              int64_t from_ns,
-                                              int64_t to_ns,
+                                              const struct hearth_series_hit *hits, size_t n_hits,
+                                              int64_t from_ns, int64_t to_ns,
                                               struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_covered,
-                                              size_t *ret_n,
+                                              struct hearth_series_hit **ret_covered, size_t *ret_n,
                                               struct hearth_err *err);
 
 /*
@@ -145,18 +136,14 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
                                                   const struct hearth_series_hit *hits,
-                                                  size_t n_hits,
-                                                  struct hearth_arena *arena,
-                                                  uint32_t **ret_first,
-                                                  struct hearth_err *err);
+                                                  size_t n_hits, struct hearth_arena *arena,
+                                                  uint32_t **ret_first, struct hearth_err *err);
 
 /* All columns of a series; none (*ret_n 0) when it is not there. In arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
-                                              int32_t series_id,
-                                              struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_hits,
-                                              size_t *ret_n,
+                                              int32_t series_id, struct hearth_arena *arena,
+                                              struct hearth_series_hit **ret_hits, size_t *ret_n,
                                               struct hearth_err *err);
 /* The profile type id of a column; empty for a hit that is not there. Borrows from the index. */
 struct hearth_str hearth_label_index_type(const struct hearth_label_index *index,
@@ -173,22 +160,16 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
 /* Sorted, distinct; texts copied to arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
-                                            const struct hearth_selector *selector,
-                                            int64_t from_ns,
-                                            int64_t to_ns,
-                                            struct hearth_arena *arena,
-                                            struct hearth_str **ret_names,
-                                            size_t *ret_n,
+                                            const struct hearth_selector *selector, int64_t from_ns,
+                                            int64_t to_ns, struct hearth_arena *arena,
+                                            struct hearth_str **ret_names, size_t *ret_n,
                                             struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
                                              const struct hearth_selector *selector,
-                                             struct hearth_str name,
-                                             int64_t from_ns,
-                                             int64_t to_ns,
+                                             struct hearth_str name, int64_t from_ns, int64_t to_ns,
                                              struct hearth_arena *arena,
-                                             struct hearth_str **ret_values,
-                                             size_t *ret_n,
+                                             struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err);
 /*
  * Distinct projections of the hits on `names` (all labels when n_names is 0), sorted; labels that a
@@ -198,13 +179,10 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
                                               const struct hearth_selector *selector,
-                                              const struct hearth_str *names,
-                                              size_t n_names,
-                                              int64_t from_ns,
-                                              int64_t to_ns,
+                                              const struct hearth_str *names, size_t n_names,
+                                              int64_t from_ns, int64_t to_ns,
                                               struct hearth_arena *arena,
-                                              struct hearth_labels **ret_sets,
-                                              size_t *ret_n,
+                                              struct hearth_labels **ret_sets, size_t *ret_n,
                                               struct hearth_err *err);
 
 #endif

@@ -16,18 +16,13 @@ struct hearth_pattern;
 
 /* INVALID_ARGUMENT begins with `field`, the name of what the caller can mend; NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pattern_new(struct hearth_str text,
-                                      const char *field,
-                                      struct hearth_pattern **ret_pattern,
-                                      struct hearth_err *err);
+enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
+                                      struct hearth_pattern **ret_pattern, struct hearth_err *err);
 void hearth_pattern_free(struct hearth_pattern *pattern); /* NULL-safe */
 
 bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_str text);
 /* The first match at or after `from`, which is within the text; it may be empty. */
-bool hearth_pattern_find(const struct hearth_pattern *pattern,
-                         struct hearth_str text,
-                         size_t from,
-                         size_t *ret_from,
-                         size_t *ret_to);
+bool hearth_pattern_find(const struct hearth_pattern *pattern, struct hearth_str text, size_t from,
+                         size_t *ret_from, size_t *ret_to);
 
 #endif

@@ -35,19 +35,14 @@ void hearth_selector_release(struct hearth_selector *selector);
  * ret_offset may be NULL.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_selector_parse(struct hearth_selector *selector,
-                                         struct hearth_str text,
-                                         struct hearth_arena *arena,
-                                         size_t *ret_offset,
+enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struct hearth_str text,
+                                         struct hearth_arena *arena, size_t *ret_offset,
                                          struct hearth_err *err);
 /* Append one compiled matcher (for what the server adds itself). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_selector_add(struct hearth_selector *selector,
-                                       struct hearth_str name,
-                                       enum hearth_match_op op,
-                                       struct hearth_str value,
-                                       struct hearth_arena *arena,
-                                       struct hearth_err *err);
+enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct hearth_str name,
+                                       enum hearth_match_op op, struct hearth_str value,
+                                       struct hearth_arena *arena, struct hearth_err *err);
 /* Canonical text, always in braces: {a="b", c!~"d"}. Parses back to the same. */
 void hearth_selector_format(const struct hearth_selector *selector, struct hearth_buf *out);
 /* Two lines for people: the text (one line, tabs as spaces) and a caret under byte `offset`. */

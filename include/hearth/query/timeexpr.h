@@ -17,8 +17,8 @@
 #include "hearth/base/status.h"
 
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struct hearth_err *err);
+enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns,
+                                     struct hearth_err *err);
 /*
  * A time of Pyroscope's plain HTTP ("attime" of from and until): the same forms; what is empty or no
  * time at all means now. *ret_understood (may be NULL) is false for text that was given and is not a
@@ -27,8 +27,8 @@ hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns, struc
 int64_t hearth_attime_parse(struct hearth_str text, int64_t now_ns, bool *ret_understood);
 /* "90s", "1h30m", "7d"; > 0. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_duration_parse(struct hearth_str text, int64_t *ret_ns, struct hearth_err *err);
+enum hearth_status hearth_duration_parse(struct hearth_str text, int64_t *ret_ns,
+                                         struct hearth_err *err);
 /* Shortest of that form: "1h30m"; `out` holds 48 bytes. */
 void hearth_duration_format(int64_t ns, char out[48]);
 

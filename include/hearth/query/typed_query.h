@@ -21,9 +21,7 @@ struct hearth_typed_query {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_typed_query_parse(struct hearth_str text,
-                                            struct hearth_arena *arena,
-                                            struct hearth_typed_query *ret,
-                                            struct hearth_err *err);
+enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct hearth_arena *arena,
+                                            struct hearth_typed_query *ret, struct hearth_err *err);
 
 #endif

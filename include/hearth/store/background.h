@@ -41,10 +41,8 @@ enum hearth_status hearth_store_background_state(struct hearth_store *store,
  * profiles reach. FAILED_PRECONDITION when from_ns lies before that; NOT_FOUND for no such service.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rebuild(struct hearth_store *store,
-                                        struct hearth_str tenant,
-                                        int32_t service_id,
-                                        int64_t from_ns,
+enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct hearth_str tenant,
+                                        int32_t service_id, int64_t from_ns,
                                         struct hearth_err *err);
 
 /* ---- retention ---- */
@@ -56,15 +54,12 @@ struct hearth_retention {
 };
 
 /* The tenant's, with the server's where it has none of its own. From memory (settings.h). */
-void hearth_store_retention(struct hearth_store *store,
-                            struct hearth_str tenant,
+void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
                             struct hearth_retention *ret);
 /* name: retain-raw, retain-10m, retain-1h, retain-1d. value_ns < 0: the server's again. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_retention_set(struct hearth_store *store,
-                                              struct hearth_str tenant,
-                                              struct hearth_str name,
-                                              int64_t value_ns,
+enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
+                                              struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err);
 
 /* ---- deletion ---- */
@@ -76,15 +71,11 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store,
  * label queries; series and label pairs that are left without any are removed.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_erase(struct hearth_store *store,
-                                      struct hearth_str tenant,
-                                      const struct hearth_series_hit *hits,
-                                      size_t n_hits,
+enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_str tenant,
+                                      const struct hearth_series_hit *hits, size_t n_hits,
                                       struct hearth_str selector, /* for the log */
-                                      struct hearth_str requested_by,
-                                      int64_t from_ns,
-                                      int64_t to_ns,
-                                      int64_t *ret_erasure_id,
+                                      struct hearth_str requested_by, int64_t from_ns,
+                                      int64_t to_ns, int64_t *ret_erasure_id,
                                       struct hearth_err *err);
 
 struct hearth_erasure {
@@ -96,12 +87,9 @@ struct hearth_erasure {
 
 /* The latest 1,000 of the tenant, newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_erasures(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_arena *arena,
-                                         struct hearth_erasure **ret,
-                                         size_t *ret_n,
-                                         struct hearth_err *err);
+enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_arena *arena, struct hearth_erasure **ret,
+                                         size_t *ret_n, struct hearth_err *err);
 
 /* ---- doctor ---- */
 
@@ -119,10 +107,8 @@ struct hearth_check {
 
 /* Look at the database as it is now. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_doctor(struct hearth_store *store,
-                                       struct hearth_arena *arena,
-                                       struct hearth_check **ret,
-                                       size_t *ret_n,
+enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth_arena *arena,
+                                       struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err);
 
 #endif

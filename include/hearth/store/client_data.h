@@ -26,20 +26,17 @@ enum hearth_status hearth_store_client_settings(struct hearth_store *store,
                                                 struct hearth_str tenant,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
-                                                struct hearth_client_setting **ret,
-                                                size_t *ret_n,
+                                                struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 /*
  * Make or replace one. ALREADY_EXISTS when the stored one was modified later; RESOURCE_EXHAUSTED for
  * a new one beyond max_settings (0: no limit).
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_client_setting_put(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   const struct hearth_client_setting *setting,
-                                                   int64_t max_settings,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_err *err);
+enum hearth_status
+hearth_store_client_setting_put(struct hearth_store *store, struct hearth_str tenant,
+                                const struct hearth_client_setting *setting, int64_t max_settings,
+                                struct hearth_cancel *cancel, struct hearth_err *err);
 /* OK, too, if the setting does not exist. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store,
@@ -58,30 +55,21 @@ struct hearth_adhoc {
 
 /* RESOURCE_EXHAUSTED, naming the limit, beyond max_profiles or max_bytes of the tenant (0: no limit). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_put(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          const struct hearth_adhoc *profile,
-                                          int64_t max_profiles,
-                                          int64_t max_bytes,
-                                          struct hearth_cancel *cancel,
+enum hearth_status hearth_store_adhoc_put(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_adhoc *profile, int64_t max_profiles,
+                                          int64_t max_bytes, struct hearth_cancel *cancel,
                                           struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_get(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          struct hearth_str id,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_adhoc *ret,
+enum hearth_status hearth_store_adhoc_get(struct hearth_store *store, struct hearth_str tenant,
+                                          struct hearth_str id, struct hearth_cancel *cancel,
+                                          struct hearth_arena *arena, struct hearth_adhoc *ret,
                                           struct hearth_err *err);
 /* Newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_list(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_adhoc **ret,
-                                           size_t *ret_n,
+enum hearth_status hearth_store_adhoc_list(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_adhoc **ret, size_t *ret_n,
                                            struct hearth_err *err);
 
 #endif

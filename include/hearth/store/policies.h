@@ -29,14 +29,10 @@ struct hearth_policy {
 
 /* By service; those of `services` that have one, or all when there is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policies(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         const struct hearth_str *services,
-                                         size_t n_services,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_policy **ret,
-                                         size_t *ret_n,
+enum hearth_status hearth_store_policies(struct hearth_store *store, struct hearth_str tenant,
+                                         const struct hearth_str *services, size_t n_services,
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_policy **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
 /*
@@ -45,31 +41,23 @@ enum hearth_status hearth_store_policies(struct hearth_store *store,
  * stored (0: none is). Versions before the newest max_versions (0: all are kept) are forgotten.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policy_put(struct hearth_store *store,
-                                           struct hearth_str tenant,
-                                           struct hearth_policy *policy,
-                                           int64_t expected_version,
-                                           int64_t max_versions,
-                                           struct hearth_cancel *cancel,
+enum hearth_status hearth_store_policy_put(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_policy *policy, int64_t expected_version,
+                                           int64_t max_versions, struct hearth_cancel *cancel,
                                            struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policy_delete(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_policy_delete(struct hearth_store *store, struct hearth_str tenant,
                                               struct hearth_str service,
-                                              struct hearth_str modified_by,
-                                              int64_t max_versions,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_err *err);
+                                              struct hearth_str modified_by, int64_t max_versions,
+                                              struct hearth_cancel *cancel, struct hearth_err *err);
 /* The latest first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_policy_versions(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_str service,
+                                                struct hearth_str tenant, struct hearth_str service,
                                                 struct hearth_cancel *cancel,
                                                 struct hearth_arena *arena,
-                                                struct hearth_policy **ret,
-                                                size_t *ret_n,
+                                                struct hearth_policy **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 
 /* ---- what they started ---- */
@@ -83,15 +71,11 @@ struct hearth_trigger_count {
 
 /* Tasks that policies started at or after since_ms; of all services when `service` is empty, by process on demand. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_trigger_counts(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               struct hearth_str service,
-                                               int64_t since_ms,
-                                               bool by_process,
-                                               struct hearth_cancel *cancel,
+enum hearth_status hearth_store_trigger_counts(struct hearth_store *store, struct hearth_str tenant,
+                                               struct hearth_str service, int64_t since_ms,
+                                               bool by_process, struct hearth_cancel *cancel,
                                                struct hearth_arena *arena,
-                                               struct hearth_trigger_count **ret,
-                                               size_t *ret_n,
+                                               struct hearth_trigger_count **ret, size_t *ret_n,
                                                struct hearth_err *err);
 
 /* ---- metrics ---- */
@@ -111,15 +95,11 @@ struct hearth_monitor_point {
  * (0: no limit) and would need more.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_monitors_add(struct hearth_store *store,
-                                             struct hearth_str tenant,
-                                             struct hearth_str service,
-                                             struct hearth_str instance,
+enum hearth_status hearth_store_monitors_add(struct hearth_store *store, struct hearth_str tenant,
+                                             struct hearth_str service, struct hearth_str instance,
                                              int64_t at_ms,
-                                             const struct hearth_monitor_point *points,
-                                             size_t n,
-                                             int64_t max_lines,
-                                             struct hearth_cancel *cancel,
+                                             const struct hearth_monitor_point *points, size_t n,
+                                             int64_t max_lines, struct hearth_cancel *cancel,
                                              struct hearth_err *err);
 
 /* What is not said does not restrict; the service must be. */
@@ -132,13 +112,11 @@ struct hearth_monitor_filter {
 
 /* By instance, process, monitor, URI. RESOURCE_EXHAUSTED beyond max_values. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_monitor_lines(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_monitor_lines(struct hearth_store *store, struct hearth_str tenant,
                                               const struct hearth_monitor_filter *filter,
                                               struct hearth_cancel *cancel,
                                               struct hearth_arena *arena,
-                                              struct hearth_monitor_line **ret,
-                                              size_t *ret_n,
+                                              struct hearth_monitor_line **ret, size_t *ret_n,
                                               struct hearth_err *err);
 
 #endif

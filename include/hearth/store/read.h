@@ -55,13 +55,10 @@ struct hearth_read_state {
 
 /* In arena. service_ids ascending and distinct. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_state(struct hearth_store *store,
-                                           const int32_t *service_ids,
-                                           size_t n_services,
-                                           struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_state(struct hearth_store *store, const int32_t *service_ids,
+                                           size_t n_services, struct hearth_cancel *cancel,
                                            struct hearth_arena *arena,
-                                           struct hearth_read_state *ret,
-                                           struct hearth_err *err);
+                                           struct hearth_read_state *ret, struct hearth_err *err);
 
 /*
  * Rows or blocks with from_ns <= time < to_ns of some series. A block's time is its t0, and the leg
@@ -124,17 +121,14 @@ struct hearth_read_plan {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read(struct hearth_store *store,
                                      const struct hearth_read_plan *plan,
-                                     struct hearth_cancel *cancel,
-                                     hearth_read_row_fn *visit,
-                                     void *context,
-                                     struct hearth_err *err);
+                                     struct hearth_cancel *cancel, hearth_read_row_fn *visit,
+                                     void *context, struct hearth_err *err);
 /* The same for totals; legs: PROFILE, LATE, SEGMENT, TOTALS. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_totals(struct hearth_store *store,
                                             const struct hearth_read_plan *plan,
                                             struct hearth_cancel *cancel,
-                                            hearth_read_total_fn *visit,
-                                            void *context,
+                                            hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err);
 
 /* What each leg would read, counted in the database without reading values. */
@@ -146,7 +140,6 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_cost(struct hearth_store *store,
                                           const struct hearth_read_plan *plan,
                                           struct hearth_cancel *cancel,
-                                          struct hearth_leg_cost *costs,
-                                          struct hearth_err *err);
+                                          struct hearth_leg_cost *costs, struct hearth_err *err);
 
 #endif

@@ -30,12 +30,9 @@ struct hearth_rule {
 
 /* By id. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rules(struct hearth_store *store,
-                                      struct hearth_str tenant,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_rule **ret,
-                                      size_t *ret_n,
+enum hearth_status hearth_store_rules(struct hearth_store *store, struct hearth_str tenant,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_rule **ret, size_t *ret_n,
                                       struct hearth_err *err);
 /*
  * Make the rule (generation 0), or replace the one of its id and this generation. What is counted
@@ -45,17 +42,13 @@ enum hearth_status hearth_store_rules(struct hearth_store *store,
  * beyond max_rules (0: no limit).
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_put(struct hearth_store *store,
-                                         struct hearth_rule *rule,
-                                         int64_t max_rules,
-                                         struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_put(struct hearth_store *store, struct hearth_rule *rule,
+                                         int64_t max_rules, struct hearth_cancel *cancel,
                                          struct hearth_err *err);
 /* With its counters. NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_delete(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str id,
-                                            struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_delete(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str id, struct hearth_cancel *cancel,
                                             struct hearth_err *err);
 
 struct hearth_rule_counter {
@@ -66,12 +59,10 @@ struct hearth_rule_counter {
 
 /* Of all rules of the tenant, by rule_no and series, as of one moment. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_counters(struct hearth_store *store,
-                                              struct hearth_str tenant,
+enum hearth_status hearth_store_rule_counters(struct hearth_store *store, struct hearth_str tenant,
                                               struct hearth_cancel *cancel,
                                               struct hearth_arena *arena,
-                                              struct hearth_rule_counter **ret,
-                                              size_t *ret_n,
+                                              struct hearth_rule_counter **ret, size_t *ret_n,
                                               struct hearth_err *err);
 
 /* ---- evaluation ---- */
@@ -82,15 +73,10 @@ struct hearth_rule_sum {
 };
 
 /* The sums of what the rule selects with from_ns <= ts < to_ns (whole milliseconds), in arena. */
-typedef enum hearth_status hearth_rule_evaluate_fn(void *context,
-                                                   const struct hearth_rule *rule,
-                                                   int64_t from_ns,
-                                                   int64_t to_ns,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_arena *arena,
-                                                   struct hearth_rule_sum **ret,
-                                                   size_t *ret_n,
-                                                   struct hearth_err *err);
+typedef enum hearth_status
+hearth_rule_evaluate_fn(void *context, const struct hearth_rule *rule, int64_t from_ns,
+                        int64_t to_ns, struct hearth_cancel *cancel, struct hearth_arena *arena,
+                        struct hearth_rule_sum **ret, size_t *ret_n, struct hearth_err *err);
 
 struct hearth_rule_evaluator {
     hearth_rule_evaluate_fn *evaluate;

@@ -20,20 +20,16 @@ struct hearth_setting {
 typedef void hearth_setting_fn(void *context, struct hearth_str name, int64_t value);
 
 /* Everything that the tenant has of its own, by name. At most 10 s old while the database answers. */
-void hearth_store_settings(struct hearth_store *store,
-                           struct hearth_str tenant,
-                           hearth_setting_fn *visit,
-                           void *context);
+void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
+                           hearth_setting_fn *visit, void *context);
 /*
  * Set all or none. A tenant that has pushed nothing yet is NOT_FOUND, or made when `make_tenant`. The
  * latest of a repeated name counts.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_settings_set(struct hearth_store *store,
-                                             struct hearth_str tenant,
+enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct hearth_str tenant,
                                              bool make_tenant,
-                                             const struct hearth_setting *settings,
-                                             size_t n,
+                                             const struct hearth_setting *settings, size_t n,
                                              struct hearth_err *err);
 
 #endif

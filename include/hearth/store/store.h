@@ -70,8 +70,7 @@ void hearth_store_options_init(struct hearth_store_options *options); /* the def
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_open(const struct hearth_store_options *options,
-                                     struct hearth_store **ret_store,
-                                     struct hearth_err *err);
+                                     struct hearth_store **ret_store, struct hearth_err *err);
 /*
  * Stop taking submissions, commit what is queued until the deadline, fail the rest with
  * UNAVAILABLE, close all connections, free. NULL-safe.
@@ -112,22 +111,17 @@ struct hearth_series_ref {
  * hash look-up. Blocks while the catalogue is written.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_resolve_series(struct hearth_store *store,
-                                               struct hearth_str tenant,
-                                               const struct hearth_series_key *keys,
-                                               size_t n,
-                                               int64_t ts_ns,
-                                               struct hearth_series_ref *ret_refs,
+enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struct hearth_str tenant,
+                                               const struct hearth_series_key *keys, size_t n,
+                                               int64_t ts_ns, struct hearth_series_ref *ret_refs,
                                                struct hearth_err *err);
 
 /* The dictionary that ingest appends to for (service, day of ts). Held until released. */
 struct hearth_ingest_dict;
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_dict_acquire(struct hearth_store *store,
-                                             int32_t service_id,
-                                             int64_t ts_ns,
-                                             struct hearth_ingest_dict **ret_dict,
+enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t service_id,
+                                             int64_t ts_ns, struct hearth_ingest_dict **ret_dict,
                                              struct hearth_err *err);
 void hearth_store_dict_release(struct hearth_store *store, struct hearth_ingest_dict *dict);
 /* hearth_dict_writer_resolve under the dictionary's lock. */
@@ -135,8 +129,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_dict_resolve(struct hearth_ingest_dict *dict,
                                              const struct hearth_profile *profile,
                                              const struct hearth_stack_keys *keys,
-                                             uint32_t *ret_ids,
-                                             struct hearth_err *err);
+                                             uint32_t *ret_ids, struct hearth_err *err);
 
 struct hearth_push_row {
     int32_t series_id;
@@ -165,8 +158,7 @@ struct hearth_push_item {
      * From a committer thread, or from hearth_store_withdraw; exactly once. repeated: acknowledged
      * without a second row. Must not block.
      */
-    void (*done)(struct hearth_push_item *item,
-                 enum hearth_status status,
+    void (*done)(struct hearth_push_item *item, enum hearth_status status,
                  const struct hearth_err *err);
     bool repeated;
     int64_t profile_no; /* by the store when submitted: with writer_id the profile's identity */
@@ -184,8 +176,7 @@ struct hearth_push_item {
  * dictionary stays the caller's).
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_submit(struct hearth_store *store,
-                                       struct hearth_push_item *item,
+enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err);
 
 /*
@@ -195,10 +186,8 @@ enum hearth_status hearth_store_submit(struct hearth_store *store,
  * submitted yet is refused when it is. The caller keeps the item alive during the call; any thread,
  * any number of times, also after `done`.
  */
-bool hearth_store_withdraw(struct hearth_store *store,
-                           struct hearth_push_item *item,
-                           enum hearth_status status,
-                           const struct hearth_err *err);
+bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *item,
+                           enum hearth_status status, const struct hearth_err *err);
 
 /* ---- reads ---- */
 
@@ -208,8 +197,7 @@ bool hearth_store_withdraw(struct hearth_store *store,
  * data gives an empty index.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_index_lock(struct hearth_store *store,
-                                           struct hearth_str tenant,
+enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
                                            struct hearth_cancel *cancel,
                                            const struct hearth_label_index **ret_index,
                                            struct hearth_err *err);
@@ -231,8 +219,8 @@ struct hearth_read_row {
 };
 
 /* A status other than OK ends the read (store/read.h) with it. Texts are valid during the call. */
-typedef enum hearth_status
-hearth_read_row_fn(void *context, const struct hearth_read_row *row, struct hearth_err *err);
+typedef enum hearth_status hearth_read_row_fn(void *context, const struct hearth_read_row *row,
+                                              struct hearth_err *err);
 
 struct hearth_read_total {
     int32_t service_id, series_id;
@@ -251,11 +239,8 @@ hearth_read_total_fn(void *context, const struct hearth_read_total *total, struc
  * fewer.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_dict(struct hearth_store *store,
-                                          int32_t service_id,
-                                          int32_t day,
-                                          int32_t writer_id,
-                                          uint32_t min_stacks,
+enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t service_id,
+                                          int32_t day, int32_t writer_id, uint32_t min_stacks,
                                           struct hearth_cancel *cancel,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err);

@@ -45,10 +45,8 @@ struct hearth_task_poll {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
                                            const struct hearth_task_poll *poll,
-                                           struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_told_task **ret,
-                                           size_t *ret_n,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /*
  * What an instance shall run, by cursor, until hearth_task_handed_out_until. Not what it has reported as finished or
@@ -56,12 +54,9 @@ enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
  * unknown service has none.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_tell_instance(struct hearth_store *store,
-                                              const struct hearth_task_poll *poll,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
-                                              struct hearth_told_task **ret,
-                                              size_t *ret_n,
-                                              struct hearth_err *err);
+enum hearth_status
+hearth_store_tell_instance(struct hearth_store *store, const struct hearth_task_poll *poll,
+                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                           struct hearth_told_task **ret, size_t *ret_n, struct hearth_err *err);
 
 #endif

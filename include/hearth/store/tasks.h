@@ -86,21 +86,15 @@ struct hearth_task_log {
  * No two created tasks of a service have the same created_ms: it is raised where they would, and updated_ms with it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_put(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_task *task,
-                                         int64_t max_tasks,
-                                         const char *overlap_message,
-                                         struct hearth_cancel *cancel,
+enum hearth_status hearth_store_task_put(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_task *task, int64_t max_tasks,
+                                         const char *overlap_message, struct hearth_cancel *cancel,
                                          struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_get(struct hearth_store *store,
-                                         struct hearth_str tenant,
-                                         struct hearth_str task_id,
-                                         struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena,
-                                         struct hearth_task *ret,
+enum hearth_status hearth_store_task_get(struct hearth_store *store, struct hearth_str tenant,
+                                         struct hearth_str task_id, struct hearth_cancel *cancel,
+                                         struct hearth_arena *arena, struct hearth_task *ret,
                                          struct hearth_err *err);
 
 /*
@@ -108,25 +102,18 @@ enum hearth_status hearth_store_task_get(struct hearth_store *store,
  * policies too: only their state shows it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_cancel(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str task_id,
-                                            int64_t now_ms,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_err *err);
+enum hearth_status hearth_store_task_cancel(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str task_id, int64_t now_ms,
+                                            struct hearth_cancel *cancel, struct hearth_err *err);
 /*
  * more_ms longer, if it ends within_ms from now or sooner, has not ended and was not cancelled; then it is handed out
  * again. Of calls at the same time one does it. *ret_extended: this one did.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_extend(struct hearth_store *store,
-                                            struct hearth_str tenant,
-                                            struct hearth_str task_id,
-                                            int64_t now_ms,
-                                            int64_t within_ms,
-                                            int64_t more_ms,
-                                            struct hearth_cancel *cancel,
-                                            bool *ret_extended,
+enum hearth_status hearth_store_task_extend(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str task_id, int64_t now_ms,
+                                            int64_t within_ms, int64_t more_ms,
+                                            struct hearth_cancel *cancel, bool *ret_extended,
                                             struct hearth_err *err);
 
 /* What is not said does not restrict. */
@@ -143,13 +130,10 @@ struct hearth_task_filter {
 
 /* The latest start first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_tasks(struct hearth_store *store,
-                                      struct hearth_str tenant,
+enum hearth_status hearth_store_tasks(struct hearth_store *store, struct hearth_str tenant,
                                       const struct hearth_task_filter *filter,
-                                      struct hearth_cancel *cancel,
-                                      struct hearth_arena *arena,
-                                      struct hearth_task **ret,
-                                      size_t *ret_n,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_task **ret, size_t *ret_n,
                                       struct hearth_err *err);
 
 /*
@@ -157,12 +141,10 @@ enum hearth_status hearth_store_tasks(struct hearth_store *store,
  * task that does not exist is ignored (*ret_known, may be NULL): agents report on what was removed.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_log_add(struct hearth_store *store,
-                                             struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_add(struct hearth_store *store, struct hearth_str tenant,
                                              struct hearth_str task_id,
                                              const struct hearth_task_log *entry,
-                                             struct hearth_cancel *cancel,
-                                             bool *ret_known,
+                                             struct hearth_cancel *cancel, bool *ret_known,
                                              struct hearth_err *err);
 /* Something that an agent sent for tasks was refused. */
 struct hearth_task_refusal {
@@ -186,14 +168,10 @@ enum hearth_status hearth_store_task_log_refusal(struct hearth_store *store,
  * Of these tasks, by task, the earliest first; with NOTIFIED for each process or instance that it was handed out for.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_logs(struct hearth_store *store,
-                                          struct hearth_str tenant,
-                                          const struct hearth_str *task_ids,
-                                          size_t n_task_ids,
-                                          struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena,
-                                          struct hearth_task_log **ret,
-                                          size_t *ret_n,
+enum hearth_status hearth_store_task_logs(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_str *task_ids, size_t n_task_ids,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_task_log **ret, size_t *ret_n,
                                           struct hearth_err *err);
 
 #endif

@@ -64,16 +64,14 @@ static struct hearth_buf pack(enum hearth_compression format, struct hearth_str 
     return format == HEARTH_COMPRESSION_GZIP ? gzip_of(in) : zstd_of(in);
 }
 
-static enum hearth_status inflate_into(struct hearth_buf *out,
-                                       enum hearth_compression format,
-                                       struct hearth_str in,
-                                       size_t cap)
+static enum hearth_status inflate_into(struct hearth_buf *out, enum hearth_compression format,
+                                       struct hearth_str in, size_t cap)
 {
     return hearth_inflate(g_inflater, format, in, cap, out, &g_err);
 }
 
-static enum hearth_status
-try_inflate(enum hearth_compression format, struct hearth_str in, size_t cap)
+static enum hearth_status try_inflate(enum hearth_compression format, struct hearth_str in,
+                                      size_t cap)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

@@ -62,8 +62,8 @@ static inline void small_init(struct small *s, const char *const *types, uint32_
 }
 
 /* size: a numeric label, as Go's heap has; 0: none. */
-static inline void
-small_add(struct small *s, char frame, int64_t size, int64_t first, int64_t second)
+static inline void small_add(struct small *s, char frame, int64_t size, int64_t first,
+                             int64_t second)
 {
     struct hearth_profile *p = &s->p;
     s->stack_locs[p->n_stack_locs++] = (uint32_t)(frame - 'a');

@@ -22,8 +22,7 @@ static const struct hearth_profile_type g_locks = {HEARTH_STR("block"), HEARTH_S
                                                    HEARTH_STR("count")};
 
 static void write_graph(const struct hearth_call_graph *graph,
-                        const struct hearth_profile_type *type,
-                        struct hearth_buf *out)
+                        const struct hearth_profile_type *type, struct hearth_buf *out)
 {
     hearth_buf_init(out, 0);
     hearth_dot_write(graph, type, out);
@@ -63,9 +62,7 @@ static void a_small_graph_is_written_like_this(void **state)
 }
 
 /* The label of a single node with that name and value. */
-static void assert_label(const char *name,
-                         int64_t value,
-                         const struct hearth_profile_type *type,
+static void assert_label(const char *name, int64_t value, const struct hearth_profile_type *type,
                          const char *want)
 {
     struct hearth_call_node node = {hearth_str_c(name), value, value};

@@ -105,11 +105,8 @@ static void text_of_symbol(struct hearth_str part, char *out)
 }
 
 /* What the row of a frame is called; false: it does not count. */
-static bool key_of(const struct count *c,
-                   const struct hearth_dict *d,
-                   const struct hearth_location *l,
-                   uint32_t line,
-                   char key[TEXT])
+static bool key_of(const struct count *c, const struct hearth_dict *d,
+                   const struct hearth_location *l, uint32_t line, char key[TEXT])
 {
     const struct hearth_line *at = line < l->n_lines ? &d->lines[l->first_line + line] : NULL;
     const struct hearth_function *f =
@@ -172,12 +169,8 @@ static void note_attribute(char *known, bool *mixed, const char *text)
     }
 }
 
-static void count_frame(struct count *c,
-                        const struct hearth_dict *d,
-                        const struct hearth_location *l,
-                        uint32_t line,
-                        int64_t value,
-                        bool leaf,
+static void count_frame(struct count *c, const struct hearth_dict *d,
+                        const struct hearth_location *l, uint32_t line, int64_t value, bool leaf,
                         bool *counted)
 {
     char key[TEXT];
@@ -205,8 +198,8 @@ static void count_frame(struct count *c,
     *counted = true;
 }
 
-static void
-count_dict(struct count *c, const struct hearth_dict *d, const int64_t *acc, const bool *inside)
+static void count_dict(struct count *c, const struct hearth_dict *d, const int64_t *acc,
+                       const bool *inside)
 {
     for (uint32_t s = 0; s < N_STACKS; s++) {
         if (acc[s] == 0 || (inside != NULL && !inside[s])) {
@@ -248,10 +241,8 @@ static void key_of_row(const struct hearth_frame_table *t, size_t i, char out[4 
     }
 }
 
-static void assert_attribute(const struct hearth_frame_table *t,
-                             uint32_t text,
-                             const char *expected,
-                             bool mixed)
+static void assert_attribute(const struct hearth_frame_table *t, uint32_t text,
+                             const char *expected, bool mixed)
 {
     char out[TEXT];
     assert_int_equal(text == HEARTH_TEXT_MIXED, mixed);

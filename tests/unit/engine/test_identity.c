@@ -423,8 +423,8 @@ static void all_types_of_a_profile_begin_with_its_name(void **state)
 #define OLDEST (NOW - 7 * HEARTH_NS_PER_DAY)
 #define NEWEST (NOW + 600 * HEARTH_NS_PER_SEC)
 
-static enum hearth_status
-time_of(const struct hearth_limits *limits, int64_t time_ns, int64_t *ret, struct hearth_err *err)
+static enum hearth_status time_of(const struct hearth_limits *limits, int64_t time_ns, int64_t *ret,
+                                  struct hearth_err *err)
 {
     struct hearth_identity identity = {.service_name = HEARTH_STR("shop")};
     return hearth_identity_time(limits, &identity, time_ns, NOW, 0, ret, err);

@@ -90,8 +90,8 @@ static void add_stack(struct hearth_profile_builder *b, const char *text, uint32
 }
 
 /* Distinct texts; stack i gets values[i]. */
-static struct book
-bind(struct world *w, const char *const *texts, const int64_t *values, uint32_t n)
+static struct book bind(struct world *w, const char *const *texts, const int64_t *values,
+                        uint32_t n)
 {
     struct hearth_profile_builder *b = hearth_profile_builder_new(&w->arena);
     assert_non_null(b);
@@ -139,10 +139,8 @@ bind(struct world *w, const char *const *texts, const int64_t *values, uint32_t 
 }
 
 /* Sums of books, within a call site, to the tree. */
-static enum hearth_status add_within(struct world *w,
-                                     const struct book *const *books,
-                                     size_t n_books,
-                                     const struct hearth_str *call_site,
+static enum hearth_status add_within(struct world *w, const struct book *const *books,
+                                     size_t n_books, const struct hearth_str *call_site,
                                      size_t n_call_site)
 {
     struct hearth_merge_spec spec = {
@@ -160,10 +158,8 @@ static enum hearth_status add_within(struct world *w,
     return status;
 }
 
-static enum hearth_status add(struct world *w,
-                              const struct book *book,
-                              const struct hearth_str *call_site,
-                              size_t n_call_site)
+static enum hearth_status add(struct world *w, const struct book *book,
+                              const struct hearth_str *call_site, size_t n_call_site)
 {
     return add_within(w, &book, 1, call_site, n_call_site);
 }
@@ -352,8 +348,8 @@ static const char *const g_sites[] = {"main;handle;query", "main;handle",  "main
 static const int64_t g_site_values[] = {1, 2, 4, 8, 16, 32, 64};
 
 /* The tree below a call site, added on an empty tree. */
-static void
-assert_inside(struct world *w, const struct hearth_str *call_site, size_t n, const char *expected)
+static void assert_inside(struct world *w, const struct hearth_str *call_site, size_t n,
+                          const char *expected)
 {
     struct book book = bind(w, g_sites, g_site_values, HEARTH_ARRAY_LEN(g_site_values));
     hearth_stacktree_release(&w->tree);

@@ -225,10 +225,8 @@ static bool is_rows(enum hearth_source source)
 }
 
 /* Does the leg's row or block count for the instant? */
-static bool leg_answers(const struct world *w,
-                        const struct hearth_read_leg *leg,
-                        const struct hearth_series_hit *hit,
-                        int64_t t)
+static bool leg_answers(const struct world *w, const struct hearth_read_leg *leg,
+                        const struct hearth_series_hit *hit, int64_t t)
 {
     if (t < leg->from_ns || t >= leg->to_ns || leg->source == HEARTH_SOURCE_LATE ||
         !leg_names(leg, hit)) {
@@ -246,10 +244,8 @@ static int64_t oldest(int64_t keep, int64_t length)
 }
 
 /* Can a block of that kind serve the instant, by what the contract says? */
-static bool block_serves(const struct world *w,
-                         enum hearth_source source,
-                         const struct hearth_series_hit *hit,
-                         int64_t t)
+static bool block_serves(const struct world *w, enum hearth_source source,
+                         const struct hearth_series_hit *hit, int64_t t)
 {
     const struct hearth_retention *keep = &w->in.retention;
     int64_t length = hearth_source_length_ns(source);

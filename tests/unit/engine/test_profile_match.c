@@ -18,8 +18,8 @@ static const struct hearth_profile_match *match_of(struct hearth_profile_filter 
     return match;
 }
 
-static bool
-lets_through(const struct hearth_profile_match *match, uint64_t span, uint64_t hi, uint64_t lo)
+static bool lets_through(const struct hearth_profile_match *match, uint64_t span, uint64_t hi,
+                         uint64_t lo)
 {
     const struct hearth_sample_attrs attrs = {
         .span_id = span, .trace_id_hi = hi, .trace_id_lo = lo, .local_root_span_id = 77};

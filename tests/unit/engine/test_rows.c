@@ -24,11 +24,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static enum hearth_status encode(struct hand *h,
-                                 const uint32_t *samples,
-                                 uint32_t n,
-                                 const uint32_t *stack_ids,
-                                 bool has_attrs,
+static enum hearth_status encode(struct hand *h, const uint32_t *samples, uint32_t n,
+                                 const uint32_t *stack_ids, bool has_attrs,
                                  struct hearth_push_row *row)
 {
     uint32_t *copy = hearth_arena_array(&h->arena, n, sizeof copy[0]);

@@ -18,11 +18,8 @@ static void print_side(const struct hearth_sandwich_node *nodes, size_t n, struc
 }
 
 /* "parent:name=self/total ..." of both sides. */
-static void assert_sandwich(struct fixture *f,
-                            const char *function,
-                            int64_t max_nodes,
-                            const char *callers,
-                            const char *callees)
+static void assert_sandwich(struct fixture *f, const char *function, int64_t max_nodes,
+                            const char *callers, const char *callees)
 {
     struct hearth_sandwich s;
     size_t n_folded;

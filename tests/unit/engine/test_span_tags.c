@@ -21,8 +21,8 @@ struct pairs {
     const char *v[2 * MAX_PAIRS + 1];
 };
 
-static enum hearth_status
-ask(const char *query, struct pairs mappings, const char *service, struct pairs tags)
+static enum hearth_status ask(const char *query, struct pairs mappings, const char *service,
+                              struct pairs tags)
 {
     struct hearth_tag_mapping mapping[MAX_PAIRS];
     struct hearth_span_tag tag[MAX_PAIRS];
@@ -60,11 +60,8 @@ static void assert_parses(struct hearth_str text)
 #define TAGS(...) ((struct pairs){{__VA_ARGS__}})
 #define NONE      ((struct pairs){{NULL}})
 
-static void assert_selector(const char *query,
-                            struct pairs mappings,
-                            const char *service,
-                            struct pairs tags,
-                            const char *expected)
+static void assert_selector(const char *query, struct pairs mappings, const char *service,
+                            struct pairs tags, const char *expected)
 {
     assert_int_equal(ask(query, mappings, service, tags), HEARTH_OK);
     assert_int_equal(g_reason.n, 0);
@@ -73,11 +70,8 @@ static void assert_selector(const char *query,
     assert_parses(g_selector);
 }
 
-static void assert_no_selector(const char *query,
-                               struct pairs mappings,
-                               const char *service,
-                               struct pairs tags,
-                               const char *reason)
+static void assert_no_selector(const char *query, struct pairs mappings, const char *service,
+                               struct pairs tags, const char *reason)
 {
     assert_int_equal(ask(query, mappings, service, tags), HEARTH_OK);
     assert_int_equal(g_selector.n, 0);

@@ -181,8 +181,8 @@ static size_t expect(const struct question *q, const struct pushed *ret[N_PROFIL
 
 /* ---- asking ---- */
 
-static enum hearth_status
-ask(const struct question *q, struct hearth_arena *arena, struct hearth_found *ret)
+static enum hearth_status ask(const struct question *q, struct hearth_arena *arena,
+                              struct hearth_found *ret)
 {
     static struct hearth_err failure;
     struct hearth_query query = {.tenant = TENANT, .arena = arena};
@@ -199,9 +199,7 @@ ask(const struct question *q, struct hearth_arena *arena, struct hearth_found *r
     return status;
 }
 
-static void compare_types(const struct question *q,
-                          const struct pushed *const *want,
-                          size_t n,
+static void compare_types(const struct question *q, const struct pushed *const *want, size_t n,
                           const struct hearth_found *found)
 {
     size_t at = 0;
@@ -223,8 +221,7 @@ static void compare_types(const struct question *q,
     assert_int_equal(found->n_types, at);
 }
 
-static void compare_profile(const struct question *q,
-                            const struct pushed *want,
+static void compare_profile(const struct question *q, const struct pushed *want,
                             const struct hearth_found_profile *got)
 {
     char service[16], pod[2][16];
@@ -246,8 +243,8 @@ static void compare_profile(const struct question *q,
 }
 
 /* The range of the answer holds them all, and no millisecond more. */
-static void
-compare_range(const struct pushed *const *want, size_t n, const struct hearth_found *found)
+static void compare_range(const struct pushed *const *want, size_t n,
+                          const struct hearth_found *found)
 {
     int64_t first_ns = want[0]->ts_ns, last_ns = want[n - 1]->ts_ns;
     assert_true(found->start_ms * HEARTH_NS_PER_MS <= first_ns);

@@ -13,10 +13,8 @@
 static struct hearth_arena g_arena;
 
 /* "Name Key=value Key=value ..." */
-static void expect(const struct hearth_task *task,
-                   const struct hearth_str *process_ids,
-                   size_t n_process_ids,
-                   const char *expected)
+static void expect(const struct hearth_task *task, const struct hearth_str *process_ids,
+                   size_t n_process_ids, const char *expected)
 {
     struct hearth_command command;
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -36,8 +36,8 @@ static void assert_text(const struct hearth_profile *p, uint32_t string, const c
 }
 
 /* "file:function" of frame i of sample s. */
-static void assert_frame(
-    const struct hearth_profile *p, uint32_t s, uint32_t i, const char *file, const char *name)
+static void assert_frame(const struct hearth_profile *p, uint32_t s, uint32_t i, const char *file,
+                         const char *name)
 {
     const struct hearth_location *l = &p->locations[p->stack_locs[p->stack_first[s] + i]];
     assert_int_equal(l->n_lines, 1);

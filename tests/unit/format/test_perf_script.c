@@ -46,8 +46,8 @@ static void assert_string(const struct hearth_profile *p, uint32_t string, const
     }
 }
 
-static void
-assert_type(const struct hearth_profile *p, uint32_t i, const char *type, const char *unit)
+static void assert_type(const struct hearth_profile *p, uint32_t i, const char *type,
+                        const char *unit)
 {
     assert_true(i < p->n_types);
     assert_string(p, p->types[i].type, type);

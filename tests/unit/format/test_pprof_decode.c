@@ -29,10 +29,8 @@ struct decoded {
     enum hearth_status status;
 };
 
-static void decode_bytes(struct decoded *d,
-                         struct hearth_str in,
-                         const struct hearth_pprof_limits *limits,
-                         size_t arena_bytes)
+static void decode_bytes(struct decoded *d, struct hearth_str in,
+                         const struct hearth_pprof_limits *limits, size_t arena_bytes)
 {
     *d = (struct decoded){.err = HEARTH_ERR_INIT, .bytes = malloc(in.n == 0 ? 1 : in.n)};
     assert_non_null(d->bytes);
@@ -67,10 +65,8 @@ static void assert_ok(const struct decoded *d)
     }
 }
 
-static void assert_refused(const char *wire,
-                           const struct hearth_pprof_limits *limits,
-                           enum hearth_status status,
-                           const char *message)
+static void assert_refused(const char *wire, const struct hearth_pprof_limits *limits,
+                           enum hearth_status status, const char *message)
 {
     struct decoded d;
     decode(&d, wire, limits);

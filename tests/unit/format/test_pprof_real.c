@@ -204,8 +204,8 @@ static void decodes_real_profiles_as_the_manifest_says(void **state)
         }                                                                                       \
     } while (0)
 
-static void
-same_samples(const char *path, const struct hearth_profile *p, const Google__V1__Profile *o)
+static void same_samples(const char *path, const struct hearth_profile *p,
+                         const Google__V1__Profile *o)
 {
     SAME(path, 0, p->n_samples, o->n_sample);
     for (uint32_t i = 0; i < p->n_samples; i++) {
@@ -231,8 +231,8 @@ same_samples(const char *path, const struct hearth_profile *p, const Google__V1_
     }
 }
 
-static void
-same_locations(const char *path, const struct hearth_profile *p, const Google__V1__Profile *o)
+static void same_locations(const char *path, const struct hearth_profile *p,
+                           const Google__V1__Profile *o)
 {
     SAME(path, 0, p->n_locations, o->n_location);
     uint32_t n_lines = 0;
@@ -255,8 +255,8 @@ same_locations(const char *path, const struct hearth_profile *p, const Google__V
     SAME(path, 0, p->n_lines, n_lines);
 }
 
-static void
-same_symbols(const char *path, const struct hearth_profile *p, const Google__V1__Profile *o)
+static void same_symbols(const char *path, const struct hearth_profile *p,
+                         const Google__V1__Profile *o)
 {
     SAME(path, 0, p->n_functions, o->n_function);
     for (uint32_t i = 0; i < p->n_functions; i++) {
@@ -281,8 +281,8 @@ same_symbols(const char *path, const struct hearth_profile *p, const Google__V1_
     }
 }
 
-static void
-same_rest(const char *path, const struct hearth_profile *p, const Google__V1__Profile *o)
+static void same_rest(const char *path, const struct hearth_profile *p,
+                      const Google__V1__Profile *o)
 {
     SAME(path, 0, p->n_types, o->n_sample_type);
     for (uint32_t i = 0; i < p->n_types; i++) {

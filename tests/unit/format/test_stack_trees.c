@@ -10,12 +10,9 @@
 
 #include <cmocka.h>
 
-typedef enum hearth_status decode_fn(struct hearth_str bytes,
-                                     struct hearth_str type,
-                                     struct hearth_str unit,
-                                     struct hearth_arena *arena,
-                                     struct hearth_profile *ret_profile,
-                                     struct hearth_err *err);
+typedef enum hearth_status decode_fn(struct hearth_str bytes, struct hearth_str type,
+                                     struct hearth_str unit, struct hearth_arena *arena,
+                                     struct hearth_profile *ret_profile, struct hearth_err *err);
 
 /* As collapsed text, or the message. */
 static void assert_decoded(decode_fn *decode, struct hearth_str bytes, const char *want)

@@ -40,8 +40,7 @@ static struct hearth_front_options options_with(const char *token)
 
 static enum hearth_status admit(const struct hearth_front_options *options,
                                 const struct hearth_method *called,
-                                const struct hearth_front_caller *caller,
-                                char out[256])
+                                const struct hearth_front_caller *caller, char out[256])
 {
     struct hearth_tenant tenant = {0};
     struct hearth_err err = HEARTH_ERR_INIT;

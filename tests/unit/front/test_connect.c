@@ -60,11 +60,8 @@ static void a_head_with_another_version_or_a_bad_timeout_is_refused(void **state
     assert_int_equal(hearth_connect_parse_head(&head, &call, &err), HEARTH_UNIMPLEMENTED);
 }
 
-static enum hearth_status decode(enum hearth_rpc_codec codec,
-                                 enum hearth_compression compression,
-                                 struct hearth_str body,
-                                 size_t max_bytes,
-                                 char name[16])
+static enum hearth_status decode(enum hearth_rpc_codec codec, enum hearth_compression compression,
+                                 struct hearth_str body, size_t max_bytes, char name[16])
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 1u << 20);

@@ -58,9 +58,7 @@ static void encodings_are_known_by_name(void **state)
     assert_false(hearth_grpc_accepts_gzip(HEARTH_STR("xgzip,gzip2")));
 }
 
-static enum hearth_status read_body(const char *bytes,
-                                    size_t n,
-                                    enum hearth_compression encoding,
+static enum hearth_status read_body(const char *bytes, size_t n, enum hearth_compression encoding,
                                     struct hearth_str *message,
                                     enum hearth_compression *compression)
 {

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-static struct hearth_http_answer
-answer_of(enum hearth_http_errors errors, enum hearth_status status, unsigned code)
+static struct hearth_http_answer answer_of(enum hearth_http_errors errors,
+                                           enum hearth_status status, unsigned code)
 {
     static struct hearth_http_call call;
     static struct hearth_rpc rpc;

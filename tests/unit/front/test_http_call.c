@@ -9,10 +9,8 @@
 
 #include <cmocka.h>
 
-static enum hearth_status parse(const char *query,
-                                struct hearth_arena *arena,
-                                struct hearth_http_call *call,
-                                struct hearth_err *err)
+static enum hearth_status parse(const char *query, struct hearth_arena *arena,
+                                struct hearth_http_call *call, struct hearth_err *err)
 {
     hearth_arena_init(arena, 1u << 20);
     return hearth_http_args_parse(hearth_str_c(query), arena, &call->args, &call->n_args, err);

@@ -57,8 +57,8 @@ static void refuses_a_malformed_accept(void **state)
     }
 }
 
-static void
-expect_media(const char *header, enum hearth_rpc_protocol protocol, enum hearth_rpc_codec codec)
+static void expect_media(const char *header, enum hearth_rpc_protocol protocol,
+                         enum hearth_rpc_codec codec)
 {
     const struct hearth_rpc_media *media = hearth_rpc_media_find(hearth_str_c(header));
     assert_non_null(media);

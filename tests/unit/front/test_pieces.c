@@ -59,10 +59,8 @@ static void assert_same(const struct hearth_buf *a, const struct hearth_buf *b)
     assert_memory_equal(a->p, b->p, a->n);
 }
 
-static enum hearth_status begin(struct hearth_pieces *pieces,
-                                enum hearth_pieces_way way,
-                                struct hearth_buf *out,
-                                bool *is_gzip)
+static enum hearth_status begin(struct hearth_pieces *pieces, enum hearth_pieces_way way,
+                                struct hearth_buf *out, bool *is_gzip)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     hearth_buf_init(out, 0);

@@ -53,8 +53,8 @@ static size_t sort(struct hearth_association *all, size_t n)
     return hearth_associations_sort(all, synth_array(&g_arena, n, sizeof *all), n);
 }
 
-static void
-assert_same(const struct hearth_association *got, const struct hearth_association *want, size_t n)
+static void assert_same(const struct hearth_association *got, const struct hearth_association *want,
+                        size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(got[i].key, want[i].key);

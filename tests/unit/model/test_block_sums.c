@@ -27,11 +27,8 @@ struct naive {
 
 static struct hearth_err g_err;
 
-static struct hearth_columns encode(struct hearth_arena *arena,
-                                    const uint32_t *ids,
-                                    const int64_t *values,
-                                    uint32_t n,
-                                    uint32_t n_types)
+static struct hearth_columns encode(struct hearth_arena *arena, const uint32_t *ids,
+                                    const int64_t *values, uint32_t n, uint32_t n_types)
 {
     struct hearth_columns columns;
     assert_int_equal(hearth_columns_encode(ids, values, n, n_types, arena, &columns, &g_err),
@@ -48,11 +45,8 @@ static enum hearth_status add(struct hearth_block_sums *sums, const struct heart
  * Random samples. Column 1 is mostly period times column 0 (the same period, or sometimes another),
  * column 2 has its own values, column 3 is 0.
  */
-static struct hearth_columns draw_profile(uint64_t *rng,
-                                          uint32_t n_types,
-                                          int64_t period,
-                                          struct hearth_arena *arena,
-                                          struct naive *naive)
+static struct hearth_columns draw_profile(uint64_t *rng, uint32_t n_types, int64_t period,
+                                          struct hearth_arena *arena, struct naive *naive)
 {
     uint32_t ids[MOST_SAMPLES], n = 0, id = synth_below(rng, 50);
     int64_t values[MOST_SAMPLES * MOST_TYPES];
@@ -73,8 +67,8 @@ static struct hearth_columns draw_profile(uint64_t *rng,
 }
 
 /* What a reader gets out of the encoded sums is what the model has. */
-static void
-assert_sums(const struct hearth_block_sums *sums, const struct naive *naive, uint32_t n_types)
+static void assert_sums(const struct hearth_block_sums *sums, const struct naive *naive,
+                        uint32_t n_types)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -183,8 +177,8 @@ static void sums_of_sums_and_of_blocks_are_sums_of_their_profiles(void **state)
 }
 
 /* One stack trace with one value in each of two columns. */
-static struct hearth_columns
-single(struct hearth_arena *arena, uint32_t id, int64_t first, int64_t second)
+static struct hearth_columns single(struct hearth_arena *arena, uint32_t id, int64_t first,
+                                    int64_t second)
 {
     const int64_t values[] = {first, second};
     return encode(arena, &id, values, 1, 2);

@@ -13,11 +13,8 @@
 
 #define N_ACC 100000u
 
-static struct hearth_columns encode(struct hearth_arena *arena,
-                                    const uint32_t *ids,
-                                    const int64_t *values,
-                                    uint32_t n,
-                                    uint32_t n_types)
+static struct hearth_columns encode(struct hearth_arena *arena, const uint32_t *ids,
+                                    const int64_t *values, uint32_t n, uint32_t n_types)
 {
     struct hearth_columns columns;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -247,11 +244,8 @@ static struct hearth_str exact_copy(struct hearth_str s)
     return hearth_str_n(p, s.n);
 }
 
-static enum hearth_status merge_copies(struct hearth_str ids,
-                                       struct hearth_str val,
-                                       struct hearth_str val0,
-                                       bool is_column0,
-                                       int64_t *acc,
+static enum hearth_status merge_copies(struct hearth_str ids, struct hearth_str val,
+                                       struct hearth_str val0, bool is_column0, int64_t *acc,
                                        size_t n_acc)
 {
     struct hearth_err err = HEARTH_ERR_INIT;

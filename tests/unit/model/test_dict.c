@@ -25,8 +25,7 @@ static struct hearth_stack_keys keys_of(const struct hearth_profile *profile,
     return keys;
 }
 
-static uint32_t *resolve(struct hearth_dict_writer *writer,
-                         const struct hearth_profile *profile,
+static uint32_t *resolve(struct hearth_dict_writer *writer, const struct hearth_profile *profile,
                          struct hearth_arena *arena)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -64,11 +63,8 @@ static void assert_str(struct hearth_str got, struct hearth_str want)
     }
 }
 
-static void assert_same_mapping(const struct hearth_dict *dict,
-                                uint32_t id,
-                                const struct hearth_profile *p,
-                                uint32_t index,
-                                bool with_range)
+static void assert_same_mapping(const struct hearth_dict *dict, uint32_t id,
+                                const struct hearth_profile *p, uint32_t index, bool with_range)
 {
     if (index == HEARTH_NO_INDEX) {
         assert_int_equal(id, HEARTH_NO_INDEX);
@@ -86,10 +82,8 @@ static void assert_same_mapping(const struct hearth_dict *dict,
     assert_true(got->offset == (with_range ? want->offset : 0));
 }
 
-static void assert_same_line(const struct hearth_dict *dict,
-                             const struct hearth_line *got,
-                             const struct hearth_profile *p,
-                             const struct hearth_line *want)
+static void assert_same_line(const struct hearth_dict *dict, const struct hearth_line *got,
+                             const struct hearth_profile *p, const struct hearth_line *want)
 {
     assert_true(got->line == want->line);
     if (want->function == HEARTH_NO_INDEX) {
@@ -105,10 +99,8 @@ static void assert_same_line(const struct hearth_dict *dict,
 }
 
 /* Stack `id` of the dictionary is that of sample s, down to every line. */
-static void assert_same_stack(const struct hearth_dict *dict,
-                              uint32_t id,
-                              const struct hearth_profile *p,
-                              uint32_t s)
+static void assert_same_stack(const struct hearth_dict *dict, uint32_t id,
+                              const struct hearth_profile *p, uint32_t s)
 {
     assert_true(id < dict->n_stacks);
     uint32_t depth = p->stack_first[s + 1] - p->stack_first[s];
@@ -128,8 +120,8 @@ static void assert_same_stack(const struct hearth_dict *dict,
     }
 }
 
-static struct hearth_str
-frame_name(const struct hearth_profile *p, const struct hearth_location *location, uint32_t line)
+static struct hearth_str frame_name(const struct hearth_profile *p,
+                                    const struct hearth_location *location, uint32_t line)
 {
     uint32_t function = p->lines[location->first_line + line].function;
     return function == HEARTH_NO_INDEX ? HEARTH_STR("") : p->strings[p->functions[function].name];
@@ -146,10 +138,8 @@ static struct hearth_str name_of(const struct hearth_dict *dict, uint32_t node)
 }
 
 /* The path from the leaf node up to the root names the frames of sample s, leaf first. */
-static void assert_same_path(const struct hearth_dict *dict,
-                             uint32_t id,
-                             const struct hearth_profile *p,
-                             uint32_t s)
+static void assert_same_path(const struct hearth_dict *dict, uint32_t id,
+                             const struct hearth_profile *p, uint32_t s)
 {
     uint32_t node = dict->stack_node[id];
     for (uint32_t i = p->stack_first[s]; i < p->stack_first[s + 1]; i++) {

@@ -67,8 +67,8 @@ static struct hearth_dict *read_all(const struct hearth_dict_writer *writer)
     return dict;
 }
 
-static void assert_mapping(
-    const struct hearth_dict *dict, uint32_t stack, uint64_t start, uint64_t limit, uint64_t offset)
+static void assert_mapping(const struct hearth_dict *dict, uint32_t stack, uint64_t start,
+                           uint64_t limit, uint64_t offset)
 {
     uint32_t location = dict->stack_locs[dict->stack_first[stack]];
     const struct hearth_mapping *mapping = &dict->mappings[dict->locations[location].mapping];

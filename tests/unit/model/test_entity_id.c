@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-static void
-expect_process(const char *service, const char *instance, const char *process, const char *id)
+static void expect_process(const char *service, const char *instance, const char *process,
+                           const char *id)
 {
     struct hearth_entity_hash hash;
     assert_true(hearth_process_public_id(hearth_str_c(service), hearth_str_c(instance),

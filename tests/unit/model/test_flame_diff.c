@@ -27,11 +27,8 @@ static void print_diff(const struct hearth_flame_diff *diff, struct hearth_buf *
     }
 }
 
-static void make(struct fixture *left,
-                 struct fixture *right,
-                 int64_t max_nodes,
-                 struct hearth_arena *arena,
-                 struct hearth_flame_diff *ret)
+static void make(struct fixture *left, struct fixture *right, int64_t max_nodes,
+                 struct hearth_arena *arena, struct hearth_flame_diff *ret)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_flame_diff_make(&left->tree, &right->tree, max_nodes, arena, ret, &err),
@@ -44,9 +41,7 @@ struct stack {
     int64_t value;
 };
 
-static void assert_diff(const struct stack *left,
-                        const struct stack *right,
-                        int64_t max_nodes,
+static void assert_diff(const struct stack *left, const struct stack *right, int64_t max_nodes,
                         const char *want)
 {
     struct fixture l, r;
@@ -294,8 +289,8 @@ static void draw_box(struct drawing *d, size_t level, const int64_t x[2], const 
     hearth_buf_cstr(out, level == 0 ? "total" : m->name);
 }
 
-static void
-draw(struct drawing *d, const struct model *m, size_t level, const int64_t at[2], int64_t bound)
+static void draw(struct drawing *d, const struct model *m, size_t level, const int64_t at[2],
+                 int64_t bound)
 {
     draw_box(d, level, at, m);
     d->n_shown[0] += m->in[0];

@@ -18,8 +18,8 @@ static int64_t g_main[] = {0, 1200, 100, 1};
 static int64_t g_below[] = {100, 300, 300, 2, 0, 800, 198, 3};
 static int64_t g_leaves[] = {598, 2, 2, 1, 0, 600, 600, 4};
 
-static enum hearth_status
-write(double min_percent, const char *option, struct hearth_arena *arena, struct hearth_buf *out)
+static enum hearth_status write(double min_percent, const char *option, struct hearth_arena *arena,
+                                struct hearth_buf *out)
 {
     struct hearth_flame_level levels[] = {
         {.values = g_total, .n = 4},

@@ -255,8 +255,8 @@ static uint64_t take_varint(const uint8_t **cur, const uint8_t *end)
 
 /* A reader as a client has it: counters only, children merged by name. Checks the order on the way.
  */
-static void
-read_node(const uint8_t **cur, const uint8_t *end, struct model *above, struct hearth_str *prev)
+static void read_node(const uint8_t **cur, const uint8_t *end, struct model *above,
+                      struct hearth_str *prev)
 {
     uint64_t n = take_varint(cur, end);
     assert_true(n < 24 && n <= (uint64_t)(end - *cur));

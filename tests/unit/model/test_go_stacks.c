@@ -138,8 +138,8 @@ static bool add_stack(struct fixture *f, const struct stack *stack)
     return true;
 }
 
-static enum hearth_status
-join(struct fixture *f, const struct stack *stacks, size_t n, bool reverse)
+static enum hearth_status join(struct fixture *f, const struct stack *stacks, size_t n,
+                               bool reverse)
 {
     *f = (struct fixture){.err = HEARTH_ERR_INIT};
     hearth_arena_init(&f->arena, 0);
@@ -195,8 +195,8 @@ static void print_stacks(struct fixture *f, struct hearth_buf *out)
 }
 
 /* The same whatever the order in which the stacks came. No node is left without a value below. */
-static void
-assert_joined(const struct stack *stacks, size_t n, size_t n_joined, const char *expected)
+static void assert_joined(const struct stack *stacks, size_t n, size_t n_joined,
+                          const char *expected)
 {
     for (int reverse = 0; reverse < 2; reverse++) {
         struct fixture f;

@@ -40,8 +40,8 @@ static void add(struct hearth_network_sums *sums, const char *name, const char *
                      HEARTH_OK);
 }
 
-static void
-add_bucket(struct hearth_network_sums *sums, const char *name, double lower, int64_t count)
+static void add_bucket(struct hearth_network_sums *sums, const char *name, double lower,
+                       int64_t count)
 {
     assert_int_equal(hearth_network_add_bucket(
                          sums, meter(name), (struct hearth_network_bucket){lower, count}, &g_err),

@@ -34,12 +34,8 @@ static void free_fixture(struct fixture *fixture)
 }
 
 /* A value each 5 s from second 0 on. */
-static void add_line(struct fixture *fixture,
-                     const char *process,
-                     enum hearth_monitor monitor,
-                     const char *uri,
-                     const double *values,
-                     size_t n)
+static void add_line(struct fixture *fixture, const char *process, enum hearth_monitor monitor,
+                     const char *uri, const double *values, size_t n)
 {
     struct hearth_monitor_line *line = &fixture->lines[fixture->n_lines++];
     *line = (struct hearth_monitor_line){.instance = HEARTH_STR("pod-1"),
@@ -55,10 +51,8 @@ static void add_line(struct fixture *fixture,
     }
 }
 
-static void replay(struct fixture *fixture,
-                   enum hearth_policy_kind kind,
-                   struct hearth_check_item *items,
-                   size_t n_items)
+static void replay(struct fixture *fixture, enum hearth_policy_kind kind,
+                   struct hearth_check_item *items, size_t n_items)
 {
     struct hearth_policy_target target = {kind, items, n_items};
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -253,11 +247,8 @@ static void test_processes_start_by_themselves_and_networks_by_instance(void **s
 
 /* ---- words ---- */
 
-static void assert_message(enum hearth_monitor monitor,
-                           const char *uri,
-                           double current,
-                           double threshold,
-                           const char *want)
+static void assert_message(enum hearth_monitor monitor, const char *uri, double current,
+                           double threshold, const char *want)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

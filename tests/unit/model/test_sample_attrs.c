@@ -138,8 +138,8 @@ static struct hearth_str draw_name(uint64_t *rng, bool always)
 
 /* Samples of one profile; which attributes occur, and whether in every sample, differs from call to
  * call. */
-static struct hearth_attr_sample *
-draw_samples(uint64_t *rng, size_t n, uint32_t n_types, struct hearth_arena *arena)
+static struct hearth_attr_sample *draw_samples(uint64_t *rng, size_t n, uint32_t n_types,
+                                               struct hearth_arena *arena)
 {
     struct hearth_attr_sample *samples = synth_array(arena, n, sizeof *samples);
     uint32_t some = synth_below(rng, 512), all = synth_below(rng, 512) & some;
@@ -168,10 +168,8 @@ draw_samples(uint64_t *rng, size_t n, uint32_t n_types, struct hearth_arena *are
     return samples;
 }
 
-static struct hearth_str encode(const struct hearth_attr_sample *samples,
-                                size_t n,
-                                uint32_t n_types,
-                                struct hearth_arena *arena)
+static struct hearth_str encode(const struct hearth_attr_sample *samples, size_t n,
+                                uint32_t n_types, struct hearth_arena *arena)
 {
     struct hearth_str bytes = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -181,12 +179,8 @@ static struct hearth_str encode(const struct hearth_attr_sample *samples,
 }
 
 /* The same by column, whatever of it is wanted; samples: what the bytes are decoded to. */
-static void columns_agree(struct hearth_str bytes,
-                          const struct hearth_attr_sample *samples,
-                          size_t n,
-                          uint32_t n_types,
-                          uint32_t attrs,
-                          bool stacks)
+static void columns_agree(struct hearth_str bytes, const struct hearth_attr_sample *samples,
+                          size_t n, uint32_t n_types, uint32_t attrs, bool stacks)
 {
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -19,8 +19,8 @@ static void assert_same_text(struct hearth_str a, struct hearth_str b)
     assert_true(a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-static void
-assert_same_rows(const struct hearth_stored_row *a, const struct hearth_stored_row *b, size_t n)
+static void assert_same_rows(const struct hearth_stored_row *a, const struct hearth_stored_row *b,
+                             size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(a[i].series_id, b[i].series_id);

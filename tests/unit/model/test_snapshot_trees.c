@@ -34,8 +34,8 @@ static int free_arena(void **state)
 
 /* ---- snapshots as texts: "A-B-C" ---- */
 
-static struct hearth_snapshot
-snapshot(uint32_t segment, int32_t sequence, int64_t at_ms, const char *text)
+static struct hearth_snapshot snapshot(uint32_t segment, int32_t sequence, int64_t at_ms,
+                                       const char *text)
 {
     struct hearth_str rest = hearth_arena_str(&g_arena, hearth_str_c(text));
     struct hearth_str *frames = hearth_arena_array(&g_arena, MOST, sizeof *frames);
@@ -103,11 +103,9 @@ static char *text_of(const struct hearth_snapshot_trees *trees)
     return joined(&lines);
 }
 
-static struct hearth_snapshot_trees make(const struct hearth_snapshot *snapshots,
-                                         size_t n,
+static struct hearth_snapshot_trees make(const struct hearth_snapshot *snapshots, size_t n,
                                          const struct hearth_snapshot_query *queries,
-                                         size_t n_queries,
-                                         int64_t limit)
+                                         size_t n_queries, int64_t limit)
 {
     struct hearth_snapshot_trees trees;
     assert_int_equal(hearth_snapshot_trees_make(snapshots, n, queries, n_queries, limit, &g_arena,

@@ -33,8 +33,8 @@ static void assert_same_text(struct hearth_str a, struct hearth_str b)
     assert_true(hearth_str_eq(a, b));
 }
 
-static void
-assert_same_tags(const struct hearth_span_tag *a, const struct hearth_span_tag *b, size_t n)
+static void assert_same_tags(const struct hearth_span_tag *a, const struct hearth_span_tag *b,
+                             size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         assert_same_text(a[i].key, b[i].key);
@@ -190,8 +190,8 @@ static void test_an_id_is_found_in_all_its_forms(void **state)
 
 /* ---- requests ---- */
 
-static struct hearth_request_segment
-segment(const char *id, const char *parent, bool across_threads, bool is_profiled)
+static struct hearth_request_segment segment(const char *id, const char *parent,
+                                             bool across_threads, bool is_profiled)
 {
     struct hearth_span_ref *ref = hearth_arena_calloc(&g_arena, 1, sizeof *ref);
     struct hearth_span *span = hearth_arena_calloc(&g_arena, 1, sizeof *span);
@@ -211,8 +211,8 @@ segment(const char *id, const char *parent, bool across_threads, bool is_profile
 }
 
 /* "AB C D" */
-static void
-assert_requests(const struct hearth_request_segment *segments, size_t n, const char *want)
+static void assert_requests(const struct hearth_request_segment *segments, size_t n,
+                            const char *want)
 {
     struct hearth_request *requests;
     size_t n_requests;

@@ -29,12 +29,8 @@ static size_t frames_of(const char *text, struct hearth_str *out)
     return n;
 }
 
-static enum hearth_status add(struct hearth_task_builder *b,
-                              const char *kernel,
-                              const char *user,
-                              int32_t id,
-                              int64_t count,
-                              int64_t duration_ns,
+static enum hearth_status add(struct hearth_task_builder *b, const char *kernel, const char *user,
+                              int32_t id, int64_t count, int64_t duration_ns,
                               struct hearth_task_notes *notes)
 {
     struct hearth_str k[MAX_FRAMES], u[MAX_FRAMES];

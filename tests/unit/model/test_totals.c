@@ -22,8 +22,8 @@ struct points {
     size_t n;
 };
 
-static enum hearth_status
-collect(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status collect(void *context, int64_t ts_ns, int64_t value,
+                                  struct hearth_err *err)
 {
     (void)err;
     struct points *points = context;
@@ -35,8 +35,8 @@ collect(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-static void
-assert_round_trip(const int64_t *ts, const int64_t *values, size_t n, uint32_t n_types, int64_t t0)
+static void assert_round_trip(const int64_t *ts, const int64_t *values, size_t n, uint32_t n_types,
+                              int64_t t0)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -165,8 +165,8 @@ static void damaged_totals_are_refused(void **state)
     }
 }
 
-static enum hearth_status
-refuse(void *context, int64_t ts_ns, int64_t value, struct hearth_err *err)
+static enum hearth_status refuse(void *context, int64_t ts_ns, int64_t value,
+                                 struct hearth_err *err)
 {
     (void)ts_ns, (void)value;
     ++*(int *)context;

@@ -15,8 +15,8 @@ static uint64_t span(const char *text, enum hearth_id_spelling spelling)
     return hearth_span_id_of_text(hearth_str_c(text), spelling);
 }
 
-static void
-assert_trace(const char *text, enum hearth_id_spelling spelling, uint64_t hi, uint64_t lo)
+static void assert_trace(const char *text, enum hearth_id_spelling spelling, uint64_t hi,
+                         uint64_t lo)
 {
     struct hearth_trace_id id = hearth_trace_id_of_text(hearth_str_c(text), spelling);
     assert_int_equal(id.hi, hi);

@@ -29,13 +29,8 @@ struct world {
     struct hearth_err err;
 };
 
-static void add(struct world *w,
-                int32_t id,
-                int32_t service,
-                int32_t shape,
-                const int32_t *pairs,
-                size_t n,
-                int32_t hour)
+static void add(struct world *w, int32_t id, int32_t service, int32_t shape, const int32_t *pairs,
+                size_t n, int32_t hour)
 {
     assert_int_equal(hearth_label_index_add_series(w->index, id, service, shape, pairs, n),
                      HEARTH_OK);
@@ -104,8 +99,8 @@ static void assert_out(struct world *w, const char *want)
 }
 
 /* "service/series.column ..." */
-static void
-assert_hits(struct world *w, const char *text, int64_t from, int64_t to, const char *want)
+static void assert_hits(struct world *w, const char *text, int64_t from, int64_t to,
+                        const char *want)
 {
     struct hearth_series_hit *hits;
     size_t n;
@@ -119,8 +114,8 @@ assert_hits(struct world *w, const char *text, int64_t from, int64_t to, const c
     assert_out(w, want);
 }
 
-static void
-assert_texts(struct world *w, const struct hearth_str *texts, size_t n, const char *want)
+static void assert_texts(struct world *w, const struct hearth_str *texts, size_t n,
+                         const char *want)
 {
     for (size_t i = 0; i < n; i++) {
         hearth_buf_cstr(&w->out, i == 0 ? "" : " ");
@@ -129,8 +124,8 @@ assert_texts(struct world *w, const struct hearth_str *texts, size_t n, const ch
     assert_out(w, want);
 }
 
-static void
-assert_names(struct world *w, const char *text, int64_t from, int64_t to, const char *want)
+static void assert_names(struct world *w, const char *text, int64_t from, int64_t to,
+                         const char *want)
 {
     struct hearth_str *names;
     size_t n;
@@ -140,8 +135,8 @@ assert_names(struct world *w, const char *text, int64_t from, int64_t to, const 
     assert_texts(w, names, n, want);
 }
 
-static void assert_values(
-    struct world *w, const char *text, const char *name, int64_t from, int64_t to, const char *want)
+static void assert_values(struct world *w, const char *text, const char *name, int64_t from,
+                          int64_t to, const char *want)
 {
     struct hearth_str *values;
     size_t n;
@@ -152,13 +147,8 @@ static void assert_values(
     assert_texts(w, values, n, want);
 }
 
-static void assert_sets(struct world *w,
-                        const char *text,
-                        const struct hearth_str *names,
-                        size_t n_names,
-                        int64_t from,
-                        int64_t to,
-                        const char *want)
+static void assert_sets(struct world *w, const char *text, const struct hearth_str *names,
+                        size_t n_names, int64_t from, int64_t to, const char *want)
 {
     struct hearth_labels *sets;
     size_t n;

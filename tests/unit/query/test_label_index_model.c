@@ -260,9 +260,7 @@ static int compare_texts(const void *a, const void *b)
     return hearth_str_cmp(left, right);
 }
 
-static void assert_same_texts(struct hearth_str *want,
-                              size_t n_want,
-                              const struct hearth_str *got,
+static void assert_same_texts(struct hearth_str *want, size_t n_want, const struct hearth_str *got,
                               size_t n_got)
 {
     size_t n = 0;
@@ -286,8 +284,8 @@ static int compare_sets(const void *a, const void *b)
     return hearth_labels_cmp(&left, &right);
 }
 
-static struct hearth_labels
-keep(struct world *w, const struct hearth_labels *labels, const struct hearth_str *names, size_t n)
+static struct hearth_labels keep(struct world *w, const struct hearth_labels *labels,
+                                 const struct hearth_str *names, size_t n)
 {
     struct hearth_labels out = {.v = hearth_arena_array(&w->arena, labels->n, sizeof *out.v)};
     for (size_t i = 0; i < labels->n; i++) {
@@ -391,8 +389,8 @@ static void check_hits(struct world *w, struct answers *want)
     }
 }
 
-static void
-check_sets(struct world *w, struct answers *want, const struct hearth_str *names, size_t n_names)
+static void check_sets(struct world *w, struct answers *want, const struct hearth_str *names,
+                       size_t n_names)
 {
     struct hearth_labels *sets;
     struct hearth_err err;

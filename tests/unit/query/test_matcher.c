@@ -15,10 +15,8 @@
 
 #include <cmocka.h>
 
-static void compile(struct hearth_selector *selector,
-                    enum hearth_match_op op,
-                    struct hearth_str value,
-                    struct hearth_arena *arena)
+static void compile(struct hearth_selector *selector, enum hearth_match_op op,
+                    struct hearth_str value, struct hearth_arena *arena)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     hearth_selector_init(selector);

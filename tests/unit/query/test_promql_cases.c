@@ -154,12 +154,8 @@ static void parses_every_upstream_selector_alike(void **state)
     hearth_arena_release(&lines.arena);
 }
 
-static bool matches(struct lines *lines,
-                    enum hearth_match_op op,
-                    struct hearth_str pattern,
-                    const struct hearth_str *values,
-                    size_t n_values,
-                    bool *ret_yes)
+static bool matches(struct lines *lines, enum hearth_match_op op, struct hearth_str pattern,
+                    const struct hearth_str *values, size_t n_values, bool *ret_yes)
 {
     struct hearth_selector selector;
     struct hearth_err err = HEARTH_ERR_INIT;

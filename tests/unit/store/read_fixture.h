@@ -95,8 +95,8 @@ struct made_series {
     struct hearth_series_key key;
 };
 
-static inline const struct hearth_series_key *
-make_series(struct made_series *made, int service, int pod)
+static inline const struct hearth_series_key *make_series(struct made_series *made, int service,
+                                                          int pod)
 {
     (void)snprintf(made->text[0], 32, "svc-%d", service);
     (void)snprintf(made->text[1], 32, "pod-%d", pod);
@@ -110,8 +110,9 @@ make_series(struct made_series *made, int service, int pod)
     return &made->key;
 }
 
-static inline struct hearth_series_ref resolve_one(
-    struct hearth_store *store, struct hearth_str tenant, int service, int pod, int64_t ts_ns)
+static inline struct hearth_series_ref resolve_one(struct hearth_store *store,
+                                                   struct hearth_str tenant, int service, int pod,
+                                                   int64_t ts_ns)
 {
     struct made_series made;
     struct hearth_series_ref ref = {0, 0};
@@ -121,13 +122,9 @@ static inline struct hearth_series_ref resolve_one(
 }
 
 /* The hits of a selector text in [from, to], in arena. */
-static inline size_t select_hits(struct hearth_store *store,
-                                 struct hearth_str tenant,
-                                 const char *text,
-                                 int64_t from_ns,
-                                 int64_t to_ns,
-                                 struct hearth_arena *arena,
-                                 struct hearth_series_hit **ret_hits)
+static inline size_t select_hits(struct hearth_store *store, struct hearth_str tenant,
+                                 const char *text, int64_t from_ns, int64_t to_ns,
+                                 struct hearth_arena *arena, struct hearth_series_hit **ret_hits)
 {
     const struct hearth_label_index *index = NULL;
     struct hearth_selector selector;
@@ -143,11 +140,8 @@ static inline size_t select_hits(struct hearth_store *store,
 }
 
 /* How many API series: two for each made series. */
-static inline size_t count_hits(struct hearth_store *store,
-                                struct hearth_str tenant,
-                                const char *text,
-                                int64_t from_ns,
-                                int64_t to_ns)
+static inline size_t count_hits(struct hearth_store *store, struct hearth_str tenant,
+                                const char *text, int64_t from_ns, int64_t to_ns)
 {
     struct hearth_arena arena;
     struct hearth_series_hit *hits = NULL;

@@ -21,8 +21,8 @@ struct hand_plan {
 };
 
 /* The state of the services of the legs. */
-static inline const struct hearth_read_plan *
-finish_plan(struct hearth_store *store, struct hand_plan *hand, size_t n_legs)
+static inline const struct hearth_read_plan *finish_plan(struct hearth_store *store,
+                                                         struct hand_plan *hand, size_t n_legs)
 {
     int32_t services[64];
     size_t n = 0;
@@ -46,14 +46,10 @@ finish_plan(struct hearth_store *store, struct hand_plan *hand, size_t n_legs)
 
 /* Profiles that are neither late nor compacted. */
 static inline enum hearth_status read_rows(struct hearth_store *store,
-                                           const struct hearth_series_hit *hits,
-                                           size_t n_hits,
-                                           int64_t from_ns,
-                                           int64_t to_ns,
-                                           struct hearth_cancel *cancel,
-                                           hearth_read_row_fn *visit,
-                                           void *context,
-                                           struct hearth_err *err)
+                                           const struct hearth_series_hit *hits, size_t n_hits,
+                                           int64_t from_ns, int64_t to_ns,
+                                           struct hearth_cancel *cancel, hearth_read_row_fn *visit,
+                                           void *context, struct hearth_err *err)
 {
     struct hand_plan hand;
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, from_ns, to_ns, hits, n_hits};
@@ -64,12 +60,9 @@ static inline enum hearth_status read_rows(struct hearth_store *store,
 }
 
 static inline enum hearth_status read_totals(struct hearth_store *store,
-                                             const struct hearth_series_hit *hits,
-                                             size_t n_hits,
-                                             int64_t from_ns,
-                                             int64_t to_ns,
-                                             hearth_read_total_fn *visit,
-                                             void *context,
+                                             const struct hearth_series_hit *hits, size_t n_hits,
+                                             int64_t from_ns, int64_t to_ns,
+                                             hearth_read_total_fn *visit, void *context,
                                              struct hearth_err *err)
 {
     struct hand_plan hand;
@@ -81,8 +74,8 @@ static inline enum hearth_status read_totals(struct hearth_store *store,
     return status;
 }
 
-static inline void
-ensure_days(struct hearth_store *store, const char *url, int64_t from_ns, int64_t to_ns)
+static inline void ensure_days(struct hearth_store *store, const char *url, int64_t from_ns,
+                               int64_t to_ns)
 {
     struct hearth_pg pg = {.url = url};
     assert_ok(hearth_pg_connect(&pg, 5000, &err));
@@ -128,8 +121,8 @@ static inline void see_text(struct hearth_buf *bytes, struct hearth_str s)
     hearth_buf_str(bytes, s);
 }
 
-static inline enum hearth_status
-see_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static inline enum hearth_status see_row(void *context, const struct hearth_read_row *row,
+                                         struct hearth_err *err)
 {
     (void)err;
     struct hearth_buf bytes;
@@ -146,8 +139,8 @@ see_row(void *context, const struct hearth_read_row *row, struct hearth_err *err
     return HEARTH_OK;
 }
 
-static inline enum hearth_status
-see_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static inline enum hearth_status see_total(void *context, const struct hearth_read_total *total,
+                                           struct hearth_err *err)
 {
     (void)err;
     struct hearth_buf bytes;
@@ -165,8 +158,8 @@ struct counter {
     _Atomic bool *cancelled;
 };
 
-static inline enum hearth_status
-count_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static inline enum hearth_status count_row(void *context, const struct hearth_read_row *row,
+                                           struct hearth_err *err)
 {
     struct counter *counter = context;
     counter->n_rows++;
@@ -186,8 +179,8 @@ count_row(void *context, const struct hearth_read_row *row, struct hearth_err *e
     return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "enough");
 }
 
-static inline enum hearth_status
-add_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static inline enum hearth_status add_total(void *context, const struct hearth_read_total *total,
+                                           struct hearth_err *err)
 {
     (void)err;
     struct counter *counter = context;

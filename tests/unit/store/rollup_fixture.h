@@ -51,8 +51,8 @@ static inline bool rollup_ask(PGconn *conn, const char *sql, long long ret[2])
 
 /* Wrong keys and all keys of a tier: numbers and totals of its blocks beside those of the profiles,
  * of every series and of every shape of a whole service. */
-static inline bool
-rollup_compare_tier(PGconn *conn, const struct rollup_tier *tier, long long ret[2])
+static inline bool rollup_compare_tier(PGconn *conn, const struct rollup_tier *tier,
+                                       long long ret[2])
 {
     char sql[4096];
     long long n = (long long)tier->length_ns;
@@ -130,10 +130,8 @@ static inline void rollup_pair(PGresult *result, int row, int column, struct hea
 }
 
 /* Add rows of (ids, vals) to the sums; packed ones are blocks. False when damaged. */
-static inline bool rollup_add(struct rollup_sums *sums,
-                              struct hearth_inflater *inflater,
-                              PGresult *result,
-                              bool packed)
+static inline bool rollup_add(struct rollup_sums *sums, struct hearth_inflater *inflater,
+                              PGresult *result, bool packed)
 {
     bool ok = true;
     struct hearth_buf scratch[3];
@@ -172,8 +170,8 @@ static inline PGresult *rollup_binary(PGconn *conn, const char *sql)
 
 /* Random keys of a tier, each compared stack by stack; how many differ. *ret_n: how many there were.
  */
-static inline int
-rollup_compare_stacks(const char *url, const struct rollup_tier *tier, int n_keys, int *ret_n)
+static inline int rollup_compare_stacks(const char *url, const struct rollup_tier *tier, int n_keys,
+                                        int *ret_n)
 {
     PGconn *conn = rollup_snapshot(url);
     struct hearth_inflater *inflater = hearth_inflater_new();

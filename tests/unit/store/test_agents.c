@@ -22,12 +22,9 @@ static struct hearth_process process_named(const char *name, int64_t now_ms)
 }
 
 static enum hearth_status report_within(struct fixture *fix,
-                                        const struct hearth_instance *instances,
-                                        size_t n_instances,
-                                        const struct hearth_process *processes,
-                                        size_t n_processes,
-                                        int64_t max_instances,
-                                        int64_t max_processes)
+                                        const struct hearth_instance *instances, size_t n_instances,
+                                        const struct hearth_process *processes, size_t n_processes,
+                                        int64_t max_instances, int64_t max_processes)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     return hearth_store_report_agents(fix->store, TENANT, instances, n_instances, processes,
@@ -39,10 +36,8 @@ static void report(struct fixture *fix, const struct hearth_process *processes, 
     assert_int_equal(report_within(fix, NULL, 0, processes, n, 0, 0), HEARTH_OK);
 }
 
-static size_t find(struct fixture *fix,
-                   struct hearth_str tenant,
-                   const struct hearth_process_filter *filter,
-                   struct hearth_process **ret)
+static size_t find(struct fixture *fix, struct hearth_str tenant,
+                   const struct hearth_process_filter *filter, struct hearth_process **ret)
 {
     size_t n = 0;
     assert_ok(hearth_store_processes(fix->store, tenant, filter, NULL, &fix->arena, ret, &n, &err));
@@ -540,11 +535,8 @@ static void agents_that_nobody_hears_of_are_forgotten(void **state)
 #define NOW_MS "(extract(epoch FROM now()) * 1000)::int8"
 
 /* A task of the service with these SQL values. */
-static void insert_task(struct fixture *fix,
-                        const char *task_id,
-                        const char *instance,
-                        const char *process_id,
-                        const char *instances)
+static void insert_task(struct fixture *fix, const char *task_id, const char *instance,
+                        const char *process_id, const char *instances)
 {
     char sql[1024];
     (void)snprintf(

@@ -3,12 +3,8 @@
 
 #include "step_fixture.h"
 
-static enum hearth_status put(struct fixture *fix,
-                              const char *tenant,
-                              const char *name,
-                              const char *value,
-                              int64_t at,
-                              int max)
+static enum hearth_status put(struct fixture *fix, const char *tenant, const char *name,
+                              const char *value, int64_t at, int max)
 {
     const struct hearth_client_setting setting = {hearth_str_c(name), hearth_str_c(value), at};
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -97,8 +93,8 @@ static void no_more_settings_than_allowed_however_many_come_at_once(void **state
     close_fixture(&fix);
 }
 
-static enum hearth_status
-upload(struct fixture *fix, const char *tenant, const char *id, struct hearth_str payload)
+static enum hearth_status upload(struct fixture *fix, const char *tenant, const char *id,
+                                 struct hearth_str payload)
 {
     const struct hearth_adhoc profile = {hearth_str_c(id), HEARTH_STR("n"), 5, payload};
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -55,8 +55,8 @@ static void wait_for_first_trim(const char *url)
     assert_int_equal(pg_cluster_int(url, sql), 1);
 }
 
-static struct store_push *
-make(struct hearth_store *store, const char *service, int64_t ts_ns, uint64_t id)
+static struct store_push *make(struct hearth_store *store, const char *service, int64_t ts_ns,
+                               uint64_t id)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     struct store_push *push = store_push_make(store, &g_world, service, ts_ns, 60, id, &err);

@@ -120,13 +120,8 @@ static void built(const struct fixture *fix, int32_t service, int64_t built_to_n
 }
 
 /* A profile as they are: a few hundred stack traces, two value columns, the second a multiple. */
-static void put_row(struct fixture *fix,
-                    struct hearth_buf *out,
-                    struct hearth_arena *arena,
-                    int32_t service,
-                    int32_t series,
-                    int64_t ts_ns,
-                    uint32_t n)
+static void put_row(struct fixture *fix, struct hearth_buf *out, struct hearth_arena *arena,
+                    int32_t service, int32_t series, int64_t ts_ns, uint32_t n)
 {
     uint32_t *ids = synth_array(arena, n, sizeof *ids), id = 0;
     int64_t *values = synth_array(arena, 2 * n, sizeof *values);
@@ -155,8 +150,8 @@ static void put_row(struct fixture *fix,
     hearth_copy_stored_row(out, service, &row);
 }
 
-static void add_hour(
-    struct fixture *fix, int32_t service, int64_t hour_ns, int n_series, int n_each, uint32_t n)
+static void add_hour(struct fixture *fix, int32_t service, int64_t hour_ns, int n_series,
+                     int n_each, uint32_t n)
 {
     struct hearth_buf out;
     struct hearth_arena arena;
@@ -197,8 +192,8 @@ struct collect {
     int32_t service;
 };
 
-static enum hearth_status
-collect_row(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status collect_row(void *context, const struct hearth_stored_row *row,
+                                      struct hearth_err *err)
 {
     (void)err;
     const struct collect *collect = context;
@@ -432,8 +427,8 @@ static void an_hour_of_many_series_is_compacted_a_piece_at_a_time(void **state)
     close_fixture(&fix);
 }
 
-static enum hearth_status
-count_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status count_row(void *context, const struct hearth_read_row *row,
+                                    struct hearth_err *err)
 {
     (void)row;
     (void)err;
@@ -442,8 +437,8 @@ count_row(void *context, const struct hearth_read_row *row, struct hearth_err *e
 }
 
 /* Profiles of series 100 to 119 with from <= ts < to, and how many segments were to be read for them. */
-static size_t
-count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns, int64_t *ret_segments)
+static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns,
+                             int64_t *ret_segments)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);

@@ -102,8 +102,8 @@ struct seen {
     int32_t series_id;
 };
 
-static enum hearth_status
-see(void *context, const struct hearth_stored_row *row, struct hearth_err *failure)
+static enum hearth_status see(void *context, const struct hearth_stored_row *row,
+                              struct hearth_err *failure)
 {
     (void)failure;
     struct seen *seen = context;

@@ -285,8 +285,8 @@ struct segment_count {
     int32_t series_id;
 };
 
-static enum hearth_status
-count_segment_row(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status count_segment_row(void *context, const struct hearth_stored_row *row,
+                                            struct hearth_err *err)
 {
     (void)err;
     struct segment_count *counted = context;

@@ -73,15 +73,9 @@ static long long count_rows(const char *url, int32_t writer_id, int64_t profile_
 
 /* Push three profiles (two with ids) of two services while armed; returns the number of cuts made.
  */
-static int push_through_cut(struct hearth_store *store,
-                            struct pg_proxy *proxy,
-                            struct synth_world *world,
-                            const char *url,
-                            int64_t ts_ns,
-                            int cut_at,
-                            bool after,
-                            int n_cuts,
-                            char *ret_type)
+static int push_through_cut(struct hearth_store *store, struct pg_proxy *proxy,
+                            struct synth_world *world, const char *url, int64_t ts_ns, int cut_at,
+                            bool after, int n_cuts, char *ret_type)
 {
     struct store_push *pushes[3];
     for (int i = 0; i < 3; i++) {

@@ -62,8 +62,8 @@ static void errors_are_classified_by_sqlstate(void **state)
 }
 
 /* The status and fault of an error that PostgreSQL raises on request. */
-static enum hearth_status
-raise_error(const char *sqlstate, enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status raise_error(const char *sqlstate, enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
 {
     struct hearth_pg pg = connect_pg();
     char sql[160];

@@ -150,8 +150,8 @@ struct taken {
 
 static struct taken g_taken;
 
-static enum hearth_status
-take_row(void *context, const struct hearth_read_row *row, struct hearth_err *err)
+static enum hearth_status take_row(void *context, const struct hearth_read_row *row,
+                                   struct hearth_err *err)
 {
     (void)err;
     struct taken *taken = context;
@@ -164,8 +164,8 @@ take_row(void *context, const struct hearth_read_row *row, struct hearth_err *er
     return HEARTH_OK;
 }
 
-static enum hearth_status
-take_total(void *context, const struct hearth_read_total *total, struct hearth_err *err)
+static enum hearth_status take_total(void *context, const struct hearth_read_total *total,
+                                     struct hearth_err *err)
 {
     (void)err;
     struct taken *taken = context;

@@ -35,10 +35,8 @@ static void author_release(struct author *author)
     hearth_arena_release(&author->arena);
 }
 
-static void insert_chunk(const struct author *author,
-                         struct hearth_dict_mark from,
-                         int32_t n_stacks,
-                         struct hearth_str payload)
+static void insert_chunk(const struct author *author, struct hearth_dict_mark from,
+                         int32_t n_stacks, struct hearth_str payload)
 {
     struct hearth_arena arena;
     struct hearth_pg_params params;
@@ -131,8 +129,8 @@ static struct hearth_store *open_with_cache(const char *url, size_t read_dict_by
     return store;
 }
 
-static const struct hearth_dict *
-acquire(struct hearth_store *store, int32_t service_id, uint32_t min_stacks)
+static const struct hearth_dict *acquire(struct hearth_store *store, int32_t service_id,
+                                         uint32_t min_stacks)
 {
     const struct hearth_dict *dict = NULL;
     assert_ok(
@@ -269,8 +267,8 @@ static void a_chunk_without_stacks_is_no_obstacle(void **state)
 
 /* ---- the tree that the dictionaries of a service share ---- */
 
-static const struct hearth_dict *
-acquire_writer(struct hearth_store *store, int32_t service_id, int32_t writer_id, uint32_t n)
+static const struct hearth_dict *acquire_writer(struct hearth_store *store, int32_t service_id,
+                                                int32_t writer_id, uint32_t n)
 {
     const struct hearth_dict *dict = NULL;
     assert_ok(

@@ -19,11 +19,8 @@ struct counting {
     bool fails_late;            /* when all the time of a step is over */
 };
 
-static enum hearth_status read_sums(struct counting *counting,
-                                    int64_t from_ns,
-                                    int64_t to_ns,
-                                    struct hearth_arena *arena,
-                                    struct hearth_rule_sum **ret,
+static enum hearth_status read_sums(struct counting *counting, int64_t from_ns, int64_t to_ns,
+                                    struct hearth_arena *arena, struct hearth_rule_sum **ret,
                                     size_t *ret_n)
 {
     char sql[512];
@@ -49,15 +46,10 @@ static enum hearth_status read_sums(struct counting *counting,
     return HEARTH_OK;
 }
 
-static enum hearth_status evaluate(void *context,
-                                   const struct hearth_rule *rule,
-                                   int64_t from_ns,
-                                   int64_t to_ns,
-                                   struct hearth_cancel *cancel,
-                                   struct hearth_arena *arena,
-                                   struct hearth_rule_sum **ret,
-                                   size_t *ret_n,
-                                   struct hearth_err *err)
+static enum hearth_status evaluate(void *context, const struct hearth_rule *rule, int64_t from_ns,
+                                   int64_t to_ns, struct hearth_cancel *cancel,
+                                   struct hearth_arena *arena, struct hearth_rule_sum **ret,
+                                   size_t *ret_n, struct hearth_err *err)
 {
     struct counting *counting = context;
     (void)cancel;

@@ -26,11 +26,8 @@ static struct seen look(struct hearth_store *store, const char *tenant)
     return seen;
 }
 
-static enum hearth_status set(struct hearth_store *store,
-                              const char *tenant,
-                              bool make,
-                              const struct hearth_setting *v,
-                              size_t n)
+static enum hearth_status set(struct hearth_store *store, const char *tenant, bool make,
+                              const struct hearth_setting *v, size_t n)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     return hearth_store_settings_set(store, hearth_str_c(tenant), make, v, n, &err);

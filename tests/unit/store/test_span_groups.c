@@ -14,8 +14,8 @@ struct waiting {
     enum hearth_status status;
 };
 
-static void
-on_done(struct hearth_trace_item *item, enum hearth_status status, const struct hearth_err *reason)
+static void on_done(struct hearth_trace_item *item, enum hearth_status status,
+                    const struct hearth_err *reason)
 {
     (void)reason;
     struct waiting *waiting = HEARTH_CONTAINER_OF(item, struct waiting, item);
@@ -54,11 +54,8 @@ static int64_t now_ns(void)
     return hearth_clock_wall_ns() / MS * MS;
 }
 
-static struct hearth_span_group group(const char *service,
-                                      const char *trace,
-                                      const char *segment,
-                                      const char *endpoint,
-                                      int64_t at_ns)
+static struct hearth_span_group group(const char *service, const char *trace, const char *segment,
+                                      const char *endpoint, int64_t at_ns)
 {
     return (struct hearth_span_group){.service = hearth_str_c(service),
                                       .instance = HEARTH_STR("i-1"),
@@ -81,8 +78,8 @@ static void put_groups(struct fixture *fix, const struct hearth_span_group *grou
 }
 
 /* "segment@instance ": the latest first. */
-static void
-expect_groups(struct fixture *fix, const struct hearth_span_query *query, const char *want)
+static void expect_groups(struct fixture *fix, const struct hearth_span_query *query,
+                          const char *want)
 {
     struct hearth_span_group *groups;
     size_t n;

@@ -16,8 +16,8 @@ static struct hearth_association of(uint64_t id, unsigned what)
     return (struct hearth_association){.key = hearth_span_key(id), .of = (uint8_t)what};
 }
 
-static struct hearth_association
-push_spans(struct fixture *fix, int service, int64_t ts_ns, struct pushed pushed)
+static struct hearth_association push_spans(struct fixture *fix, int service, int64_t ts_ns,
+                                            struct pushed pushed)
 {
     char name[16];
     (void)snprintf(name, sizeof name, "svc-%d", service);
@@ -35,10 +35,7 @@ push_spans(struct fixture *fix, int service, int64_t ts_ns, struct pushed pushed
     return at;
 }
 
-static size_t find_in(struct hearth_store *store,
-                      struct fixture *fix,
-                      uint64_t id,
-                      unsigned what,
+static size_t find_in(struct hearth_store *store, struct fixture *fix, uint64_t id, unsigned what,
                       struct hearth_association **ret)
 {
     struct hearth_span_question question = {hearth_span_key(id), (uint8_t)what};
@@ -252,8 +249,7 @@ static void many_ids_are_asked_at_once(void **state)
     close_fixture(&fix);
 }
 
-static void traces_done(struct hearth_trace_item *item,
-                        enum hearth_status status,
+static void traces_done(struct hearth_trace_item *item, enum hearth_status status,
                         const struct hearth_err *reason)
 {
     (void)item;

@@ -159,8 +159,8 @@ static void skip_outside(struct comparison *c)
     }
 }
 
-static enum hearth_status
-compare(void *context, const struct hearth_stored_row *row, struct hearth_err *err)
+static enum hearth_status compare(void *context, const struct hearth_stored_row *row,
+                                  struct hearth_err *err)
 {
     (void)err;
     struct comparison *c = context;
@@ -185,8 +185,8 @@ compare(void *context, const struct hearth_stored_row *row, struct hearth_err *e
     return HEARTH_OK;
 }
 
-static void
-assert_read(struct fixture *fix, int64_t compacted_to_ns, int64_t from_ns, int64_t to_ns)
+static void assert_read(struct fixture *fix, int64_t compacted_to_ns, int64_t from_ns,
+                        int64_t to_ns)
 {
     struct comparison c = {fix, from_ns, to_ns, 0};
     check(hearth_stored_rows_read(&fix->pg, fix->inflater, SERVICE, compacted_to_ns, from_ns, to_ns,

@@ -11,8 +11,8 @@ static int32_t service_of(struct fixture *fix, int number)
     return resolve_one(fix->store, TENANT, number, 1, T0).service_id;
 }
 
-static struct hearth_task
-make_task(int32_t service_id, const char *id, enum hearth_task_kind kind, int64_t start_ms)
+static struct hearth_task make_task(int32_t service_id, const char *id, enum hearth_task_kind kind,
+                                    int64_t start_ms)
 {
     return (struct hearth_task){
         .task_id = hearth_str_c(id),
@@ -38,11 +38,7 @@ static void put_simple(struct fixture *fix, int service, const char *id, enum he
 }
 
 /* Process number `digit` of instance i of svc-<service>, last reported by `agent` at `seen_ms`. */
-static void report(struct fixture *fix,
-                   int service,
-                   int digit,
-                   const char *agent,
-                   int64_t seen_ms,
+static void report(struct fixture *fix, int service, int digit, const char *agent, int64_t seen_ms,
                    const char *labels)
 {
     char sql[1024];
@@ -82,11 +78,8 @@ static const char *text_of_told(void)
     return text;
 }
 
-static const char *ask_on(struct hearth_store *store,
-                          struct hearth_arena *arena,
-                          const char *agent,
-                          int64_t cursor_ms,
-                          int64_t now_ms)
+static const char *ask_on(struct hearth_store *store, struct hearth_arena *arena, const char *agent,
+                          int64_t cursor_ms, int64_t now_ms)
 {
     const struct hearth_task_poll poll = {.tenant = TENANT,
                                           .cursor_ms = cursor_ms,
@@ -102,11 +95,8 @@ static const char *ask(struct fixture *fix, const char *agent, int64_t cursor_ms
     return ask_on(fix->store, &fix->arena, agent, cursor_ms, now_ms);
 }
 
-static const char *ask_instance(struct fixture *fix,
-                                const char *instance,
-                                enum hearth_task_kind kind,
-                                int64_t cursor_ms,
-                                int64_t now_ms)
+static const char *ask_instance(struct fixture *fix, const char *instance,
+                                enum hearth_task_kind kind, int64_t cursor_ms, int64_t now_ms)
 {
     const struct hearth_task_poll poll = {.tenant = TENANT,
                                           .cursor_ms = cursor_ms,
@@ -291,8 +281,8 @@ static void where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_los
 }
 
 /* A task of ten seconds for any instance. */
-static void
-put_short(struct fixture *fix, const char *id, enum hearth_task_kind kind, const char *event)
+static void put_short(struct fixture *fix, const char *id, enum hearth_task_kind kind,
+                      const char *event)
 {
     struct hearth_str name = hearth_str_c(event);
     struct hearth_task task = make_task(service_of(fix, 1), id, kind, NOW);

@@ -8,12 +8,8 @@
 #define MINUTE INT64_C(60000)
 
 /* A pprof task that instance `instance` was told of at `at_ms`, having said the cursor. */
-static void tell(struct fixture *fix,
-                 const char *id,
-                 const char *event,
-                 const char *instance,
-                 int64_t agent_cursor_ms,
-                 int64_t at_ms)
+static void tell(struct fixture *fix, const char *id, const char *event, const char *instance,
+                 int64_t agent_cursor_ms, int64_t at_ms)
 {
     struct hearth_str name = hearth_str_c(event);
     struct hearth_task task = {

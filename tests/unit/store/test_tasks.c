@@ -20,8 +20,8 @@ static size_t split(const char *words, struct hearth_str *out)
     return n;
 }
 
-static struct hearth_task make_task(
-    int32_t service_id, const char *id, enum hearth_task_kind kind, int64_t start_s, int64_t s)
+static struct hearth_task make_task(int32_t service_id, const char *id, enum hearth_task_kind kind,
+                                    int64_t start_s, int64_t s)
 {
     return (struct hearth_task){
         .task_id = hearth_str_c(id),
@@ -36,8 +36,8 @@ static struct hearth_task make_task(
     };
 }
 
-static enum hearth_status
-put_as(struct fixture *fix, struct hearth_str tenant, struct hearth_task *task, int64_t max)
+static enum hearth_status put_as(struct fixture *fix, struct hearth_str tenant,
+                                 struct hearth_task *task, int64_t max)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status =
@@ -53,11 +53,8 @@ static int32_t service_of(struct fixture *fix, struct hearth_str tenant, int num
     return resolve_one(fix->store, tenant, number, 1, T0).service_id;
 }
 
-static enum hearth_status put_labelled(struct fixture *fix,
-                                       int32_t service_id,
-                                       const char *id,
-                                       enum hearth_task_kind kind,
-                                       int64_t start_s,
+static enum hearth_status put_labelled(struct fixture *fix, int32_t service_id, const char *id,
+                                       enum hearth_task_kind kind, int64_t start_s,
                                        const char *words)
 {
     struct hearth_task task = make_task(service_id, id, kind, start_s, 60);
@@ -247,8 +244,8 @@ static void a_tenant_sees_changes_and_counts_its_own_tasks_only(void **state)
 }
 
 /* "d c " of the page. */
-static void
-expect_page(struct fixture *fix, const struct hearth_task_filter *filter, const char *expected)
+static void expect_page(struct fixture *fix, const struct hearth_task_filter *filter,
+                        const char *expected)
 {
     struct hearth_task *tasks;
     size_t n;
