@@ -2,7 +2,7 @@
  * selector_parse.y -- the selector language: rules, and the loop that feeds them.
  *
  * The parser lives on the stack of hearth_selector_run and allocates nothing; each action is one
- * call into server/query/selector.c. The EBNF and the catalogue of errors are in README.md.
+ * call into server/selector/selector.c. The EBNF and the catalogue of errors are in README.md.
  */
 %name hearth_selector_yy
 %token_prefix TOK_

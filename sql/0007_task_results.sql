@@ -21,7 +21,7 @@ CREATE INDEX task_schedule_task ON hearth_data.task_schedule (task_id);
 CREATE INDEX task_schedule_end ON hearth_data.task_schedule (end_at);
 
 -- Stack traces of one run and flush. A flush may come in parts, and again: a part has what no part before it has.
--- payload: zstd of include/hearth/model/task_stacks.h. Each part is one ordinary profile, too: writer_id and profile_no
+-- payload: zstd of include/hearth/model/task_chunk.h. Each part is one ordinary profile, too: writer_id and profile_no
 -- name it (0, 0: it repeated one of the last hour), once is_pushed says that it is stored.
 CREATE TABLE hearth_data.task_stack_chunk (
     service_id int4 NOT NULL,

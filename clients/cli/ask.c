@@ -2,8 +2,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/format/pprof.h"
 #include "hearth/model/labels.h"
-#include "hearth/query/selector.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/selector.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
 

@@ -1,7 +1,7 @@
 /* cmd_admin.c -- hearth admin: status, doctor, rebuild, retention. */
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
 

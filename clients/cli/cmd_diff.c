@@ -5,7 +5,7 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
 

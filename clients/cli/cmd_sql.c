@@ -12,7 +12,7 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/model/stacktree.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
 

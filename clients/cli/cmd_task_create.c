@@ -1,6 +1,6 @@
 /* cmd_task_create.c -- hearth task create KIND. */
 #include "hearth/base/clock.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cmd_task.h"
 

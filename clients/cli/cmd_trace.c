@@ -6,7 +6,7 @@
 #include "cmd_trace.h"
 
 #include "hearth/base/clock.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include <stdio.h>
 

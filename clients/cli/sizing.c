@@ -2,7 +2,7 @@
 #include "sizing.h"
 
 #include "hearth/base/clock.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* text.c -- values, times and bars for people. */
 #include "hearth/base/clock.h"
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
 

@@ -2,7 +2,7 @@
  * config.c -- reads options.def's options from defaults, file, environment and flags, in that
  * order, later ones winning.
  */
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
 

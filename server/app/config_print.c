@@ -1,5 +1,5 @@
 /* config_print.c -- the options for people: help, and the effective configuration as a file. */
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
 

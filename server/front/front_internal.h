@@ -10,7 +10,7 @@
 #include "hearth/front/front.h"
 
 #include "methods.h"
-#include "rpc.h"
+#include "rpc/rpc.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* http_call.c -- http_routes.def as a table. */
 #include "http_call.h"
 
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
-#include "rpc.h"
+#include "rpc/rpc.h"
 
 #define NOTED_BYTES 64u /* of an argument that is not understood */
 

@@ -9,7 +9,7 @@
 #include "hearth/base/embedded.h"
 #include "hearth/store/background.h"
 
-#include "replica.h"
+#include "pg/replica.h"
 #include "store_internal.h"
 
 #include <inttypes.h>

@@ -18,7 +18,7 @@
  */
 #include "hearth/base/clock.h"
 
-#include "monitors.h"
+#include "policies/store_monitors.h"
 
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)

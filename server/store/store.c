@@ -11,10 +11,10 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
-#include "builder.h"
-#include "monitors.h"
-#include "replica.h"
-#include "trace_writer.h"
+#include "build/builder.h"
+#include "pg/replica.h"
+#include "policies/store_monitors.h"
+#include "spans/trace_writer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -18,9 +18,9 @@
 #ifndef HEARTH_STORE_INTERNAL_H
 #define HEARTH_STORE_INTERNAL_H
 
-#include "hearth/store/rules.h"
+#include "hearth/store/store_rules.h"
 
-#include "pg.h"
+#include "pg/pg.h"
 
 #include <pthread.h>
 

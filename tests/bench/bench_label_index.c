@@ -6,7 +6,7 @@
  * hours. Prints the median and the slowest of the repetitions in milliseconds.
  */
 #include "hearth/base/clock.h"
-#include "hearth/query/label_index.h"
+#include "hearth/selector/label_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * builder's step runs whenever so many associations wait; the same profiles without ids are what is taken off. The others are bare
  * COPYs into tables as simple as can be, so they are flattered.
  */
-#include "hearth/store/span_index.h"
+#include "hearth/store/store_span_index.h"
 
-#include "builder.h"
+#include "build/builder.h"
 #include "pg_cluster.h"
 #include "store_push.h"
 

@@ -13,7 +13,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/read.h"
 
-#include "catalog.h"
+#include "catalog/catalog.h"
 #include "pg_cluster.h"
 #include "store_push.h"
 

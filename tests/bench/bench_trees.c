@@ -9,7 +9,7 @@
  */
 #include "hearth/base/clock.h"
 
-#include "query_internal.h"
+#include "select/query_internal.h"
 #include "synth_profile.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include "hearth/pb/push/v1/push.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
-#include "../../server/front/connect.h"
-#include "../../server/front/tenant.h"
+#include "rpc/connect.h"
+#include "rpc/tenant.h"
 
 #include <stdlib.h>
 

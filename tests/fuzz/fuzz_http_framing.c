@@ -4,7 +4,7 @@
  * Input: a head, to which is done what libmicrohttpd 0.9.75 does to one in its buffer. The second reading knows the raw
  * bytes and takes only the strict grammar of RFC 9112; what the guard lets through must be a head by both.
  */
-#include "../../server/front/http_framing.h"
+#include "http/http_framing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * Input: three lines (grpc-encoding, grpc-accept-encoding, grpc-timeout); the rest is the body.
  */
-#include "../../server/front/grpc_web.h"
+#include "http/grpc_web.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * parses back to the same matchers, and the caret is drawn for whatever offset. The same bytes as a
  * typed query: what is split off leaves a selector.
  */
-#include "hearth/query/selector.h"
-#include "hearth/query/typed_query.h"
+#include "hearth/selector/selector.h"
+#include "hearth/selector/typed_query.h"
 
 #include <stdio.h>
 #include <stdlib.h>

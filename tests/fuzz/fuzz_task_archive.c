@@ -2,7 +2,7 @@
  * fuzz_task_archive.c -- hostile archives of tasks: decoded without a crash, for memory in proportion; what comes out
  * goes in again, byte for byte.
  */
-#include "hearth/format/task_archive.h"
+#include "hearth/format/task_archive_format.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * fuzz_task_chunk.c -- hostile chunks of stack traces: decoded without a crash, for memory in proportion; what
  * comes out goes in again, comes out the same, and makes trees.
  */
-#include "hearth/model/task_stacks.h"
+#include "hearth/model/task_chunk.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * fuzz_timeexpr.c -- any bytes as a time and as a duration: shifts of now move with now, durations
  * are above zero and survive being written and read again.
  */
-#include "hearth/query/timeexpr.h"
+#include "hearth/selector/timeexpr.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -142,7 +142,7 @@ def missing_words(root):
     table = (root / "include/hearth/app/options.def").read_text()
     for flag in re.findall(r'X\(\w+, limits\.\w+, "([\w-]+)"', table):
         yield "docs/reference/limits.md", flag
-    cli = (root / "clients/cli/main.c").read_text()
+    cli = (root / "clients/cli/hearth.c").read_text()
     options = (root / "clients/cli/options.c").read_text()
     for name, sub in re.findall(r'^    \{"(\w+)", (?:"(\w+)"|NULL), ', cli, re.M):
         yield "docs/reference/cli.md", f"{name} {sub}".strip()

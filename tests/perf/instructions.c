@@ -13,7 +13,7 @@
 #include "hearth/model/dict.h"
 
 #include "../bench/pool.h"
-#include "ingest_internal.h"
+#include "ingest/ingest_internal.h"
 
 #include <valgrind/callgrind.h>
 

@@ -1,7 +1,7 @@
 /*
  * exported_spans.h -- spans by OpenTelemetry's protocol: which are kept, and how they become rows.
  *
- * The spans of one trace and resource in one export are a group (store/spans.h): in the order in which they began, in rows of
+ * The spans of one trace and resource in one export are a group (store/store_spans.h): in the order in which they began, in rows of
  * at most max_segment_spans and max_segment_bytes. A row's segment id is the 16 bytes of its trace and 8 of a hash of its span
  * ids: the same export again is the same row, and one that was cut into requests otherwise never hides spans. Names and
  * attributes beyond max_span_text_bytes are cut.

@@ -17,8 +17,8 @@
 #define HEARTH_ENGINE_POLICIES_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/policies.h"
-#include "hearth/store/tasks.h"
+#include "hearth/store/store_policies.h"
+#include "hearth/store/store_tasks.h"
 
 #define HEARTH_POLICY_WINDOW_MS (INT64_C(48) * 3600 * 1000)
 /* A report within it, of the same process and target, is one whose answer was lost: agents report no sooner. */

@@ -2,7 +2,7 @@
  * rules.h -- recording rules: counters made of profiles as they come.
  *
  * A rule selects series of one profile type and groups them by labels; the totals of their profiles,
- * or of one function in them, add up in a counter per group, minute by minute (store/rules.h).
+ * or of one function in them, add up in a counter per group, minute by minute (store/store_rules.h).
  *
  * Ownership: answers live in the query's arena; the range of the query is not looked at.
  * Threads:   safe.
@@ -12,7 +12,7 @@
 #define HEARTH_ENGINE_RULES_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/rules.h"
+#include "hearth/store/store_rules.h"
 
 /* Label of every counter: the id of its rule, so that two rules of one metric stay apart. */
 #define HEARTH_RULE_ID_LABEL "profiles_rule_id"

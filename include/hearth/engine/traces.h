@@ -16,7 +16,7 @@
 
 #include "hearth/engine/query.h"
 #include "hearth/model/snapshot_trees.h"
-#include "hearth/store/spans.h"
+#include "hearth/store/store_spans.h"
 
 enum hearth_segments_keep {
     HEARTH_KEEP_ALL,

@@ -26,7 +26,7 @@
 #include "hearth/model/dict.h"
 #include "hearth/model/labels.h"
 #include "hearth/model/span_index.h"
-#include "hearth/query/label_index.h"
+#include "hearth/selector/label_index.h"
 
 struct hearth_store;
 

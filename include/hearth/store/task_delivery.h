@@ -14,7 +14,7 @@
 #ifndef HEARTH_STORE_TASK_DELIVERY_H
 #define HEARTH_STORE_TASK_DELIVERY_H
 
-#include "hearth/store/tasks.h"
+#include "hearth/store/store_tasks.h"
 
 /* Higher is none of ours: one could not be above it any more. */
 #define HEARTH_TASK_CURSOR_MAX (INT64_MAX / 2)

@@ -8,7 +8,7 @@
 #ifndef HEARTH_STORE_TASK_FACTS_H
 #define HEARTH_STORE_TASK_FACTS_H
 
-#include "hearth/store/tasks.h"
+#include "hearth/store/store_tasks.h"
 
 /* A service and its processes that are not virtual and were reported after a time. */
 struct hearth_task_scope {

@@ -11,7 +11,7 @@
 #define HEARTH_STORE_TASK_RESULTS_H
 
 #include "hearth/model/profile_id.h"
-#include "hearth/model/task_stacks.h"
+#include "hearth/model/task_chunk.h"
 #include "hearth/store/store.h"
 
 /* ---- stack traces ---- */

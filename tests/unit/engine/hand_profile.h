@@ -7,7 +7,7 @@
 #ifndef HEARTH_TESTS_HAND_PROFILE_H
 #define HEARTH_TESTS_HAND_PROFILE_H
 
-#include "ingest_internal.h"
+#include "ingest/ingest_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * test_dot.c -- Graphviz text: exact for a small graph, and read back by the language's grammar for names of all kinds.
  */
-#include "dot.h"
+#include "answer/dot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "hearth/model/frame_name.h"
 #include "hearth/model/symbol_parts.h"
 
-#include "frame_table.h"
+#include "answer/frame_table.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* test_grouping.c -- what series may be grouped by. */
-#include "grouping.h"
+#include "select/grouping.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

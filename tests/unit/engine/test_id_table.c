@@ -2,7 +2,7 @@
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
-#include "id_table.h"
+#include "common/id_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

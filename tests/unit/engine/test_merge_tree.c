@@ -4,7 +4,7 @@
  */
 #include "hearth/format/profile_builder.h"
 
-#include "query_internal.h"
+#include "select/query_internal.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>

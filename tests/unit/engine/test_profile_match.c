@@ -1,5 +1,5 @@
 /* test_profile_match.c -- which rows and samples a filter by profile, span and trace lets through. */
-#include "profile_match.h"
+#include "select/profile_match.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

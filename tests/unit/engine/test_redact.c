@@ -1,5 +1,5 @@
 /* test_redact.c -- secrets go from captured texts in all the forms in which they come; the rest stays. */
-#include "redact.h"
+#include "network/redact.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * test_sandwich.c -- callers and callees of a function: by example, and random stacks against a count of
  * every stack on its own.
  */
-#include "query_internal.h"
+#include "select/query_internal.h"
 #include "synth_profile.h"
 #include "tree_fixture.h"
 

@@ -2,7 +2,7 @@
  * test_stack_filter.c -- filters of stacks over name trees: each condition by an example, and all of them
  * on random trees against a check of every path on its own.
  */
-#include "stack_filter.h"
+#include "select/stack_filter.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>

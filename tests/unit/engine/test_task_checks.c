@@ -1,5 +1,5 @@
 /* test_task_checks.c -- what makes a request for a task valid: order, texts and units of the checks. */
-#include "tasks_internal.h"
+#include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

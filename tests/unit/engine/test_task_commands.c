@@ -1,5 +1,5 @@
 /* test_task_commands.c -- commands as SkyWalking's agents read them, argument by argument. */
-#include "tasks_internal.h"
+#include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

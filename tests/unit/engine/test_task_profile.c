@@ -1,5 +1,5 @@
 /* test_task_profile.c -- stack traces of agents as profiles: types, values, and two spaces that stay apart. */
-#include "task_profile.h"
+#include "tasks/task_profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_task_states.c -- how a task stands, and the words for it, by facts alone. */
-#include "tasks_internal.h"
+#include "tasks/tasks_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_upload_events.c -- names and types of a task's pprof by its event. */
 #include "small_profile.h"
-#include "task_uploads_internal.h"
+#include "tasks/task_uploads_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_upload_values.c -- what a task's pprof adds to the file before it. */
 #include "small_profile.h"
-#include "task_uploads_internal.h"
+#include "tasks/task_uploads_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * loopback. */
 #include "hearth/base/clock.h"
 
-#include "acceptor.h"
-#include "listen.h"
+#include "net/acceptor.h"
+#include "net/listen.h"
 #include "tcp_pair.h"
 
 #include <arpa/inet.h>

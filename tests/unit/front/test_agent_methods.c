@@ -1,5 +1,5 @@
 /* test_agent_methods.c -- who may call the methods of agents; names of methods, old and new. */
-#include "agent_methods.h"
+#include "rpc/agent_methods.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_client_family.c -- who sends profiles, in a word of a closed table. */
-#include "client_family.h"
+#include "rpc/client_family.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_connect.c -- heads, bodies and errors of unary Connect. */
 #include "hearth/pb/types/v1/types.pb-c.h"
 
-#include "connect.h"
+#include "rpc/connect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_grpc_web.c -- heads and frames of gRPC-Web. */
-#include "grpc_web.h"
+#include "http/grpc_web.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

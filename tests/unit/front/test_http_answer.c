@@ -2,7 +2,7 @@
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/rpc/status.pb-c.h"
 
-#include "http_answer.h"
+#include "http/http_answer.h"
 #include "http_call.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_http_call.c -- the arguments of plain HTTP routes, and who may call which. */
 #include "http_call.h"
-#include "rpc.h"
+#include "rpc/rpc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

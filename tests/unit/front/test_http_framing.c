@@ -1,5 +1,5 @@
 /* test_http_framing.c -- heads as libmicrohttpd leaves them in its buffer, and what is said about them. */
-#include "http_framing.h"
+#include "http/http_framing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_media.c -- Accept, Content-Type, Content-Encoding, Accept-Encoding. */
-#include "media.h"
+#include "rpc/media.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_notes.c -- lines of notes as values of a header. */
-#include "notes.h"
+#include "rpc/notes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_otlp_values.c -- attributes of OpenTelemetry as texts. */
 #include "hearth/codec/pb.h"
 
-#include "otlp_values.h"
+#include "spans/otlp_values.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_peers_pace.c -- who is cut for being slow, and who only waits. */
 #include "hearth/base/clock.h"
 
-#include "peers.h"
+#include "net/peers.h"
 #include "tcp_pair.h"
 
 #include <setjmp.h>

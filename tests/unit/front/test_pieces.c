@@ -2,8 +2,8 @@
 #include "hearth/base/budget.h"
 #include "hearth/codec/compress.h"
 
-#include "flamebearer.h"
-#include "pieces.h"
+#include "query/flamebearer.h"
+#include "rpc/pieces.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_tenant.c -- the rules of X-Scope-OrgID. */
-#include "tenant.h"
+#include "rpc/tenant.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/model/dict.h"
 
-#include "dict_chunk.h"
+#include "profile/dict_chunk.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_task_stacks.c -- stack traces of tasks: gathered, as bytes, and as trees. */
 #include "hearth/base/mem.h"
-#include "hearth/model/task_stacks.h"
+#include "hearth/model/task_chunk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,10 +5,10 @@
 #ifndef HEARTH_TESTS_UNIT_STORE_STEP_FIXTURE_H
 #define HEARTH_TESTS_UNIT_STORE_STEP_FIXTURE_H
 
-#include "builder.h"
+#include "build/builder.h"
+#include "build/retention.h"
+#include "build/roll.h"
 #include "read_fixture.h"
-#include "retention.h"
-#include "roll.h"
 #include "store_internal.h"
 #include "store_push.h"
 

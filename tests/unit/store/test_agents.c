@@ -1,9 +1,9 @@
 /* test_agents.c -- what agents report: made, merged, counted, answered, forgotten. */
 #include "hearth/model/entity_id.h"
-#include "hearth/store/agents.h"
+#include "hearth/store/store_agents.h"
 
-#include "catalog_prune.h"
-#include "services.h"
+#include "catalog/catalog_prune.h"
+#include "catalog/services.h"
 #include "step_fixture.h"
 
 #define S HEARTH_STR("shop")

@@ -1,12 +1,12 @@
 /* test_compact.c -- compaction changes where profiles lie, and nothing else, wherever it is cut off. */
 #include "hearth/base/mem.h"
 
-#include "builder.h"
+#include "build/builder.h"
+#include "build/roll.h"
 #include "pg_cluster.h"
 #include "pg_proxy.h"
-#include "roll.h"
+#include "read/stored_rows.h"
 #include "store_push.h"
-#include "stored_rows.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * are the same whether they were added to or built again. */
 #include "hearth/store/background.h"
 
+#include "read/stored_rows.h"
 #include "step_fixture.h"
-#include "stored_rows.h"
 
 #define MAX_PARTS 8 /* roll_fold.c: a key with more is made one */
 

@@ -2,9 +2,9 @@
  * builder's step has run; and what is deleted may come back under another id. */
 #include "hearth/store/background.h"
 
-#include "roll.h"
+#include "build/roll.h"
+#include "read/stored_rows.h"
 #include "step_fixture.h"
-#include "stored_rows.h"
 
 static int64_t erase(struct fixture *fix, const char *selector, int64_t from_ns, int64_t to_ns)
 {

@@ -1,9 +1,9 @@
 /* test_read_detail.c -- which profile a row is, and the attributes of its samples, from every table of profiles. */
 #include "hearth/model/sample_attrs.h"
 
-#include "read_internal.h"
+#include "read/read_internal.h"
+#include "read/stored_rows.h"
 #include "read_plans.h"
-#include "stored_rows.h"
 
 #define N_SERIES 5
 #define N_EACH   60 /* of a series and source */

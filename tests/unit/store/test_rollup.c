@@ -3,7 +3,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/store/background.h"
 
-#include "builder.h"
+#include "build/builder.h"
 #include "rollup_fixture.h"
 
 #include <setjmp.h>

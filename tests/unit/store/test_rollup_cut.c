@@ -5,7 +5,7 @@
  */
 #include "hearth/base/log.h"
 
-#include "builder.h"
+#include "build/builder.h"
 #include "pg_proxy.h"
 #include "rollup_fixture.h"
 

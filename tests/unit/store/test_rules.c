@@ -1,6 +1,6 @@
 /* test_rules.c -- counters of recording rules: every profile once, whatever comes in between. */
-#include "rules_internal.h"
 #include "step_fixture.h"
+#include "tenants/rules_internal.h"
 
 #include <time.h>
 

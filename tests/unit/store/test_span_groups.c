@@ -1,6 +1,6 @@
 /* test_span_groups.c -- spans and thread snapshots are stored together, once, and found by what they are asked by. */
-#include "hearth/store/spans.h"
-#include "hearth/store/tasks.h"
+#include "hearth/store/store_spans.h"
+#include "hearth/store/store_tasks.h"
 
 #include "step_fixture.h"
 

@@ -1,6 +1,6 @@
 /* test_span_index.c -- a bare id finds its profiles and spans from the moment they are acknowledged, wherever the builder has put them. */
-#include "hearth/store/span_index.h"
-#include "hearth/store/spans.h"
+#include "hearth/store/store_span_index.h"
+#include "hearth/store/store_spans.h"
 
 #include "step_fixture.h"
 

@@ -2,8 +2,8 @@
 #include "hearth/base/mem.h"
 
 #include "pg_cluster.h"
+#include "read/stored_rows.h"
 #include "store_push.h"
-#include "stored_rows.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

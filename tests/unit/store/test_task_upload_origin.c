@@ -1,6 +1,6 @@
 /* test_task_upload_origin.c -- which file of an instance came before another one of the same process. */
+#include "hearth/store/store_tasks.h"
 #include "hearth/store/task_results.h"
-#include "hearth/store/tasks.h"
 
 #include "step_fixture.h"
 

@@ -1,5 +1,5 @@
 /* test_tasks.c -- tasks as rows: what overlaps, whose they are, limits, pages, logs. */
-#include "hearth/store/tasks.h"
+#include "hearth/store/store_tasks.h"
 
 #include "step_fixture.h"
 

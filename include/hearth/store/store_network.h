@@ -1,0 +1,203 @@
+/*
+ * store_network.h -- what network tasks brought: flushes of connections, sampled requests, what was captured of them, and
+ * names of addresses (sql/0010_network.sql).
+ *
+ * What is captured is stored as it is given: who gives it has redacted and cut it (engine/redact.h). It is read by
+ * hearth_store_captured and hearth_store_attached only, and not after `retain-captured`, gone or not.
+ *
+ * Times are milliseconds since the epoch unless they say otherwise.
+ *
+ * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and what each function says.
+ */
+#ifndef HEARTH_STORE_NETWORK_H
+#define HEARTH_STORE_NETWORK_H
+
+#include "hearth/store/store_agents.h"
+
+/* The end of a connection that counted; the same numbers in the database. */
+enum hearth_network_side {
+    HEARTH_NETWORK_CLIENT = 1,
+    HEARTH_NETWORK_SERVER = 2,
+};
+
+/* As SkyWalking numbers them. */
+enum hearth_network_component {
+    HEARTH_COMPONENT_HTTP = 49,
+    HEARTH_COMPONENT_TCP = 110,
+    HEARTH_COMPONENT_HTTPS = 129,
+    HEARTH_COMPONENT_TLS = 130,
+};
+
+/* ---- flushes ---- */
+
+struct hearth_network_flush {
+    struct hearth_str source_id, destination_id;
+    enum hearth_network_side side;
+    enum hearth_network_component component;
+    /* Of ends that no agent sees: lines, each an address, '\n' between them. */
+    struct hearth_str source_addresses, destination_addresses;
+    struct hearth_str payload; /* hearth_network_encode */
+    int64_t at_ms;             /* answers only */
+};
+
+/* What an instance counted at one time; one transaction, repeatable. The service is made when it is new. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_network_add(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str service, struct hearth_str instance,
+                                            int64_t at_ms,
+                                            const struct hearth_network_flush *flushes, size_t n,
+                                            struct hearth_cancel *cancel, struct hearth_err *err);
+
+/* Of an instance, from_ms included, to_ms excluded. */
+struct hearth_network_range {
+    struct hearth_str service, instance;
+    struct hearth_str source_id, destination_id; /* empty: all */
+    int64_t from_ms, to_ms;
+};
+
+/* Without payload and time, some more than once: with other addresses. Relations of sampled requests are among them. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_network_relations(
+    struct hearth_store *store, struct hearth_str tenant, const struct hearth_network_range *range,
+    struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_network_flush **ret,
+    size_t *ret_n, struct hearth_err *err);
+
+/* Who reads flushes. `begin` comes first, and once more when the read began anew: forget what came before. */
+struct hearth_network_reader {
+    void *context;
+    enum hearth_status (*begin)(void *context, struct hearth_err *err);
+    enum hearth_status (*flush)(void *context,
+                                const struct hearth_network_flush *flush, /* during the call */
+                                struct hearth_err *err);
+};
+
+/* By source, destination, side and time. */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_store_network_flushes(struct hearth_store *store, struct hearth_str tenant,
+                             const struct hearth_network_range *range, struct hearth_cancel *cancel,
+                             const struct hearth_network_reader *reader, struct hearth_err *err);
+
+/* ---- sampled requests ---- */
+
+#define HEARTH_SAMPLED_ID_TEXT 32
+
+enum hearth_sampled_reason {
+    HEARTH_SAMPLED_ANY = 0,
+    HEARTH_SAMPLED_SLOW = 1,
+    HEARTH_SAMPLED_4XX = 2,
+    HEARTH_SAMPLED_5XX = 3,
+};
+
+enum hearth_trace_provider {
+    HEARTH_TRACE_SKYWALKING = 1,
+    HEARTH_TRACE_ZIPKIN = 2,
+};
+
+struct hearth_sampled_request {
+    struct hearth_str request_id; /* 32 hex digits; puts: computed, not read */
+    struct hearth_str service, instance, source_id, destination_id;
+    enum hearth_network_side side;
+    enum hearth_network_component component;
+    enum hearth_sampled_reason reason;
+    enum hearth_trace_provider provider;
+    struct hearth_str trace_id, segment_id, span_id; /* the latter two may be empty: not said */
+    struct hearth_str uri;
+    int64_t latency_us, at_ms;
+    int32_t status;
+    bool is_ssl;
+    int32_t service_id, n_events; /* answers only */
+};
+
+/* What comes again is stored once. The service is made when it is new. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_sampled_put(struct hearth_store *store, struct hearth_str tenant,
+                                            const struct hearth_sampled_request *request,
+                                            struct hearth_cancel *cancel, struct hearth_err *err);
+
+/* What is not said does not restrict. */
+struct hearth_sampled_filter {
+    struct hearth_str request_id, service, instance, trace_id, source_id, destination_id;
+    enum hearth_sampled_reason reason;
+    int64_t from_ms, to_ms; /* both included; 0: open */
+    int64_t limit;          /* 0: none */
+};
+
+/* The slowest first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_sampled(struct hearth_store *store, struct hearth_str tenant,
+                                        const struct hearth_sampled_filter *filter,
+                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                        struct hearth_sampled_request **ret, size_t *ret_n,
+                                        struct hearth_err *err);
+
+/* ---- captured events ---- */
+
+struct hearth_captured_event {
+    struct hearth_str service; /* that it names, else unknown_service */
+    struct hearth_str instance;
+    enum hearth_trace_provider provider;
+    struct hearth_str trace_id, segment_id, span_id; /* any but the first may be empty */
+    struct hearth_str event;
+    int64_t start_ns, end_ns;
+    struct hearth_property *tags; /* in their order */
+    size_t n_tags;
+    int32_t n_redacted;
+    int64_t n_cut; /* bytes that were left out */
+};
+
+/*
+ * What comes again is stored once. *ret_kept false: with it the tenant would have more than max_day_bytes (0: no limit)
+ * of today, so it is only counted.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_captured_put(struct hearth_store *store, struct hearth_str tenant,
+                                             const struct hearth_captured_event *event,
+                                             int64_t max_day_bytes, struct hearth_cancel *cancel,
+                                             bool *ret_kept, struct hearth_err *err);
+
+/*
+ * Of a sampled request (an answer of hearth_store_sampled): those of its trace, segment and span, as far as each says
+ * them, that name its instance or none. The earliest first. *ret_dropped: events of the request's day and tenant that did
+ * not fit the limit of a day.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_captured(struct hearth_store *store, struct hearth_str tenant,
+                                         const struct hearth_sampled_request *request,
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_captured_event **ret, size_t *ret_n,
+                                         int64_t *ret_dropped, struct hearth_err *err);
+
+/* The tag that has a request's or an answer's head and body. */
+#define HEARTH_CAPTURED_BODY "data_content"
+
+/* Of these traces, by trace and time, without bodies: the tag HEARTH_CAPTURED_BODY is left out. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_attached(struct hearth_store *store, struct hearth_str tenant,
+                                         const struct hearth_str *trace_ids, size_t n_ids,
+                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                         struct hearth_captured_event **ret, size_t *ret_n,
+                                         struct hearth_err *err);
+
+/* ---- addresses ---- */
+
+struct hearth_address_name {
+    struct hearth_str address, name;
+};
+
+/* By address; `addresses` (n of them): only those. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_addresses(struct hearth_store *store, struct hearth_str tenant,
+                                          const struct hearth_str *addresses, size_t n,
+                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                          struct hearth_address_name **ret, size_t *ret_n,
+                                          struct hearth_err *err);
+/* All or none; an empty name takes the address out. RESOURCE_EXHAUSTED: more than max_addresses (0: no limit). */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_addresses_set(struct hearth_store *store, struct hearth_str tenant,
+                                              const struct hearth_address_name *names, size_t n,
+                                              int64_t max_addresses, struct hearth_cancel *cancel,
+                                              struct hearth_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * diff.c -- two selections side by side, one summed after the other.
+ *
+ * Both trees are made whole and truncated together: cut each by itself, they would disagree about
+ * what "other" is.
+ */
+#include "select/query_internal.h"
+
+struct diff_side {
+    const char *name;
+    const struct hearth_query *query;
+    const struct hearth_merge_spec *spec;
+    struct hearth_stacktree tree;
+};
+
+/* Notes of a side, each line with its name. */
+static enum hearth_status add_notes(const struct diff_side *side, struct hearth_str lines,
+                                    struct hearth_err *err)
+{
+    for (size_t from = 0; from < lines.n;) {
+        size_t to = hearth_str_find(lines, '\n', from);
+        hearth_buf_printf(side->query->notes, "%s: ", side->name);
+        hearth_buf_str(side->query->notes, hearth_str_n(lines.p + from, to - from));
+        hearth_buf_byte(side->query->notes, '\n');
+        from = to + 1;
+    }
+    return side->query->notes != NULL && hearth_buf_failed(side->query->notes)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               : HEARTH_OK;
+}
+
+static enum hearth_status make_side(struct diff_side *side, struct hearth_err *err)
+{
+    struct hearth_buf notes;
+    struct hearth_query query = *side->query;
+    hearth_buf_init(&notes, 0);
+    query.notes = query.notes == NULL ? NULL : &notes;
+    enum hearth_status status = hearth_query_function_tree(&query, side->spec, 0, &side->tree, err);
+    if (status == HEARTH_OK) {
+        status = add_notes(side, hearth_buf_view(&notes), err);
+    }
+    hearth_buf_release(&notes);
+    return status;
+}
+
+static enum hearth_status check_side(const struct diff_side *side, int64_t *ret_max_nodes,
+                                     struct hearth_err *err)
+{
+    struct hearth_profile_type type;
+    struct hearth_range range;
+    HEARTH_TRY(hearth_profile_type_parse(side->spec->profile_type, &type, err));
+    HEARTH_TRY(hearth_query_range(side->query, &range, err));
+    return hearth_query_max_nodes(side->query, side->spec, ret_max_nodes, err);
+}
+
+/* Of what was asked for the larger; the default when neither side says anything. */
+static int64_t common_max_nodes(const struct diff_side sides[2], const int64_t max_nodes[2])
+{
+    bool asked[2];
+    for (int i = 0; i < 2; i++) {
+        asked[i] = sides[i].spec->has_max_nodes && sides[i].spec->max_nodes != 0;
+    }
+    if (asked[0] != asked[1]) {
+        return max_nodes[asked[1]];
+    }
+    return max_nodes[0] > max_nodes[1] ? max_nodes[0] : max_nodes[1];
+}
+
+static enum hearth_status note_cut(const struct hearth_query *query,
+                                   const struct hearth_flame_diff *diff, int64_t max_nodes,
+                                   struct hearth_err *err)
+{
+    if (query->notes == NULL || diff->left_folded + diff->right_folded == 0) {
+        return HEARTH_OK;
+    }
+    hearth_buf_printf(query->notes,
+                      "%lld frames of the left and %lld of the right are folded into \"other\""
+                      " (max_nodes %lld): ask for more with max_nodes\n",
+                      (long long)diff->left_folded, (long long)diff->right_folded,
+                      (long long)max_nodes);
+    return hearth_buf_failed(query->notes)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               : HEARTH_OK;
+}
+
+static enum hearth_status diff(struct diff_side sides[2], struct hearth_flame_diff *ret,
+                               struct hearth_err *err)
+{
+    int64_t max_nodes[2];
+    for (int i = 0; i < 4; i++) { /* what is wrong with a side is said before any work is done */
+        struct diff_side *side = &sides[i % 2];
+        enum hearth_status status =
+            i < 2 ? check_side(side, &max_nodes[i], err) : make_side(side, err);
+        if (status != HEARTH_OK) {
+            hearth_err_prefix(err, "%s", side->name);
+            return status;
+        }
+    }
+    int64_t n = common_max_nodes(sides, max_nodes);
+    HEARTH_TRY(
+        hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->arena, ret, err));
+    return note_cut(sides[0].query, ret, n, err);
+}
+
+enum hearth_status hearth_query_diff(const struct hearth_query *left,
+                                     const struct hearth_merge_spec *left_spec,
+                                     const struct hearth_query *right,
+                                     const struct hearth_merge_spec *right_spec,
+                                     struct hearth_flame_diff *ret, struct hearth_err *err)
+{
+    struct diff_side sides[2] = {
+        {.name = "left", .query = left, .spec = left_spec},
+        {.name = "right", .query = right, .spec = right_spec},
+    };
+    for (int i = 0; i < 2; i++) {
+        hearth_stacktree_init(&sides[i].tree, sides[i].query->arena);
+    }
+    enum hearth_status status = diff(sides, ret, err);
+    for (int i = 0; i < 2; i++) {
+        hearth_stacktree_release(&sides[i].tree);
+    }
+    return status;
+}

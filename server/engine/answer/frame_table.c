@@ -1,0 +1,382 @@
+/* frame_table.c -- sums of stacks to a table of what their frames belong to. */
+#include "answer/frame_table.h"
+
+#include "hearth/base/budget.h"
+#include "hearth/model/frame_name.h"
+#include "hearth/model/symbol_parts.h"
+
+/* Of a location: besides the numbers of rows. */
+#define UNSEEN   UINT32_MAX
+#define MANY     (UINT32_MAX - 1) /* it has several lines: see row_of_line */
+#define NO_ROW   (UINT32_MAX - 2) /* it does not count */
+#define MAX_ROWS (UINT32_MAX - 3)
+
+void hearth_frame_table_init(struct hearth_frame_table *table, enum hearth_top_kind kind,
+                             struct hearth_arena *arena)
+{
+    HEARTH_ASSERT(kind != HEARTH_TOP_THREAD);
+    *table = (struct hearth_frame_table){.arena = arena, .kind = kind};
+    hearth_texts_init(&table->texts, arena);
+    hearth_idmap_init(&table->by_key);
+}
+
+void hearth_frame_table_init_lines(struct hearth_frame_table *table, struct hearth_str function,
+                                   struct hearth_arena *arena)
+{
+    hearth_frame_table_init(table, HEARTH_TOP_LINE, arena);
+    table->function = hearth_frame_shown(function);
+}
+
+void hearth_frame_table_release(struct hearth_frame_table *table)
+{
+    hearth_texts_release(&table->texts);
+    hearth_idmap_release(&table->by_key);
+    hearth_budget_give(table->arena->budget, table->budgeted_bytes);
+    hearth_frame_table_init(table, table->kind, table->arena);
+}
+
+/* ---- what a frame counts for ---- */
+
+/* One dictionary on its way into the table. Arrays are UNSEEN where nobody asked yet. */
+struct adding {
+    struct hearth_frame_table *table;
+    const struct hearth_dict *dict;
+    struct hearth_arena *scratch;
+    uint32_t *row_of_location, *row_of_line;
+    uint32_t *text_of_string;
+    uint32_t *text_of_function; /* the name of its row, where the function alone says it */
+};
+
+/* A frame: a line of a location, or a location without lines. */
+struct frame {
+    const struct hearth_location *location;
+    uint32_t function; /* HEARTH_NO_INDEX: none */
+    int64_t line;
+};
+
+static uint32_t *unseen_array(struct hearth_arena *arena, size_t n)
+{
+    uint32_t *array = hearth_arena_array(arena, n, sizeof array[0]);
+    if (array != NULL) {
+        memset(array, 0xff, n * sizeof array[0]);
+    }
+    return array;
+}
+
+/* Numbers of texts and rows: HEARTH_IDMAP_NONE, which is UNSEEN, when memory was refused. */
+static uint32_t text_of_string(struct adding *a, uint32_t string)
+{
+    uint32_t *text = &a->text_of_string[string];
+    if (*text == UNSEEN) {
+        *text = hearth_texts_id(&a->table->texts, a->dict->strings[string]);
+    }
+    return *text;
+}
+
+static const struct hearth_mapping *mapping_of(const struct adding *a, const struct frame *frame)
+{
+    return frame->location->mapping == HEARTH_NO_INDEX
+               ? NULL
+               : &a->dict->mappings[frame->location->mapping];
+}
+
+static uint32_t file_text(struct adding *a, const struct frame *frame)
+{
+    return text_of_string(
+        a, frame->function == HEARTH_NO_INDEX ? 0 : a->dict->functions[frame->function].filename);
+}
+
+static uint32_t mapping_text(struct adding *a, const struct frame *frame)
+{
+    const struct hearth_mapping *mapping = mapping_of(a, frame);
+    return text_of_string(a, mapping == NULL ? 0 : mapping->filename);
+}
+
+/* The name of a frame as flame graphs have it. `out` holds what has no name of its own. */
+static struct hearth_str frame_name(const struct adding *a, const struct frame *frame,
+                                    char out[HEARTH_FRAME_NAME_BYTES])
+{
+    if (frame->function != HEARTH_NO_INDEX) {
+        return hearth_frame_shown(a->dict->strings[a->dict->functions[frame->function].name]);
+    }
+    if (frame->location->n_lines > 0) {
+        return HEARTH_FRAME_UNKNOWN;
+    }
+    const struct hearth_mapping *mapping = mapping_of(a, frame);
+    struct hearth_str file = mapping == NULL ? HEARTH_STR("") : a->dict->strings[mapping->filename];
+    return hearth_str_n(out, hearth_frame_name(frame->location->address, file, out));
+}
+
+/* What a function alone says about the name of its row: class, package, directory. */
+static uint32_t derived_text(struct adding *a, uint32_t function)
+{
+    uint32_t *text = &a->text_of_function[function];
+    if (*text != UNSEEN) {
+        return *text;
+    }
+    const struct hearth_function *f = &a->dict->functions[function];
+    struct hearth_str name = a->dict->strings[f->name], file = a->dict->strings[f->filename];
+    char *room = hearth_arena_alloc(a->scratch, HEARTH_SYMBOL_PART_BYTES(name, file));
+    if (room == NULL) {
+        return UNSEEN;
+    }
+    struct hearth_str part =
+        a->table->kind == HEARTH_TOP_CLASS     ? hearth_symbol_class(name, file, room)
+        : a->table->kind == HEARTH_TOP_PACKAGE ? hearth_symbol_package(name, file, room)
+                                               : hearth_symbol_directory(file);
+    *text = hearth_texts_id(&a->table->texts, part);
+    return *text;
+}
+
+/* Its function has a name that is not empty. */
+static bool has_own_name(const struct adding *a, const struct frame *frame)
+{
+    return frame->function != HEARTH_NO_INDEX && a->dict->functions[frame->function].name != 0;
+}
+
+/* The text that names a frame's row, for kinds of one text. */
+static uint32_t row_text(struct adding *a, const struct frame *frame)
+{
+    char out[HEARTH_FRAME_NAME_BYTES];
+    uint32_t text = 0;
+    switch (a->table->kind) {
+    case HEARTH_TOP_FUNCTION:
+    case HEARTH_TOP_LINE:
+        return has_own_name(a, frame)
+                   ? text_of_string(a, a->dict->functions[frame->function].name)
+                   : hearth_texts_id(&a->table->texts, frame_name(a, frame, out));
+    case HEARTH_TOP_FILE:
+        return file_text(a, frame);
+    case HEARTH_TOP_DIRECTORY:
+    case HEARTH_TOP_CLASS:
+    case HEARTH_TOP_PACKAGE:
+        text = frame->function == HEARTH_NO_INDEX
+                   ? hearth_texts_id(&a->table->texts, HEARTH_STR(""))
+                   : derived_text(a, frame->function);
+        break;
+    case HEARTH_TOP_MODULE:
+    case HEARTH_TOP_THREAD:
+        return mapping_text(a, frame);
+    }
+    if (text == 0 && a->table->kind == HEARTH_TOP_PACKAGE &&
+        frame->location->mapping != HEARTH_NO_INDEX) {
+        /* Not known: the library. */
+        struct hearth_str file = a->dict->strings[mapping_of(a, frame)->filename];
+        return hearth_texts_id(&a->table->texts, hearth_symbol_library(file));
+    }
+    return text;
+}
+
+/* ---- rows ---- */
+
+static uint32_t new_row(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+{
+    if (table->n_rows >= MAX_ROWS ||
+        !hearth_arena_grow(table->arena, &table->rows, &table->cap_rows, table->n_rows + 1,
+                           sizeof table->rows[0]) ||
+        !hearth_arena_grow(table->arena, &table->tallies, &table->cap_tallies, table->n_rows + 1,
+                           sizeof table->tallies[0])) {
+        return UNSEEN;
+    }
+    table->rows[table->n_rows] = *row;
+    table->tallies[table->n_rows] = (struct hearth_frame_tally){0};
+    return (uint32_t)table->n_rows++;
+}
+
+static uint32_t row_by_text(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+{
+    size_t cap = table->cap_row_of_text;
+    if (!hearth_arena_grow(table->arena, &table->row_of_text, &table->cap_row_of_text,
+                           table->texts.n, sizeof table->row_of_text[0])) {
+        return UNSEEN;
+    }
+    if (table->cap_row_of_text > cap) {
+        memset(table->row_of_text + cap, 0xff,
+               (table->cap_row_of_text - cap) * sizeof table->row_of_text[0]);
+    }
+    uint32_t *at = &table->row_of_text[row->name];
+    if (*at == UNSEEN) {
+        *at = new_row(table, row);
+    }
+    return *at;
+}
+
+static uint32_t row_by_key(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+{
+    bool inserted;
+    bool of_function = table->function.p != NULL;
+    uint64_t key[3] = {(uint64_t)row->line, (uint64_t)row->name << 32, 0};
+    if (of_function) {
+        key[1] = (uint64_t)row->file << 32 | row->mapping;
+        key[2] = row->build_id;
+    }
+    struct hearth_hash128 hash = hearth_hash128(key, sizeof key, hearth_hash_process_seed());
+    uint32_t at = hearth_idmap_intern(&table->by_key, hash, (uint32_t)table->n_rows, &inserted);
+    if (at == HEARTH_IDMAP_NONE ||
+        !hearth_idmap_account(&table->by_key, table->arena, &table->budgeted_bytes) ||
+        (inserted && new_row(table, row) == UNSEEN)) {
+        return UNSEEN;
+    }
+    return at;
+}
+
+/* An attribute of several frames. What is not known does not count. */
+static void note(uint32_t *attribute, uint32_t text)
+{
+    if (*attribute == 0) {
+        *attribute = text;
+    } else if (text != 0 && *attribute != text) {
+        *attribute = HEARTH_TEXT_MIXED;
+    }
+}
+
+static bool is_of_function(const struct adding *a, const struct frame *frame)
+{
+    char out[HEARTH_FRAME_NAME_BYTES];
+    return a->table->function.p == NULL ||
+           hearth_str_eq(frame_name(a, frame, out), a->table->function);
+}
+
+static uint32_t row_of_frame(struct adding *a, const struct frame *frame)
+{
+    struct hearth_frame_table *table = a->table;
+    if (!is_of_function(a, frame)) {
+        return NO_ROW;
+    }
+    struct hearth_frame_row row = {.name = row_text(a, frame)};
+    if (row.name == UNSEEN) {
+        return UNSEEN;
+    }
+    if (table->kind != HEARTH_TOP_FUNCTION && table->kind != HEARTH_TOP_LINE) {
+        return row_by_text(table, &row);
+    }
+    row.file = file_text(a, frame);
+    row.mapping = mapping_text(a, frame);
+    if (row.file == UNSEEN || row.mapping == UNSEEN) {
+        return UNSEEN;
+    }
+    row.line = table->kind == HEARTH_TOP_LINE ? frame->line : 0;
+    if (table->function.p != NULL) {
+        const struct hearth_mapping *mapping = mapping_of(a, frame);
+        row.build_id = text_of_string(a, mapping == NULL ? 0 : mapping->build_id);
+        return row.build_id == UNSEEN ? UNSEEN : row_by_key(table, &row);
+    }
+    uint32_t at =
+        table->kind == HEARTH_TOP_LINE ? row_by_key(table, &row) : row_by_text(table, &row);
+    if (at != UNSEEN) {
+        note(&table->rows[at].file, row.file);
+        note(&table->rows[at].mapping, row.mapping);
+    }
+    return at;
+}
+
+/* The row of a location, MANY or NO_ROW. UNSEEN: memory was refused. */
+static uint32_t look_at_location(struct adding *a, uint32_t index)
+{
+    const struct hearth_location *location = &a->dict->locations[index];
+    uint32_t all = NO_ROW;
+    if (location->n_lines == 0) {
+        const struct frame frame = {location, HEARTH_NO_INDEX, 0};
+        all = row_of_frame(a, &frame);
+    }
+    for (uint32_t i = 0; i < location->n_lines; i++) {
+        uint32_t at = location->first_line + i;
+        const struct frame frame = {location, a->dict->lines[at].function, a->dict->lines[at].line};
+        uint32_t row = row_of_frame(a, &frame);
+        if (row == UNSEEN) {
+            return UNSEEN;
+        }
+        a->row_of_line[at] = row;
+        all = location->n_lines == 1 ? row : row != NO_ROW ? MANY : all;
+    }
+    a->row_of_location[index] = all;
+    return all;
+}
+
+/* ---- counting ---- */
+
+struct counter {
+    struct hearth_frame_tally *tallies;
+    int64_t value;
+    uint64_t stack;
+    bool overflow, counts;
+};
+
+static inline void count_frame(struct counter *c, uint32_t row, bool is_leaf)
+{
+    if (row == NO_ROW) {
+        return;
+    }
+    struct hearth_frame_tally *tally = &c->tallies[row];
+    c->counts = true;
+    if (is_leaf) {
+        c->overflow |= __builtin_add_overflow(tally->self, c->value, &tally->self);
+    }
+    if (tally->last_stack != c->stack) {
+        tally->last_stack = c->stack;
+        c->overflow |= __builtin_add_overflow(tally->total, c->value, &tally->total);
+    }
+}
+
+static enum hearth_status add_stack(struct adding *a, uint32_t stack, int64_t value,
+                                    struct hearth_err *err)
+{
+    struct hearth_frame_table *table = a->table;
+    const struct hearth_dict *dict = a->dict;
+    uint32_t first = dict->stack_first[stack], end = dict->stack_first[stack + 1];
+    struct counter c = {.value = value, .stack = ++table->n_stacks};
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t location = dict->stack_locs[i];
+        uint32_t row = a->row_of_location[location];
+        if (HEARTH_UNLIKELY(row == UNSEEN)) {
+            row = look_at_location(a, location);
+            if (row == UNSEEN) {
+                return HEARTH_FAIL_ARENA(err, table->arena);
+            }
+        }
+        c.tallies = table->tallies; /* it may have moved */
+        if (HEARTH_LIKELY(row != MANY)) {
+            count_frame(&c, row, i == first);
+            continue;
+        }
+        const struct hearth_location *many = &dict->locations[location];
+        for (uint32_t l = 0; l < many->n_lines; l++) {
+            count_frame(&c, a->row_of_line[many->first_line + l], i == first && l == 0);
+        }
+    }
+    c.overflow |= __builtin_add_overflow(table->total, value, &table->total);
+    if (c.counts) {
+        c.overflow |= __builtin_add_overflow(table->counted, value, &table->counted);
+    }
+    return c.overflow ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the table exceeds 64 bits")
+                      : HEARTH_OK;
+}
+
+enum hearth_status hearth_frame_table_add(struct hearth_frame_table *table,
+                                          const struct hearth_dict *dict,
+                                          const struct hearth_dict_sums *sums, const bool *inside,
+                                          struct hearth_err *err)
+{
+    struct hearth_arena scratch;
+    hearth_arena_init_like(&scratch, table->arena);
+    struct adding a = {
+        .table = table,
+        .dict = dict,
+        .scratch = &scratch,
+        .row_of_location = unseen_array(&scratch, dict->n_locations),
+        .row_of_line = unseen_array(&scratch, dict->n_lines),
+        .text_of_string = unseen_array(&scratch, dict->n_strings),
+        .text_of_function = unseen_array(&scratch, dict->n_functions),
+    };
+    enum hearth_status status = HEARTH_OK;
+    if (scratch.refused) {
+        status = HEARTH_FAIL_ARENA(err, &scratch);
+    }
+    for (uint32_t s = 0; status == HEARTH_OK && s < sums->bound; s++) {
+        if (sums->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
+            status = add_stack(&a, s, sums->acc[s], err);
+        }
+    }
+    hearth_arena_release(&scratch);
+    return status;
+}

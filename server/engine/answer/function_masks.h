@@ -1,0 +1,38 @@
+/*
+ * function_masks.h -- which of some functions the stacks of a dictionary contain (private to the engine).
+ *
+ * Threads: a table belongs to one query.
+ */
+#ifndef HEARTH_ENGINE_FUNCTION_MASKS_H
+#define HEARTH_ENGINE_FUNCTION_MASKS_H
+
+#include "select/query_internal.h"
+
+#define HEARTH_MAX_FUNCTIONS 64u /* bits of a mask */
+
+struct hearth_function_mask {
+    int32_t service_id, day, writer_id;
+    uint32_t n_stacks;
+    uint64_t *total; /* [n_stacks]: bit f: function f is somewhere in the stack */
+    uint8_t *self;   /* [n_stacks]: the function at the leaf; HEARTH_MAX_FUNCTIONS: another */
+};
+
+struct hearth_function_masks {
+    const struct hearth_query *query;
+    const struct hearth_str *functions; /* distinct, at most HEARTH_MAX_FUNCTIONS */
+    size_t n_functions;
+    const struct hearth_stack_filter *stacks; /* a stack that does not pass contains none */
+    struct hearth_function_mask *masks;
+    size_t n, cap;
+    struct hearth_idmap by_key;
+};
+
+void hearth_function_masks_release(struct hearth_function_masks *table);
+/* Of the dictionary of a row, for the stacks below bound. Made once; in the query's arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_function_masks_of(struct hearth_function_masks *table,
+                                            const struct hearth_read_row *row, uint32_t bound,
+                                            const struct hearth_function_mask **ret,
+                                            struct hearth_err *err);
+
+#endif

@@ -1,0 +1,301 @@
+/*
+ * label_stats.c -- how many profiles the values of a label have, and how large they are, from the
+ * totals of profiles.
+ *
+ * A profile that sample labels split over several series of one value counts once, with the sum of its
+ * parts. Series that are the only one of their service and value have no such parts: their totals are
+ * counted as they come. Those of the others are gathered first, piece by piece of the range, so that
+ * a long range needs no more memory than its fullest day.
+ *
+ * Sums of values and of their squares are whole numbers, so the order of rows does not matter and
+ * nothing cancels out before the division at the end.
+ */
+#include "select/singles.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+#define PIECE_NS HEARTH_NS_PER_DAY
+
+struct stat {
+    struct hearth_label_stat out;
+    u128 squares;
+};
+
+/* What was counted. */
+struct counts {
+    bool *seen;         /* [n_hits]: by same_labels, it had a profile in the range */
+    struct stat *stats; /* [grouping.n] */
+};
+
+struct stats_run {
+    const struct hearth_query *query;
+    struct hearth_selection selection;
+    struct hearth_grouping grouping; /* by the label: a group is a value */
+    uint32_t *same_labels;           /* [n_hits]: the first hit that differs in its shape alone */
+    bool *alone;                     /* [n_hits]: no other hit has its service and value */
+    bool all_alone;
+    struct counts now, before;     /* with the piece at hand, and without it */
+    struct hearth_singles singles; /* of the piece: hits that are not alone */
+};
+
+/* Hits are sorted by service. */
+static enum hearth_status find_alone(struct stats_run *run, struct hearth_err *err)
+{
+    const struct hearth_series_hit *hits = run->selection.hits;
+    const uint32_t *group = run->grouping.of_hit;
+    struct hearth_arena *arena = run->query->arena;
+    uint32_t *n_hits = hearth_arena_calloc(arena, run->grouping.n, sizeof n_hits[0]);
+    run->alone = hearth_arena_calloc(arena, run->selection.n_hits, sizeof run->alone[0]);
+    if (n_hits == NULL || run->alone == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    run->all_alone = true;
+    for (size_t from = 0, to; from < run->selection.n_hits; from = to) {
+        for (to = from; to < run->selection.n_hits && hits[to].service_id == hits[from].service_id;
+             to++) {
+            n_hits[group[to]]++;
+        }
+        for (size_t i = from; i < to; i++) {
+            run->alone[i] = n_hits[group[i]] == 1;
+            run->all_alone = run->all_alone && run->alone[i];
+        }
+        for (size_t i = from; i < to; i++) {
+            n_hits[group[i]] = 0;
+        }
+    }
+    return HEARTH_OK;
+}
+
+static bool make_counts(const struct stats_run *run, struct counts *ret)
+{
+    struct hearth_arena *arena = run->query->arena;
+    ret->seen = hearth_arena_calloc(arena, run->selection.n_hits, sizeof ret->seen[0]);
+    ret->stats = hearth_arena_calloc(arena, run->grouping.n, sizeof ret->stats[0]);
+    return ret->seen != NULL && ret->stats != NULL;
+}
+
+static void copy_counts(const struct stats_run *run, struct counts *to, const struct counts *from)
+{
+    if (run->selection.n_hits > 0) {
+        memcpy(to->seen, from->seen, run->selection.n_hits * sizeof to->seen[0]);
+        memcpy(to->stats, from->stats, run->grouping.n * sizeof to->stats[0]);
+    }
+}
+
+/* Every hit's value, while the index is locked. */
+static enum hearth_status find_values(struct stats_run *run, const struct hearth_label_index *index,
+                                      struct hearth_str label, struct hearth_err *err)
+{
+    struct hearth_arena *arena = run->query->arena;
+    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
+                                    run->selection.n_hits, &label, 1, arena, err));
+    if (!make_counts(run, &run->now) || !make_counts(run, &run->before)) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_label_index_same_labels(index, run->selection.hits, run->selection.n_hits,
+                                              arena, &run->same_labels, err));
+    return find_alone(run, err);
+}
+
+static enum hearth_status select_hits(struct stats_run *run, struct hearth_str profile_type,
+                                      struct hearth_str selector, struct hearth_str label,
+                                      struct hearth_err *err)
+{
+    const struct hearth_query *query = run->query;
+    struct hearth_range range;
+    HEARTH_TRY(hearth_query_range(query, &range, err));
+    const struct hearth_label_index *index;
+    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    enum hearth_status status = hearth_selection_make(
+        query, profile_type, selector, index, range.from_ns, range.to_ns, &run->selection, err);
+    if (range.empty) {
+        run->selection.n_hits = 0;
+    }
+    if (status == HEARTH_OK) {
+        status = find_values(run, index, label, err);
+    }
+    hearth_store_index_unlock(query->engine->store, index);
+    run->selection.totals = true;
+    return status;
+}
+
+/* ---- totals ---- */
+
+static void forget_piece(void *context)
+{
+    struct stats_run *run = context;
+    copy_counts(run, &run->now, &run->before);
+    hearth_singles_forget(&run->singles);
+}
+
+/* A profile of one value of the label. */
+static enum hearth_status count_profile(struct stats_run *run, uint32_t group, int64_t value,
+                                        struct hearth_err *err)
+{
+    struct stat *stat = &run->now.stats[group];
+    struct hearth_label_stat *out = &stat->out;
+    u128 size = value < 0 ? -(u128)value : (u128)value;
+    if (__builtin_add_overflow(out->sum, value, &out->sum) ||
+        __builtin_add_overflow(stat->squares, size * size, &stat->squares)) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                           "a sum over the profiles of a label's value is too large");
+    }
+    out->min = out->n_profiles == 0 || value < out->min ? value : out->min;
+    out->max = out->n_profiles == 0 || value > out->max ? value : out->max;
+    out->n_profiles++;
+    return HEARTH_OK;
+}
+
+static enum hearth_status visit(void *context, const struct hearth_read_total *total,
+                                struct hearth_err *err)
+{
+    struct stats_run *run = context;
+    uint32_t hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column);
+    if (hit == HEARTH_IDMAP_NONE) {
+        return HEARTH_OK;
+    }
+    uint32_t group = run->grouping.of_hit[hit];
+    bool *seen = &run->now.seen[run->same_labels[hit]];
+    run->now.stats[group].out.n_series += !*seen;
+    *seen = true;
+    if (run->alone[hit]) {
+        return count_profile(run, group, total->total, err);
+    }
+    const struct hearth_single single = {
+        .ts_ns = total->ts_ns, .value = total->total, .hit = hit, .group = group};
+    return hearth_singles_add(&run->singles, &single, err);
+}
+
+static enum hearth_status count_gathered(struct stats_run *run, struct hearth_err *err)
+{
+    struct hearth_singles *singles = &run->singles;
+    HEARTH_TRY(hearth_singles_gather(singles, &run->selection, err));
+    for (size_t i = 0, n; i < singles->n; i += n) {
+        int64_t sum;
+        n = hearth_singles_profile(singles, i, &sum);
+        HEARTH_TRY(count_profile(run, singles->v[i].group, sum, err));
+    }
+    return HEARTH_OK;
+}
+
+/* The rows of a profile have one time, so they are in one piece. Where nothing is found, pieces grow. */
+static enum hearth_status read_pieces(struct stats_run *run, const struct hearth_query *query,
+                                      struct hearth_err *err)
+{
+    const struct hearth_reader reader = {.reset = forget_piece, .total = visit, .context = run};
+    struct hearth_selection *selection = &run->selection;
+    const int64_t to_ns = selection->to_ns;
+    for (int64_t length_ns = PIECE_NS;;) {
+        int64_t last_ns;
+        bool is_last = run->all_alone ||
+                       __builtin_add_overflow(selection->from_ns, length_ns - 1, &last_ns) ||
+                       last_ns >= to_ns;
+        selection->to_ns = is_last ? to_ns : last_ns;
+        HEARTH_TRY(hearth_selection_read(query, selection, &reader, err));
+        bool is_empty = run->singles.rows.n == 0;
+        HEARTH_TRY(count_gathered(run, err));
+        if (is_last) {
+            return HEARTH_OK;
+        }
+        copy_counts(run, &run->before, &run->now);
+        hearth_singles_forget(&run->singles);
+        selection->from_ns = last_ns + 1;
+        length_ns = !is_empty ? PIECE_NS : length_ns < INT64_MAX / 2 ? 2 * length_ns : length_ns;
+    }
+}
+
+static enum hearth_status read_all(struct stats_run *run, struct hearth_err *err)
+{
+    struct hearth_query query = *run->query;
+    struct hearth_buf notes;
+    hearth_buf_init(&notes, 64 * 1024);
+    query.notes = query.notes == NULL ? NULL : &notes;
+    enum hearth_status status = read_pieces(run, &query, err);
+    hearth_query_note_lines(run->query, hearth_buf_view(&notes));
+    hearth_buf_release(&notes);
+    return status;
+}
+
+/*
+ * n times the variance is the sum of squares less sum * sum / n: taken apart into whole numbers, of which
+ * the difference is exact, and a rest below 1.
+ */
+static double deviation_of(const struct stat *stat)
+{
+    u128 n = (u128)stat->out.n_profiles;
+    u128 sum = stat->out.sum < 0 ? -(u128)stat->out.sum : (u128)stat->out.sum;
+    u128 square = sum * sum;
+    u128 whole = stat->squares - square / n;
+    double rest = (double)(square % n) / (double)n;
+    double variance = ((double)whole - rest) / (double)n;
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+static int by_sum_then_value(const void *a, const void *b)
+{
+    const struct hearth_label_stat *x = a, *y = b;
+    if (x->sum != y->sum) {
+        return x->sum > y->sum ? -1 : 1;
+    }
+    return hearth_str_cmp(x->value, y->value);
+}
+
+static enum hearth_status write_stats(const struct stats_run *run, int64_t limit,
+                                      struct hearth_label_stat **ret, size_t *ret_n,
+                                      int64_t *ret_n_all, struct hearth_err *err)
+{
+    struct hearth_arena *arena = run->query->arena;
+    struct hearth_label_stat *stats = hearth_arena_array(arena, run->grouping.n, sizeof stats[0]);
+    if (stats == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < run->grouping.n; i++) {
+        const struct stat *stat = &run->now.stats[i];
+        if (stat->out.n_profiles > 0) {
+            const struct hearth_labels *labels = &run->grouping.labels[i];
+            stats[n] = stat->out;
+            stats[n].value = labels->n > 0 ? labels->v[0].value : HEARTH_STR("");
+            stats[n].mean = (double)stat->out.sum / (double)stat->out.n_profiles;
+            stats[n++].deviation = deviation_of(stat);
+        }
+    }
+    if (n > 0) {
+        qsort(stats, n, sizeof stats[0], by_sum_then_value);
+    }
+    *ret = stats;
+    *ret_n_all = (int64_t)n;
+    *ret_n = limit > 0 && n > (uint64_t)limit ? (size_t)limit : n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
+                                            struct hearth_str profile_type,
+                                            struct hearth_str selector, struct hearth_str label,
+                                            int64_t limit, struct hearth_label_stat **ret,
+                                            size_t *ret_n, int64_t *ret_n_all,
+                                            struct hearth_err *err)
+{
+    if (label.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label is required");
+    }
+    if (limit < 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "limit is %lld; 0 means all",
+                           (long long)limit);
+    }
+    struct stats_run run = {.query = query};
+    hearth_singles_init(&run.singles, query, &run.grouping);
+    enum hearth_status status = select_hits(&run, profile_type, selector, label, err);
+    if (status == HEARTH_OK) {
+        status = read_all(&run, err);
+    }
+    if (status == HEARTH_OK) {
+        status = write_stats(&run, limit, ret, ret_n, ret_n_all, err);
+    }
+    hearth_singles_release(&run.singles);
+    hearth_grouping_release(&run.grouping);
+    return status;
+}

@@ -1,0 +1,161 @@
+/* limits.c -- defaults of limits.def; what tenants have instead; limits as text. */
+#include "hearth/engine/limits.h"
+
+#include "hearth/selector/timeexpr.h"
+#include "hearth/store/settings.h"
+
+void hearth_limits_init(struct hearth_limits *limits)
+{
+    *limits = (struct hearth_limits){
+#define X(type, field, def) .field = (def),
+#include "hearth/engine/limits.def"
+#undef X
+    };
+}
+
+const struct hearth_limit hearth_tenant_limits[] = {
+#define T(kind, field, name) {name, HEARTH_LIMIT_##kind, offsetof(struct hearth_limits, field)},
+#include "hearth/engine/tenant_limits.def"
+#undef T
+};
+
+const size_t hearth_n_tenant_limits = HEARTH_ARRAY_LEN(hearth_tenant_limits);
+
+/* Values are written through the offset: the member must have the type of its kind. */
+#define COUNT_TYPE    int64_t
+#define BYTES_TYPE    int64_t
+#define DURATION_TYPE int64_t
+#define SWITCH_TYPE   bool
+#define T(kind, field, name)                                                                      \
+    _Static_assert(_Generic(&((struct hearth_limits *)0)->field, kind##_TYPE * : 1, default : 0), \
+                   "the type of " name);
+#include "hearth/engine/tenant_limits.def"
+#undef T
+
+const struct hearth_limit *hearth_limit_find(struct hearth_str name)
+{
+    for (size_t i = 0; i < hearth_n_tenant_limits; i++) {
+        if (hearth_str_eq_c(name, hearth_tenant_limits[i].name)) {
+            return &hearth_tenant_limits[i];
+        }
+    }
+    return NULL;
+}
+
+int64_t hearth_limit_get(const struct hearth_limit *limit, const struct hearth_limits *limits)
+{
+    const char *at = (const char *)limits + limit->offset;
+    bool on;
+    int64_t value;
+    if (limit->kind == HEARTH_LIMIT_SWITCH) {
+        memcpy(&on, at, sizeof on);
+        return on;
+    }
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static void take_setting(void *context, struct hearth_str name, int64_t value)
+{
+    const struct hearth_limit *limit = hearth_limit_find(name);
+    if (limit == NULL || value < 0) {
+        return;
+    }
+    char *at = (char *)context + limit->offset;
+    if (limit->kind == HEARTH_LIMIT_SWITCH) {
+        bool on = value != 0;
+        memcpy(at, &on, sizeof on);
+    } else {
+        memcpy(at, &value, sizeof value);
+    }
+}
+
+void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
+                             struct hearth_str tenant, struct hearth_limits *ret)
+{
+    *ret = *server;
+    if (store != NULL) {
+        hearth_store_settings(store, tenant, take_setting, ret);
+    }
+}
+
+/* ---- text ---- */
+
+static bool parse_bytes(struct hearth_str text, int64_t *ret)
+{
+    static const char units[] = "kmg";
+    int64_t factor = 1;
+    for (size_t i = 0; text.n > 1 && i < sizeof units - 1; i++) {
+        if ((text.p[text.n - 1] | 0x20) == units[i]) {
+            factor = INT64_C(1) << 10 * (i + 1);
+            text.n--;
+            break;
+        }
+    }
+    return hearth_str_to_i64(text, ret) && *ret >= 0 && !__builtin_mul_overflow(*ret, factor, ret);
+}
+
+static bool parse_duration(struct hearth_str text, int64_t *ret)
+{
+    if (hearth_str_eq_c(text, "0")) {
+        *ret = 0;
+        return true;
+    }
+    return hearth_duration_parse(text, ret, NULL) == HEARTH_OK && *ret >= 0;
+}
+
+static bool parse_switch(struct hearth_str text, int64_t *ret)
+{
+    *ret = hearth_str_eq_c(text, "true");
+    return *ret != 0 || hearth_str_eq_c(text, "false");
+}
+
+enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct hearth_str text,
+                                      int64_t *ret, struct hearth_err *err)
+{
+    bool ok = false;
+    const char *wanted = "";
+    switch (limit->kind) {
+    case HEARTH_LIMIT_COUNT:
+        wanted = "a whole number";
+        ok = hearth_str_to_i64(text, ret) && *ret >= 0;
+        break;
+    case HEARTH_LIMIT_BYTES:
+        wanted = "a number of bytes (64k, 16m, 2g)";
+        ok = parse_bytes(text, ret);
+        break;
+    case HEARTH_LIMIT_DURATION:
+        wanted = "a duration (500ms, 90s, 2h, 7d)";
+        ok = parse_duration(text, ret);
+        break;
+    case HEARTH_LIMIT_SWITCH:
+        wanted = "true or false";
+        ok = parse_switch(text, ret);
+        break;
+    }
+    return ok ? HEARTH_OK
+              : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s = \"%.*s\" is not %s", limit->name,
+                            (int)(text.n > 64 ? 64 : text.n), text.n > 0 ? text.p : "", wanted);
+}
+
+void hearth_limit_format(const struct hearth_limit *limit, int64_t value, struct hearth_buf *out)
+{
+    static const char units[] = "kmg";
+    char duration[48];
+    size_t unit = 0;
+    if (limit->kind == HEARTH_LIMIT_SWITCH) {
+        hearth_buf_cstr(out, value != 0 ? "true" : "false");
+        return;
+    }
+    if (limit->kind == HEARTH_LIMIT_DURATION && value != 0) {
+        hearth_duration_format(value, duration);
+        hearth_buf_cstr(out, duration);
+        return;
+    }
+    while (limit->kind == HEARTH_LIMIT_BYTES && value != 0 && value % 1024 == 0 &&
+           unit < sizeof units - 1) {
+        value /= 1024;
+        unit++;
+    }
+    hearth_buf_printf(out, "%lld%.1s", (long long)value, unit == 0 ? "" : &units[unit - 1]);
+}

@@ -1,0 +1,120 @@
+/*
+ * push_wait.c -- a push whose caller waits for its end.
+ *
+ * The engine may end a push long after its caller gave up (its batch may have been committed, but the database does not
+ * answer): what the end touches belongs to both, and the last one frees it.
+ */
+#include "ingest/push_wait.h"
+
+#include "hearth/base/mem.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define STEP_NS (50 * HEARTH_NS_PER_MS)
+
+struct wait {
+    struct hearth_push_request request;
+    pthread_mutex_t lock; /* guards is_done, refs */
+    pthread_cond_t ended;
+    bool is_done;
+    unsigned refs;
+    struct hearth_push_receipt receipts[];
+};
+
+static void unref(struct wait *wait)
+{
+    (void)pthread_mutex_lock(&wait->lock);
+    bool last = --wait->refs == 0;
+    (void)pthread_mutex_unlock(&wait->lock);
+    if (last) {
+        (void)pthread_cond_destroy(&wait->ended);
+        (void)pthread_mutex_destroy(&wait->lock);
+        hearth_mem_free(wait);
+    }
+}
+
+static void on_done(struct hearth_push_request *request)
+{
+    struct wait *wait = HEARTH_CONTAINER_OF(request, struct wait, request);
+    (void)pthread_mutex_lock(&wait->lock);
+    wait->is_done = true;
+    (void)pthread_cond_signal(&wait->ended);
+    (void)pthread_mutex_unlock(&wait->lock);
+    unref(wait);
+}
+
+static struct wait *wait_new(struct hearth_push_series *series, size_t n_series, size_t *ret_n)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_series; i++) {
+        n += series[i].n_samples;
+    }
+    struct wait *wait = hearth_mem_zalloc(sizeof *wait + n * sizeof wait->receipts[0]);
+    if (wait == NULL) {
+        return NULL;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < n_series; i++) {
+        for (size_t k = 0; k < series[i].n_samples; k++) {
+            series[i].samples[k].receipt = &wait->receipts[at++];
+        }
+    }
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&wait->ended, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&wait->lock, NULL);
+    wait->refs = 2;
+    *ret_n = n;
+    return wait;
+}
+
+/* Until the push is done, or its caller must go. */
+static enum hearth_status await(struct wait *wait, struct hearth_cancel *cancel,
+                                struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+    (void)pthread_mutex_lock(&wait->lock);
+    while (!wait->is_done && status == HEARTH_OK) {
+        int64_t until = hearth_clock_mono_ns() + STEP_NS;
+        const struct timespec at = {until / HEARTH_NS_PER_SEC, until % HEARTH_NS_PER_SEC};
+        (void)pthread_cond_timedwait(&wait->ended, &wait->lock, &at);
+        if (!wait->is_done) {
+            status = hearth_cancel_check(cancel, err);
+        }
+    }
+    (void)pthread_mutex_unlock(&wait->lock);
+    return status;
+}
+
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
+                                    struct hearth_push_series *series, size_t n_series,
+                                    struct hearth_cancel *cancel,
+                                    struct hearth_push_receipt *ret_receipts,
+                                    struct hearth_err *err)
+{
+    size_t n;
+    struct wait *wait = wait_new(series, n_series, &n);
+    if (wait == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a push");
+    }
+    wait->request = (struct hearth_push_request){
+        .tenant = tenant, .series = series, .n_series = n_series, .done = on_done};
+    hearth_ingest_push(ingest, &wait->request);
+    enum hearth_status status = await(wait, cancel, err);
+    if (status == HEARTH_OK) {
+        status = wait->request.status;
+        if (status != HEARTH_OK && err != NULL) {
+            *err = wait->request.err;
+        }
+        if (ret_receipts != NULL && n > 0) {
+            memcpy(ret_receipts, wait->receipts, n * sizeof ret_receipts[0]);
+        }
+    } else {
+        status = hearth_ingest_give_up(ingest, &wait->request, status, err);
+    }
+    unref(wait);
+    return status;
+}

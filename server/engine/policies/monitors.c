@@ -1,0 +1,174 @@
+/* monitors.c -- metrics of policies: taking them, and over time (contracts: meters.h, policies.h). */
+#include "hearth/base/clock.h"
+#include "hearth/engine/meters.h"
+
+#include "policies/policies_internal.h"
+
+#include <ctype.h>
+#include <math.h>
+
+#define PREFIX "rover_con_p_"
+
+/* ---- taking ---- */
+
+/* "process_cpu" as "PROCESS_CPU". */
+static bool find_monitor(struct hearth_str name, enum hearth_monitor *ret)
+{
+    char upper[32];
+    if (name.n > sizeof upper) {
+        return false;
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        upper[i] = (char)toupper((unsigned char)name.p[i]);
+    }
+    return hearth_monitor_find(hearth_str_n(upper, name.n), ret);
+}
+
+static struct hearth_str label_of(const struct hearth_meter *meter, const char *name)
+{
+    for (size_t i = 0; i < meter->n_labels; i++) {
+        if (hearth_str_eq_c(meter->labels[i].name, name)) {
+            return meter->labels[i].value;
+        }
+    }
+    return hearth_str_n("", 0);
+}
+
+static enum hearth_status take_meter(const struct hearth_meter *meter,
+                                     struct hearth_monitor_point *points, size_t *n,
+                                     struct hearth_err *err)
+{
+    struct hearth_monitor_point point = {.value = meter->value,
+                                         .process = label_of(meter, "process_name"),
+                                         .uri = label_of(meter, "uri")};
+    struct hearth_str prefix = HEARTH_STR(PREFIX);
+    if (!hearth_str_starts(meter->name, prefix) ||
+        !find_monitor(hearth_str_n(meter->name.p + prefix.n, meter->name.n - prefix.n),
+                      &point.monitor)) {
+        return HEARTH_OK; /* another's */
+    }
+    if (meter->n_buckets > 0 || !isfinite(meter->value)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "meter " HEARTH_STR_FMT " must be a finite number",
+                           HEARTH_STR_ARG(meter->name));
+    }
+    bool is_http = hearth_monitor_is_http(point.monitor);
+    if (point.process.n == 0 || (point.uri.n == 0) != !is_http) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "meter " HEARTH_STR_FMT " must have the label process_name, and %s",
+                           HEARTH_STR_ARG(meter->name), is_http ? "uri" : "no uri");
+    }
+    points[(*n)++] = point;
+    return HEARTH_OK;
+}
+
+/* Times that can be kept: not beyond retention, not in the future. */
+static bool is_in_time(const struct hearth_limits *limits, int64_t at_ms)
+{
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    int64_t older_ms = limits->reject_older_than_ns / HEARTH_NS_PER_MS;
+    int64_t newer_ms = limits->reject_newer_than_ns / HEARTH_NS_PER_MS;
+    return at_ms > (older_ms > 0 ? now_ms - older_ms : 0) &&
+           (newer_ms <= 0 || at_ms < now_ms + newer_ms);
+}
+
+enum hearth_status hearth_monitors_take(const struct hearth_query *query,
+                                        const struct hearth_meter_set *set, size_t *ret_n_taken,
+                                        struct hearth_err *err)
+{
+    size_t n = 0;
+    *ret_n_taken = 0;
+    struct hearth_monitor_point *points =
+        hearth_arena_array(query->arena, set->n_meters, sizeof points[0]);
+    if (points == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < set->n_meters; i++) {
+        HEARTH_TRY(take_meter(&set->meters[i], points, &n, err));
+    }
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    if (set->service.n == 0 || set->instance.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the first meter of a set must say service and serviceInstance");
+    }
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    if (!is_in_time(&limits, set->at_ms)) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(hearth_store_monitors_add(query->engine->store, query->tenant, set->service,
+                                         set->instance, set->at_ms, points, n,
+                                         limits.max_monitor_lines, query->cancel, err));
+    *ret_n_taken = n;
+    return HEARTH_OK;
+}
+
+/* ---- over time ---- */
+
+/* Means of steps, in place: a step has at least one value. */
+static void make_means(struct hearth_monitor_line *line, int64_t step_ms)
+{
+    size_t n = 0;
+    for (size_t i = 0, end; i < line->n_values; i = end) {
+        int64_t step = line->values[i].at_ms / step_ms;
+        double sum = 0;
+        for (end = i; end < line->n_values && line->values[end].at_ms / step_ms == step; end++) {
+            sum += line->values[end].value;
+        }
+        line->values[n++] = (struct hearth_monitor_value){step * step_ms, sum / (double)(end - i)};
+    }
+    line->n_values = n;
+}
+
+enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t *ret_start_ms,
+                                       int64_t *ret_end_ms, struct hearth_err *err)
+{
+    int64_t hour_ms = HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS;
+    int64_t end_ms = query->end_ms == 0 ? hearth_clock_wall_ns() / HEARTH_NS_PER_MS : query->end_ms;
+    int64_t start_ms = query->start_ms;
+    if (start_ms == 0 && end_ms > hour_ms) {
+        start_ms = end_ms - hour_ms;
+    }
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    int64_t longest_ms = limits.max_query_range_ns / HEARTH_NS_PER_MS;
+    if (start_ms < 0 || end_ms < start_ms) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the range from %lld to %lld is none: milliseconds, start before end",
+                           (long long)start_ms, (long long)end_ms);
+    }
+    if (longest_ms > 0 && end_ms - start_ms > longest_ms) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the range is longer than the %lld ms that max-query-range allows",
+                           (long long)longest_ms);
+    }
+    *ret_start_ms = start_ms;
+    *ret_end_ms = end_ms;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_monitors_series(const struct hearth_query *query,
+                                          const struct hearth_monitor_filter *filter,
+                                          int32_t step_seconds, struct hearth_monitor_line **ret,
+                                          size_t *ret_n, struct hearth_err *err)
+{
+    if (filter->service.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
+    }
+    if (step_seconds < 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step_seconds must not be negative");
+    }
+    struct hearth_limits limits;
+    struct hearth_monitor_filter own = *filter;
+    hearth_query_limits(query, &limits);
+    own.max_values = (size_t)limits.max_points;
+    HEARTH_TRY(hearth_policy_range(query, &own.start_ms, &own.end_ms, err));
+    HEARTH_TRY(hearth_store_monitor_lines(query->engine->store, query->tenant, &own, query->cancel,
+                                          query->arena, ret, ret_n, err));
+    for (size_t i = 0; step_seconds > 0 && i < *ret_n; i++) {
+        make_means(&(*ret)[i], (int64_t)step_seconds * 1000);
+    }
+    return HEARTH_OK;
+}

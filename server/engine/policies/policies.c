@@ -1,0 +1,250 @@
+/* policies.c -- setting and reading policies (contract: hearth/engine/policies.h). */
+#include "hearth/base/clock.h"
+
+#include "policies/policies_internal.h"
+
+/* ---- counts ---- */
+
+enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
+                                          struct hearth_str service, bool by_process,
+                                          struct hearth_trigger_count **ret, size_t *ret_n,
+                                          struct hearth_err *err)
+{
+    int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
+    return hearth_store_trigger_counts(query->engine->store, query->tenant, service, since_ms,
+                                       by_process, query->cancel, query->arena, ret, ret_n, err);
+}
+
+static enum hearth_status count_triggers(const struct hearth_query *query,
+                                         const struct hearth_trigger_count *counts, size_t n_counts,
+                                         struct hearth_policy_state *state, struct hearth_err *err)
+{
+    const struct hearth_policy *policy = &state->policy;
+    state->status = hearth_arena_array(query->arena, policy->n_targets, sizeof state->status[0]);
+    if (state->status == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    state->n_status = policy->n_targets;
+    for (size_t i = 0; i < policy->n_targets; i++) {
+        struct hearth_policy_status *status = &state->status[i];
+        *status = (struct hearth_policy_status){.kind = policy->targets[i].kind};
+        for (size_t k = 0; k < n_counts; k++) {
+            if (counts[k].kind == (int32_t)status->kind &&
+                hearth_str_eq(counts[k].service, policy->service)) {
+                status->n_triggered = counts[k].n;
+                status->last_triggered_ms = counts[k].last_ms;
+            }
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- reading ---- */
+
+static enum hearth_status find_policy(const struct hearth_query *query, struct hearth_str service,
+                                      struct hearth_policy *ret, struct hearth_err *err)
+{
+    struct hearth_policy *found;
+    size_t n;
+    HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, &service, 1,
+                                     query->cancel, query->arena, &found, &n, err));
+    if (n == 0) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
+                           HEARTH_STR_ARG(service));
+    }
+    *ret = found[0];
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_policies_get(const struct hearth_query *query, struct hearth_str service,
+                                       struct hearth_policy_state *ret, struct hearth_err *err)
+{
+    struct hearth_trigger_count *counts;
+    size_t n;
+    HEARTH_TRY(find_policy(query, service, &ret->policy, err));
+    HEARTH_TRY(hearth_policy_triggers(query, service, false, &counts, &n, err));
+    return count_triggers(query, counts, n, ret, err);
+}
+
+enum hearth_status hearth_policies_list(const struct hearth_query *query,
+                                        struct hearth_policy_state **ret, size_t *ret_n,
+                                        struct hearth_err *err)
+{
+    struct hearth_policy *policies;
+    struct hearth_trigger_count *counts;
+    size_t n, n_counts;
+    HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, NULL, 0, query->cancel,
+                                     query->arena, &policies, &n, err));
+    HEARTH_TRY(hearth_policy_triggers(query, hearth_str_n("", 0), false, &counts, &n_counts, err));
+    struct hearth_policy_state *states = hearth_arena_array(query->arena, n, sizeof states[0]);
+    if (states == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        states[i].policy = policies[i];
+        HEARTH_TRY(count_triggers(query, counts, n_counts, &states[i], err));
+    }
+    *ret = states;
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_policies_history(const struct hearth_query *query,
+                                           struct hearth_str service, struct hearth_policy **ret,
+                                           size_t *ret_n, struct hearth_err *err)
+{
+    return hearth_store_policy_versions(query->engine->store, query->tenant, service, query->cancel,
+                                        query->arena, ret, ret_n, err);
+}
+
+/* ---- setting ---- */
+
+struct warnings {
+    struct hearth_arena *arena;
+    struct hearth_str *v;
+    size_t n;
+};
+
+#define MAX_WARNINGS 16
+
+static void warn(struct warnings *warnings, const char *text)
+{
+    if (warnings->n < MAX_WARNINGS) {
+        warnings->v[warnings->n++] = hearth_str_c(text);
+    }
+}
+
+static bool watches_the_same(const struct hearth_check_item *a, const struct hearth_check_item *b)
+{
+    if (a->monitor != b->monitor || !hearth_monitor_is_http(a->monitor) ||
+        a->n_uri_paths != b->n_uri_paths || !hearth_str_eq(a->uri_regex, b->uri_regex)) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n_uri_paths; i++) {
+        if (!hearth_str_eq(a->uri_paths[i], b->uri_paths[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* HTTP monitors of two targets: each has slots of its own, and says what is in them. */
+static void warn_of_twins(const struct hearth_policy *policy, struct warnings *warnings)
+{
+    for (size_t i = 0; i < policy->n_targets; i++) {
+        for (size_t k = 0; k < policy->targets[i].n_items; k++) {
+            const struct hearth_check_item *item = &policy->targets[i].items[k];
+            for (size_t j = 0; j < i; j++) {
+                for (size_t l = 0; l < policy->targets[j].n_items; l++) {
+                    if (watches_the_same(item, &policy->targets[j].items[l])) {
+                        warn(warnings,
+                             hearth_arena_printf(warnings->arena,
+                                                 "%s is watched for %s and %s: agents report its"
+                                                 " values twice",
+                                                 hearth_monitor_name(item->monitor),
+                                                 hearth_policy_kind_name(policy->targets[j].kind),
+                                                 hearth_policy_kind_name(policy->targets[i].kind)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+static enum hearth_status find_warnings(const struct hearth_query *query,
+                                        const struct hearth_policy *policy,
+                                        struct warnings *warnings, struct hearth_err *err)
+{
+    struct hearth_process_filter filter = {
+        .service = policy->service,
+        .seen_after_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS,
+        .without_virtual = true};
+    struct hearth_process *processes;
+    size_t n, n_profilable = 0;
+    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
+                                      query->arena, &processes, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        n_profilable += processes[i].can_be_profiled;
+    }
+    if (n == 0) {
+        warn(warnings, "no agent has reported a process of this service in the last 48 hours");
+    } else if (n_profilable == 0) {
+        warn(warnings, "the agents of this service's processes say that they cannot profile them");
+    }
+    for (size_t i = 0; i < policy->n_targets; i++) {
+        if (policy->targets[i].n_items == 0) {
+            warn(warnings,
+                 hearth_arena_printf(query->arena, "%s has no check items: nothing starts it",
+                                     hearth_policy_kind_name(policy->targets[i].kind)));
+        }
+    }
+    warn_of_twins(policy, warnings);
+    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+}
+
+static enum hearth_status check_version(const struct hearth_query *query,
+                                        const struct hearth_policy_change *change,
+                                        struct hearth_err *err)
+{
+    struct hearth_policy stored = {0};
+    enum hearth_status status = find_policy(query, change->policy.service, &stored, err);
+    if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
+        return status;
+    }
+    if (change->expected_version >= 0 && change->expected_version != stored.version) {
+        return HEARTH_FAIL(err, HEARTH_ABORTED,
+                           "the policy of \"" HEARTH_STR_FMT
+                           "\" has version %lld, not %lld: somebody changed it",
+                           HEARTH_STR_ARG(change->policy.service), (long long)stored.version,
+                           (long long)change->expected_version);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_policies_set(const struct hearth_query *query,
+                                       struct hearth_policy_change *change,
+                                       struct hearth_policy *ret_policy,
+                                       struct hearth_str **ret_warnings, size_t *ret_n_warnings,
+                                       struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    struct hearth_policy *policy = &change->policy;
+    hearth_query_limits(query, &limits);
+    HEARTH_TRY(hearth_policy_check(policy, &limits, err));
+    HEARTH_TRY(hearth_policy_finish(policy, query->arena, err));
+    struct warnings warnings = {.arena = query->arena};
+    warnings.v = hearth_arena_array(query->arena, MAX_WARNINGS, sizeof warnings.v[0]);
+    if (warnings.v == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    HEARTH_TRY(find_warnings(query, policy, &warnings, err));
+    if (change->validate_only) {
+        HEARTH_TRY(check_version(query, change, err));
+        *ret_policy = *policy;
+    } else {
+        HEARTH_TRY(hearth_store_policy_put(query->engine->store, query->tenant, policy,
+                                           change->expected_version, limits.max_policy_versions,
+                                           query->cancel, err));
+        HEARTH_TRY(find_policy(query, policy->service, ret_policy, err));
+    }
+    *ret_warnings = warnings.v;
+    *ret_n_warnings = warnings.n;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_policies_delete(const struct hearth_query *query,
+                                          struct hearth_str service, struct hearth_str modified_by,
+                                          struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    if (service.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
+    }
+    if (modified_by.n > HEARTH_AGENT_NAME_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "modified_by may have %d bytes",
+                           HEARTH_AGENT_NAME_BYTES);
+    }
+    return hearth_store_policy_delete(query->engine->store, query->tenant, service, modified_by,
+                                      limits.max_policy_versions, query->cancel, err);
+}

@@ -1,0 +1,20 @@
+/* policies_internal.h -- what the files about policies share (private to the engine). Threads: safe. */
+#ifndef HEARTH_ENGINE_POLICIES_INTERNAL_H
+#define HEARTH_ENGINE_POLICIES_INTERNAL_H
+
+#include "hearth/engine/policies.h"
+
+#include "select/query_internal.h"
+
+/* What policies started within the window. service empty: of all. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
+                                          struct hearth_str service, bool by_process,
+                                          struct hearth_trigger_count **ret, size_t *ret_n,
+                                          struct hearth_err *err);
+/* The query's range, the last hour where it does not say; INVALID_ARGUMENT. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t *ret_start_ms,
+                                       int64_t *ret_end_ms, struct hearth_err *err);
+
+#endif

@@ -1,0 +1,112 @@
+/* policy_monitored.c -- who is watched, and what it came to (contract: hearth/engine/policies.h). */
+#include "hearth/base/clock.h"
+
+#include "policies/policies_internal.h"
+
+struct answer {
+    const struct hearth_query *query;
+    enum hearth_policy_kind kind;
+    int64_t now_ms;
+    struct hearth_process *processes;
+    struct hearth_instance *instances;
+    struct hearth_trigger_count *counts;
+    size_t n_processes, n_instances, n_counts;
+};
+
+static enum hearth_status ask(struct answer *answer, struct hearth_str service,
+                              struct hearth_err *err)
+{
+    const struct hearth_query *query = answer->query;
+    struct hearth_store *store = query->engine->store;
+    struct hearth_process_filter filter = {.service = service,
+                                           .seen_after_ms =
+                                               answer->now_ms - HEARTH_POLICY_WINDOW_MS,
+                                           .without_virtual = true};
+    HEARTH_TRY(hearth_store_processes(store, query->tenant, &filter, query->cancel, query->arena,
+                                      &answer->processes, &answer->n_processes, err));
+    HEARTH_TRY(hearth_store_instances(store, query->tenant, service, 0, query->cancel, query->arena,
+                                      &answer->instances, &answer->n_instances, err));
+    return hearth_policy_triggers(query, service, true, &answer->counts, &answer->n_counts, err);
+}
+
+static void find_properties(const struct answer *answer, struct hearth_monitored_instance *instance)
+{
+    for (size_t i = 0; i < answer->n_instances; i++) {
+        if (hearth_str_eq(answer->instances[i].name, instance->name)) {
+            instance->properties = answer->instances[i].properties;
+            instance->n_properties = answer->instances[i].n_properties;
+        }
+    }
+}
+
+static void count(const struct answer *answer, struct hearth_monitored_instance *instance)
+{
+    int64_t instance_last_ms = 0;
+    for (size_t i = 0; i < answer->n_counts; i++) {
+        const struct hearth_trigger_count *counted = &answer->counts[i];
+        if (counted->kind != (int32_t)answer->kind ||
+            !hearth_str_eq(counted->instance, instance->name)) {
+            continue;
+        }
+        instance->n_triggered += counted->n;
+        instance_last_ms =
+            counted->last_ms > instance_last_ms ? counted->last_ms : instance_last_ms;
+        for (size_t k = 0; k < instance->n_processes; k++) {
+            struct hearth_monitored_process *process = &instance->processes[k];
+            if (hearth_str_eq(process->process.process_id, counted->process_id)) {
+                process->n_triggered = counted->n;
+                process->last_triggered_ms = counted->last_ms;
+            }
+        }
+    }
+    instance->last_triggered_ms = instance_last_ms;
+    for (size_t k = 0; k < instance->n_processes; k++) {
+        struct hearth_monitored_process *process = &instance->processes[k];
+        /* Network profiling is of the whole instance, and so is the silence after it. */
+        int64_t last_ms =
+            answer->kind == HEARTH_POLICY_NETWORK ? instance_last_ms : process->last_triggered_ms;
+        int64_t until_ms = last_ms + HEARTH_POLICY_SILENCE_MS;
+        process->silent_until_ms = last_ms > 0 && until_ms > answer->now_ms ? until_ms : 0;
+    }
+}
+
+enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
+                                             struct hearth_str service,
+                                             enum hearth_policy_kind kind,
+                                             struct hearth_monitored_instance **ret, size_t *ret_n,
+                                             struct hearth_err *err)
+{
+    if (service.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
+    }
+    if (kind <= 0 || kind >= HEARTH_POLICY_KIND_END) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "kind: a policy starts ON_CPU, OFF_CPU or NETWORK");
+    }
+    struct answer answer = {
+        .query = query, .kind = kind, .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
+    HEARTH_TRY(ask(&answer, service, err));
+    size_t n = answer.n_processes, n_instances = 0;
+    struct hearth_monitored_instance *instances =
+        hearth_arena_array(query->arena, n, sizeof instances[0]);
+    struct hearth_monitored_process *all = hearth_arena_calloc(query->arena, n, sizeof all[0]);
+    if (instances == NULL || all == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        all[i].process = answer.processes[i];
+        if (i == 0 ||
+            !hearth_str_eq(answer.processes[i].instance, answer.processes[i - 1].instance)) {
+            instances[n_instances++] = (struct hearth_monitored_instance){
+                .name = answer.processes[i].instance, .processes = &all[i]};
+        }
+        instances[n_instances - 1].n_processes++;
+    }
+    for (size_t i = 0; i < n_instances; i++) {
+        find_properties(&answer, &instances[i]);
+        count(&answer, &instances[i]);
+    }
+    *ret = instances;
+    *ret_n = n_instances;
+    return HEARTH_OK;
+}

@@ -1,0 +1,375 @@
+/*
+ * plan_groups.c -- which services and series of a question are cut alike.
+ *
+ * Services that stand alike form a group: the cut depends only on how far blocks are built and rows
+ * are compacted, and both matter only within the range. Series that a tombstone names form groups of
+ * their own, in which the blocks it touches are not used; their services do without whole-service
+ * blocks meanwhile. The number of groups is bounded: those that are left over share one, with the
+ * lowest bound of blocks, and with a stretch where rows may lie in either table (the reader knows
+ * which of them count).
+ */
+#include "select/plan_internal.h"
+
+#include <stdlib.h>
+
+/* Services with the same bounds. */
+struct standing {
+    int64_t built_ns, compacted_ns;
+    size_t n_hits;
+    uint32_t group;
+};
+
+static void find_tombstones(const struct planner *p, struct plan_service *service,
+                            int32_t service_id)
+{
+    const struct hearth_read_state *state = p->in->state;
+    size_t low = 0, high = state->n_tombstones;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (state->tombstones[mid].service_id < service_id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    service->tombstones = state->tombstones + low;
+    while (low < state->n_tombstones && state->tombstones[low].service_id == service_id) {
+        service->n_tombstones++;
+        low++;
+    }
+}
+
+static const struct hearth_service_state *find_state(const struct hearth_read_state *state,
+                                                     int32_t service_id)
+{
+    size_t low = 0, high = state->n_services;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (state->services[mid].service_id < service_id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    bool found = low < state->n_services && state->services[low].service_id == service_id;
+    return found ? &state->services[low] : NULL;
+}
+
+static bool find_services(struct planner *p)
+{
+    const struct hearth_plan_input *in = p->in;
+    for (size_t i = 0; i < in->n_hits; i++) {
+        p->n_services += i == 0 || in->hits[i].service_id != in->hits[i - 1].service_id;
+    }
+    p->services = hearth_arena_calloc(p->arena, p->n_services, sizeof p->services[0]);
+    if (p->services == NULL) {
+        return false;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < in->n_hits; i++) {
+        if (i > 0 && in->hits[i].service_id == in->hits[i - 1].service_id) {
+            p->services[n - 1].n_hits++;
+            continue;
+        }
+        struct plan_service *service = &p->services[n++];
+        *service =
+            (struct plan_service){.first_hit = i, .n_hits = 1, .deleted_group = PLAN_NO_GROUP};
+        service->state = find_state(in->state, in->hits[i].service_id);
+        int64_t built = service->state == NULL ? INT64_MIN : service->state->built_to_ns;
+        int64_t compacted = service->state == NULL ? INT64_MIN : service->state->compacted_to_ns;
+        /* A block of totals may reach over the end of the range. */
+        int64_t last_ns = ceil_to(p->range.to_ns, HEARTH_NS_PER_DAY);
+        service->built_ns = max_i64(min_i64(built, last_ns), p->range.from_ns);
+        service->compacted_ns = max_i64(min_i64(compacted, p->range.to_ns), p->range.from_ns);
+        find_tombstones(p, service, in->hits[i].service_id);
+    }
+    return true;
+}
+
+static int by_bounds(const void *a, const void *b)
+{
+    struct standing x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (x.built_ns != y.built_ns) {
+        return x.built_ns < y.built_ns ? -1 : 1;
+    }
+    return (x.compacted_ns > y.compacted_ns) - (x.compacted_ns < y.compacted_ns);
+}
+
+static int by_hits_descending(const void *a, const void *b)
+{
+    struct standing x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x.n_hits != y.n_hits ? (x.n_hits < y.n_hits) - (x.n_hits > y.n_hits) : by_bounds(a, b);
+}
+
+/* The group of each service; the smallest share one when there are too many. */
+static bool make_groups(struct planner *p)
+{
+    struct standing *all = hearth_arena_array(p->arena, p->n_services, sizeof all[0]);
+    p->groups = hearth_arena_calloc(p->arena, (size_t)2 * PLAN_MAX_GROUPS, sizeof p->groups[0]);
+    if (all == NULL || p->groups == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < p->n_services; i++) {
+        const struct plan_service *s = &p->services[i];
+        all[i] = (struct standing){s->built_ns, s->compacted_ns, s->n_hits, PLAN_NO_GROUP};
+    }
+    qsort(all, p->n_services, sizeof all[0], by_bounds);
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_services; i++) {
+        if (n > 0 && by_bounds(&all[n - 1], &all[i]) == 0) {
+            all[n - 1].n_hits += all[i].n_hits;
+        } else {
+            all[n++] = all[i];
+        }
+    }
+    qsort(all, n, sizeof all[0], by_hits_descending);
+    for (size_t i = 0; i < n; i++) {
+        bool shared = i >= PLAN_MAX_GROUPS;
+        struct plan_group *group = &p->groups[shared ? PLAN_MAX_GROUPS - 1 : i];
+        all[i].group = (uint32_t)(group - p->groups);
+        group->built_ns = shared ? min_i64(group->built_ns, all[i].built_ns) : all[i].built_ns;
+        group->compacted_from_ns =
+            shared ? min_i64(group->compacted_from_ns, all[i].compacted_ns) : all[i].compacted_ns;
+        group->compacted_to_ns =
+            shared ? max_i64(group->compacted_to_ns, all[i].compacted_ns) : all[i].compacted_ns;
+    }
+    qsort(all, n, sizeof all[0], by_bounds);
+    for (size_t i = 0; i < p->n_services; i++) {
+        struct standing key = {p->services[i].built_ns, p->services[i].compacted_ns, 0, 0};
+        const struct standing *found = bsearch(&key, all, n, sizeof all[0], by_bounds);
+        p->services[i].group = found->group;
+    }
+    return true;
+}
+
+/* ---- deletions ---- */
+
+static bool names_series(const struct hearth_tombstone *t, int32_t series_id)
+{
+    size_t low = 0, high = t->n_series;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (t->series_ids[mid] < series_id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low < t->n_series && t->series_ids[low] == series_id;
+}
+
+/* What of the range a tombstone hides; false: nothing. */
+static bool hidden_stretch(const struct planner *p, const struct hearth_tombstone *t,
+                           struct plan_stretch *ret)
+{
+    int64_t end = t->to_ns == INT64_MAX ? INT64_MAX : t->to_ns + 1;
+    *ret =
+        (struct plan_stretch){max_i64(t->from_ns, p->range.from_ns), min_i64(end, p->range.to_ns)};
+    return ret->from_ns < ret->to_ns;
+}
+
+/* Keep the group's stretches ascending and apart, and few: the last two become one. */
+static void forbid(struct plan_group *group, struct plan_stretch s)
+{
+    size_t n = 0;
+    struct plan_stretch kept[PLAN_MAX_FORBIDDEN + 2];
+    for (size_t i = 0; i < group->n_forbidden; i++) {
+        struct plan_stretch old = group->forbidden[i];
+        if (old.to_ns < s.from_ns || s.to_ns < old.from_ns) {
+            kept[n++] = old;
+        } else {
+            s.from_ns = min_i64(s.from_ns, old.from_ns);
+            s.to_ns = max_i64(s.to_ns, old.to_ns);
+        }
+    }
+    size_t at = n;
+    while (at > 0 && kept[at - 1].from_ns > s.from_ns) {
+        kept[at] = kept[at - 1];
+        at--;
+    }
+    kept[at] = s;
+    n++;
+    if (n > PLAN_MAX_FORBIDDEN) {
+        kept[n - 2].to_ns = kept[n - 1].to_ns;
+        n--;
+    }
+    memcpy(group->forbidden, kept, n * sizeof kept[0]);
+    group->n_forbidden = n;
+}
+
+enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_service *service,
+                                int32_t series_id)
+{
+    enum plan_fate fate = PLAN_ALIVE;
+    for (size_t i = 0; i < service->n_tombstones; i++) {
+        const struct hearth_tombstone *t = &service->tombstones[i];
+        struct plan_stretch hidden;
+        if (!names_series(t, series_id) || !hidden_stretch(p, t, &hidden)) {
+            continue;
+        }
+        if (hidden.from_ns == p->range.from_ns && hidden.to_ns == p->range.to_ns) {
+            return PLAN_GONE;
+        }
+        fate = PLAN_TOUCHED;
+    }
+    return fate;
+}
+
+/* The group of a service's series with deletions. */
+static struct plan_group *deleted_group(struct planner *p, struct plan_service *service)
+{
+    if (service->deleted_group == PLAN_NO_GROUP) {
+        size_t i = p->n_deleted_groups;
+        const struct plan_group *of = &p->groups[service->group];
+        if (i < PLAN_MAX_GROUPS) {
+            p->n_deleted_groups++;
+        } else {
+            i = PLAN_MAX_GROUPS - 1;
+        }
+        struct plan_group *group = &p->groups[PLAN_MAX_GROUPS + i];
+        bool shared = group->n_forbidden > 0;
+        group->built_ns = shared ? min_i64(group->built_ns, of->built_ns) : of->built_ns;
+        group->compacted_from_ns = shared ? min_i64(group->compacted_from_ns, of->compacted_from_ns)
+                                          : of->compacted_from_ns;
+        group->compacted_to_ns =
+            shared ? max_i64(group->compacted_to_ns, of->compacted_to_ns) : of->compacted_to_ns;
+        for (size_t t = 0; t < service->n_tombstones; t++) {
+            struct plan_stretch hidden;
+            if (hidden_stretch(p, &service->tombstones[t], &hidden)) {
+                forbid(group, hidden);
+            }
+        }
+        service->deleted_group = (uint32_t)(PLAN_MAX_GROUPS + i);
+    }
+    return &p->groups[service->deleted_group];
+}
+
+/* ---- hits of the groups ---- */
+
+/* Is the hit one of the shape's columns that whole-service blocks may answer? Both are in order. */
+static const struct hearth_series_hit *covering(const struct hearth_plan_input *in,
+                                                const struct hearth_series_hit *hit)
+{
+    size_t low = 0, high = in->n_covered;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        const struct hearth_series_hit *c = &in->covered[mid];
+        bool before = c->service_id != hit->service_id ? c->service_id < hit->service_id
+                      : c->series_id != -hit->shape_id ? c->series_id < -hit->shape_id
+                                                       : c->column < hit->column;
+        if (before) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    const struct hearth_series_hit *c = low < in->n_covered ? &in->covered[low] : NULL;
+    bool found = c != NULL && c->service_id == hit->service_id && c->series_id == -hit->shape_id &&
+                 c->column == hit->column;
+    return found ? c : NULL;
+}
+
+static int by_service_series_column(const void *a, const void *b)
+{
+    struct hearth_series_hit x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (x.service_id != y.service_id) {
+        return x.service_id < y.service_id ? -1 : 1;
+    }
+    if (x.series_id != y.series_id) {
+        return x.series_id < y.series_id ? -1 : 1;
+    }
+    return (x.column > y.column) - (x.column < y.column);
+}
+
+/* The same shape comes with each of its series: once is enough. */
+static void drop_repeated(struct plan_hits *list)
+{
+    if (list->n == 0) {
+        return;
+    }
+    qsort(list->v, list->n, sizeof list->v[0], by_service_series_column);
+    size_t n = 1;
+    for (size_t i = 1; i < list->n; i++) {
+        if (by_service_series_column(&list->v[n - 1], &list->v[i]) != 0) {
+            list->v[n++] = list->v[i];
+        }
+    }
+    list->n = n;
+}
+
+static bool count_hits(struct planner *p)
+{
+    for (size_t i = 0; i < p->n_services; i++) {
+        struct plan_service *service = &p->services[i];
+        struct plan_group *group = &p->groups[service->group];
+        group->cap_rows += service->n_hits;
+        if (service->n_tombstones > 0) {
+            for (size_t h = 0; h < service->n_hits; h++) {
+                int32_t series = p->in->hits[service->first_hit + h].series_id;
+                if (hearth_plan_fate(p, service, series) == PLAN_TOUCHED) {
+                    deleted_group(p, service)->cap_rows++;
+                }
+            }
+        }
+    }
+    for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
+        struct plan_group *group = &p->groups[i];
+        if (group->cap_rows == 0) {
+            continue;
+        }
+        group->rows.v = hearth_arena_array(p->arena, group->cap_rows, sizeof group->rows.v[0]);
+        group->blocks.v = hearth_arena_array(p->arena, group->cap_rows, sizeof group->rows.v[0]);
+        group->whole.v = hearth_arena_array(p->arena, group->cap_rows, sizeof group->rows.v[0]);
+        if (group->rows.v == NULL || group->blocks.v == NULL || group->whole.v == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool sort_hits(struct planner *p)
+{
+    if (!count_hits(p)) {
+        return false;
+    }
+    bool whole_allowed = !p->in->gauge && p->in->n_covered > 0;
+    for (size_t i = 0; i < p->n_services; i++) {
+        struct plan_service *service = &p->services[i];
+        bool whole = whole_allowed && service->n_tombstones == 0;
+        for (size_t h = 0; h < service->n_hits; h++) {
+            const struct hearth_series_hit *hit = &p->in->hits[service->first_hit + h];
+            enum plan_fate fate = service->n_tombstones == 0
+                                      ? PLAN_ALIVE
+                                      : hearth_plan_fate(p, service, hit->series_id);
+            if (fate == PLAN_GONE) {
+                continue;
+            }
+            struct plan_group *group =
+                fate == PLAN_TOUCHED ? deleted_group(p, service) : &p->groups[service->group];
+            push_hit(&group->rows, hit);
+            const struct hearth_series_hit *cover = whole ? covering(p->in, hit) : NULL;
+            bool again = cover != NULL && group->whole.n > 0 &&
+                         by_service_series_column(&group->whole.v[group->whole.n - 1], cover) == 0;
+            if (cover == NULL) {
+                push_hit(&group->blocks, hit);
+            } else if (!again) {
+                push_hit(&group->whole, cover);
+            }
+        }
+    }
+    for (size_t i = 0; i < PLAN_MAX_GROUPS; i++) {
+        drop_repeated(&p->groups[i].whole);
+    }
+    return true;
+}
+
+bool hearth_plan_group(struct planner *p)
+{
+    return find_services(p) && make_groups(p) && sort_hits(p);
+}

@@ -1,0 +1,240 @@
+/*
+ * planned.c -- what a question selects, and reading it: state, plan, one statement; again when the
+ * background work came in between.
+ */
+#include "select/planned.h"
+
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/model/block.h"
+
+#include <stdlib.h>
+
+enum hearth_status hearth_selection_make(const struct hearth_query *query,
+                                         struct hearth_str profile_type, struct hearth_str selector,
+                                         const struct hearth_label_index *index, int64_t from_ns,
+                                         int64_t to_ns, struct hearth_selection *ret,
+                                         struct hearth_err *err)
+{
+    *ret = (struct hearth_selection){.from_ns = from_ns, .to_ns = to_ns};
+    HEARTH_TRY(hearth_query_hits(query, profile_type, selector, index, from_ns, to_ns, &ret->hits,
+                                 &ret->n_hits, err));
+    struct hearth_profile_type type;
+    HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
+    ret->gauge = hearth_profile_type_is_gauge(&type);
+    if (ret->gauge) {
+        HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->arena,
+                                                  &ret->same_labels, err));
+    } else {
+        HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, from_ns, to_ns,
+                                              query->arena, &ret->covered, &ret->n_covered, err));
+    }
+    ret->service_ids = hearth_arena_array(query->arena, ret->n_hits, sizeof ret->service_ids[0]);
+    if (ret->service_ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < ret->n_hits; i++) {
+        if (i == 0 || ret->hits[i].service_id != ret->hits[i - 1].service_id) {
+            ret->service_ids[ret->n_services++] = ret->hits[i].service_id;
+        }
+    }
+    return HEARTH_OK;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct hearth_series_hit *a = left, *b = right;
+    if (a->service_id != b->service_id) {
+        return a->service_id < b->service_id ? -1 : 1;
+    }
+    if (a->series_id != b->series_id) {
+        return a->series_id < b->series_id ? -1 : 1;
+    }
+    return (a->column > b->column) - (a->column < b->column);
+}
+
+uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
+                                  const struct hearth_read_row *row)
+{
+    const struct hearth_series_hit wanted = {
+        .service_id = row->service_id, .series_id = row->series_id, .column = row->column};
+    const struct hearth_series_hit *hit =
+        bsearch(&wanted, selection->hits, selection->n_hits, sizeof wanted, by_place);
+    return hit == NULL ? HEARTH_IDMAP_NONE : selection->same_labels[hit - selection->hits];
+}
+
+enum hearth_status hearth_selection_plan(const struct hearth_query *query,
+                                         const struct hearth_selection *selection,
+                                         struct hearth_arena *arena, struct hearth_read_plan *ret,
+                                         struct hearth_buf *notes, struct hearth_err *err)
+{
+    struct hearth_read_state *state = hearth_arena_zalloc(arena, sizeof *state);
+    if (state == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_store_read_state(query->engine->store, selection->service_ids,
+                                       selection->n_services, query->cancel, arena, state, err));
+    struct hearth_plan_input input = {
+        .hits = selection->hits,
+        .n_hits = selection->n_hits,
+        .from_ns = selection->from_ns,
+        .to_ns = selection->to_ns,
+        .now_ns = hearth_clock_wall_ns(),
+        .state = state,
+        .totals = selection->totals,
+        .rows = selection->rows,
+        .gauge = selection->gauge,
+        .covered = selection->covered,
+        .n_covered = selection->n_covered,
+    };
+    hearth_store_retention(query->engine->store, query->tenant, &input.retention);
+    return hearth_plan_make(&input, arena, ret, notes, err);
+}
+
+/* ---- reading ---- */
+
+/* Which selected series a whole-service block may be made of. */
+struct allowed {
+    int32_t service_id, shape_id;
+    uint16_t column;
+    int32_t *series; /* [selection->n_hits], ascending */
+    size_t n;
+};
+
+struct planned_read {
+    const struct hearth_selection *selection;
+    const struct hearth_reader *reader;
+    struct hearth_arena *arena;
+    struct allowed allowed;
+    bool foreign_members; /* a block had some that were not selected */
+};
+
+static enum hearth_status find_allowed(struct planned_read *read, const struct hearth_read_row *row,
+                                       struct hearth_err *err)
+{
+    struct allowed *allowed = &read->allowed;
+    const struct hearth_selection *selection = read->selection;
+    if (allowed->series != NULL && allowed->service_id == row->service_id &&
+        allowed->shape_id == -row->series_id && allowed->column == row->column) {
+        return HEARTH_OK;
+    }
+    if (allowed->series == NULL) {
+        allowed->series =
+            hearth_arena_array(read->arena, selection->n_hits, sizeof allowed->series[0]);
+        if (allowed->series == NULL) {
+            return HEARTH_FAIL_ARENA(err, read->arena);
+        }
+    }
+    allowed->service_id = row->service_id;
+    allowed->shape_id = -row->series_id;
+    allowed->column = row->column;
+    allowed->n = 0;
+    size_t low = 0, high = selection->n_hits;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (selection->hits[mid].service_id < row->service_id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    for (; low < selection->n_hits && selection->hits[low].service_id == row->service_id; low++) {
+        const struct hearth_series_hit *hit = &selection->hits[low];
+        if (hit->shape_id == allowed->shape_id && hit->column == allowed->column) {
+            allowed->series[allowed->n++] = hit->series_id;
+        }
+    }
+    return HEARTH_OK;
+}
+
+/*
+ * That a selection covers a service is what the label index said; what a block is made of, it says
+ * itself.
+ */
+static enum hearth_status visit_row(void *context, const struct hearth_read_row *row,
+                                    struct hearth_err *err)
+{
+    struct planned_read *read = context;
+    if (HEARTH_UNLIKELY(row->series_id < 0)) {
+        HEARTH_TRY(find_allowed(read, row, err));
+        if (row->members.p == NULL ||
+            !hearth_members_within(row->members, read->allowed.series, read->allowed.n)) {
+            read->foreign_members = true;
+            return HEARTH_FAIL(err, HEARTH_ABORTED,
+                               "a block of service %d has series that were not selected",
+                               (int)row->service_id);
+        }
+    }
+    return read->reader->row(read->reader->context, row, err);
+}
+
+static void count_legs(const struct hearth_read_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_legs; i++) {
+        hearth_metric_add_label(HEARTH_M_PLAN_LEGS,
+                                hearth_str_c(hearth_source_name(plan->legs[i].source)), 1);
+    }
+}
+
+static enum hearth_status read_once(const struct hearth_query *query, struct planned_read *read,
+                                    struct hearth_buf *notes, struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_read_plan plan;
+    HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
+    plan.budget = read->arena->budget;
+    plan.detail = read->selection->detail;
+    count_legs(&plan);
+    bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
+    return totals ? hearth_store_read_totals(store, &plan, query->cancel, read->reader->total,
+                                             read->reader->context, err)
+                  : hearth_store_read(store, &plan, query->cancel, visit_row, read, err);
+}
+
+static enum hearth_status hand_over_notes(const struct hearth_query *query,
+                                          struct hearth_buf *notes, struct hearth_err *err)
+{
+    if (query->notes == NULL || notes->n == 0) {
+        return HEARTH_OK;
+    }
+    hearth_buf_str(query->notes, hearth_buf_view(notes));
+    return hearth_buf_failed(query->notes)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               : HEARTH_OK;
+}
+
+enum hearth_status hearth_selection_read(const struct hearth_query *query,
+                                         struct hearth_selection *selection,
+                                         const struct hearth_reader *reader, struct hearth_err *err)
+{
+    if (selection->n_hits == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_arena arena;
+    struct hearth_buf notes;
+    hearth_arena_init_like(&arena, query->arena);
+    hearth_buf_init(&notes, 0);
+    enum hearth_status status = HEARTH_ABORTED;
+    for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {
+        struct planned_read read = {.selection = selection, .reader = reader, .arena = &arena};
+        hearth_arena_reset(&arena);
+        hearth_buf_reset(&notes);
+        reader->reset(reader->context);
+        status = hearth_cancel_check(query->cancel, err);
+        status = status == HEARTH_OK ? read_once(query, &read, &notes, err) : status;
+        if (status == HEARTH_ABORTED) {
+            hearth_metric_add(HEARTH_M_PLAN_ABORTED, 1);
+            selection->n_covered = read.foreign_members ? 0 : selection->n_covered;
+        }
+    }
+    if (status == HEARTH_OK) {
+        status = hand_over_notes(query, &notes, err);
+    } else if (status == HEARTH_ABORTED) {
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "background work came between plan and read %d times: try again",
+                             HEARTH_PLAN_ATTEMPTS);
+    }
+    hearth_buf_release(&notes);
+    hearth_arena_release(&arena);
+    return status;
+}

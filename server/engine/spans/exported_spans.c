@@ -1,0 +1,277 @@
+/* exported_spans.c -- spans of OpenTelemetry to groups (contract: hearth/engine/exported_spans.h). */
+#include "hearth/engine/exported_spans.h"
+
+#include "hearth/base/hash.h"
+#include "hearth/base/metrics.h"
+#include "hearth/store/store_agents.h"
+
+#include "spans/traces_internal.h"
+
+#include <stdlib.h>
+
+#define TRACE_BYTES   16
+#define SEGMENT_BYTES (TRACE_BYTES + 8)
+#define SAMPLING_SEED 1
+/* Numbers of a span as it is packed, and of a tag whose texts stood before. */
+#define SPAN_BYTES 80u
+#define TAG_BYTES  4u
+
+static void put_number(char to[8], uint64_t number)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        to[i] = (char)(unsigned char)(number >> (56 - 8 * i));
+    }
+}
+
+/* A hash of its own: what SDKs sampled by the bits of the id is not all on one side of it. */
+bool hearth_trace_is_kept(struct hearth_trace_id trace, double ratio)
+{
+    char id[TRACE_BYTES];
+    put_number(id, trace.hi);
+    put_number(id + 8, trace.lo);
+    return (double)(hearth_hash64(id, sizeof id, SAMPLING_SEED) >> 11) * 0x1p-53 < ratio;
+}
+
+/* One that is kept so far. */
+struct pick {
+    size_t resource;
+    struct hearth_trace_id trace;
+    const struct hearth_span *span;
+    size_t
+        n_row; /* of the first of a row: its spans, or 0 when there are too many in this second */
+};
+
+struct export
+{
+    const struct hearth_query *query;
+    struct hearth_limits limits;
+    const struct hearth_export_resource *resources;
+    struct pick *picks;
+    size_t n_picks;
+    struct hearth_span *spans; /* of the picks, in their order */
+    struct hearth_taken *taken;
+    struct hearth_span_group *groups;
+    size_t n_groups;
+    struct hearth_export_outcome outcome;
+};
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By resource and trace, then as they began. */
+static int compare_picks(const void *left, const void *right)
+{
+    const struct pick *a = left, *b = right;
+    int order = compare_numbers(a->resource, b->resource);
+    order = order != 0 ? order : compare_numbers(a->trace.hi, b->trace.hi);
+    order = order != 0 ? order : compare_numbers(a->trace.lo, b->trace.lo);
+    if (order != 0) {
+        return order;
+    }
+    if (a->span->start_ns != b->span->start_ns) {
+        return a->span->start_ns < b->span->start_ns ? -1 : 1;
+    }
+    return compare_numbers((uint64_t)a->span->span_id, (uint64_t)b->span->span_id);
+}
+
+static void pick_span(struct export *export, size_t resource, struct hearth_exported_span *it,
+                      double ratio, int64_t oldest_ns, int64_t newest_ns)
+{
+    if (!hearth_trace_is_kept(it->trace, ratio)) {
+        export->outcome.n_sampled++;
+        return;
+    }
+    struct hearth_span *span = &it->span;
+    if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
+        export->outcome.n_untimely++;
+        return;
+    }
+    /* Clocks that were set meanwhile, and spans that are still open. */
+    span->end_ns = span->end_ns > newest_ns ? newest_ns : span->end_ns;
+    span->end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
+    export->picks[export->n_picks++] = (struct pick){resource, it->trace, span, 0};
+}
+
+static enum hearth_status pick_spans(struct export *export, double ratio,
+                                     struct hearth_export_resource *resources, size_t n,
+                                     struct hearth_err *err)
+{
+    struct hearth_arena *arena = export->query->arena;
+    int64_t oldest_ns, newest_ns;
+    hearth_span_times(export->query, &export->limits, &oldest_ns, &newest_ns);
+    size_t n_spans = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_spans += resources[i].n_spans;
+    }
+    hearth_metric_add(HEARTH_M_OTLP_SPANS, (int64_t)n_spans);
+    export->picks = hearth_arena_array(arena, n_spans, sizeof *export->picks);
+    export->spans = hearth_arena_array(arena, n_spans, sizeof *export->spans);
+    if (export->picks == NULL || export->spans == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < resources[i].n_spans; k++) {
+            pick_span(export, i, &resources[i].spans[k], ratio, oldest_ns, newest_ns);
+        }
+    }
+    qsort(export->picks, export->n_picks, sizeof export->picks[0], compare_picks);
+    bool is_cut = false;
+    for (size_t i = 0; i < export->n_picks; i++) {
+        export->spans[i] = *export->picks[i].span;
+        hearth_span_cut(&export->spans[i], &export->limits, &is_cut);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- groups ---- */
+
+/* No less than it takes; `before`: the span in front of it in its row. */
+static size_t bytes_of(const struct hearth_span *span, const struct hearth_span *before)
+{
+    size_t n = SPAN_BYTES + span->name.n + TAG_BYTES * span->n_tags;
+    bool has_same = before != NULL && before->tags == span->tags;
+    for (size_t i = 0; i < span->n_tags && !has_same; i++) {
+        n += span->tags[i].key.n + span->tags[i].value.n;
+    }
+    return n;
+}
+
+static bool is_same_trace(const struct pick *a, const struct pick *b)
+{
+    return a->resource == b->resource && a->trace.hi == b->trace.hi && a->trace.lo == b->trace.lo;
+}
+
+/* Where the row that begins at `from` ends. */
+static size_t end_of_row(const struct export *export, size_t from)
+{
+    const struct hearth_limits *limits = &export->limits;
+    size_t max_spans = limits->max_segment_spans > 0 ? (size_t)limits->max_segment_spans : SIZE_MAX;
+    size_t max_bytes = limits->max_segment_bytes > 0 ? (size_t)limits->max_segment_bytes : SIZE_MAX;
+    size_t n_bytes = bytes_of(&export->spans[from], NULL), to = from + 1;
+    while (to < export->n_picks && to - from < max_spans &&
+           is_same_trace(&export->picks[from], &export->picks[to])) {
+        n_bytes += bytes_of(&export->spans[to], &export->spans[to - 1]);
+        if (n_bytes > max_bytes) {
+            break;
+        }
+        to++;
+    }
+    return to;
+}
+
+static struct hearth_str cut_name(struct hearth_str name)
+{
+    bool is_cut = false;
+    hearth_span_text_cut(&name, HEARTH_AGENT_NAME_BYTES, &is_cut);
+    return name;
+}
+
+static enum hearth_status put_row(struct export *export, size_t from, size_t n,
+                                  struct hearth_err *err)
+{
+    const struct pick *first = &export->picks[from];
+    const struct hearth_export_resource *resource = &export->resources[first->resource];
+    char id[SEGMENT_BYTES];
+    uint64_t hash = 0;
+    put_number(id, first->trace.hi);
+    put_number(id + 8, first->trace.lo);
+    for (size_t i = from; i < from + n; i++) {
+        char span_id[8];
+        put_number(span_id, (uint64_t) export->spans[i].span_id);
+        hash = hearth_hash64(span_id, sizeof span_id, hash);
+    }
+    put_number(id + TRACE_BYTES, hash);
+    struct hearth_segment segment = {
+        .trace_id = hearth_str_n(id, TRACE_BYTES),
+        .segment_id = hearth_str_n(id, SEGMENT_BYTES),
+        .service = cut_name(resource->service),
+        .instance = cut_name(resource->instance),
+        .spans = &export->spans[from],
+        .n_spans = n,
+        .is_raw = true,
+    };
+    return hearth_span_group_make(&segment, &export->limits, &export->taken->arena,
+                                  &export->groups[export->n_groups++], err);
+}
+
+/* Which rows there are, and which of them may be had; their number. Before anything is made of them. */
+static size_t choose_rows(struct export *export)
+{
+    const struct hearth_query *query = export->query;
+    size_t n_rows = 0;
+    for (size_t from = 0, to; from < export->n_picks; from = to) {
+        to = end_of_row(export, from);
+        if (hearth_rate_all(query->engine, query->engine->otlp_rates, query->tenant,
+                            export->limits.max_otlp_span_rate, to - from)) {
+            export->picks[from].n_row = to - from;
+            n_rows++;
+        } else {
+            export->outcome.n_too_many += to - from;
+        }
+    }
+    return n_rows;
+}
+
+static enum hearth_status put_rows(struct export *export, size_t n_rows, struct hearth_err *err)
+{
+    struct hearth_arena *arena = &export->taken->arena;
+    export->groups = hearth_arena_calloc(arena, n_rows, sizeof *export->groups);
+    if (export->groups == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < export->n_picks; i++) {
+        if (export->picks[i].n_row > 0) {
+            HEARTH_TRY(put_row(export, i, export->picks[i].n_row, err));
+        }
+    }
+    export->taken->item.groups = export->groups;
+    export->taken->item.n_groups = export->n_groups;
+    return HEARTH_OK;
+}
+
+static void count_dropped(const char *reason, size_t n)
+{
+    if (n > 0) {
+        hearth_metric_add_label(HEARTH_M_OTLP_SPANS_DROPPED, hearth_str_c(reason), (int64_t)n);
+    }
+}
+
+static enum hearth_status take_rows(struct export *export, size_t n_rows,
+                                    hearth_traces_done_fn *done, void *context, bool *ret_waits,
+                                    struct hearth_err *err)
+{
+    export->taken = hearth_taken_new(export->query, &export->limits, done, context);
+    if (export->taken == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rows of spans", n_rows);
+    }
+    export->taken->arena.limit_bytes = export->query->arena->limit_bytes;
+    enum hearth_status status = put_rows(export, n_rows, err);
+    if (status != HEARTH_OK) {
+        hearth_taken_free(export->taken);
+        return status;
+    }
+    return hearth_taken_submit(export->query, export->taken, ret_waits, err);
+}
+
+enum hearth_status hearth_traces_take_export(const struct hearth_query *query, double ratio,
+                                             struct hearth_export_resource *resources, size_t n,
+                                             hearth_traces_done_fn *done, void *context,
+                                             bool *ret_waits, struct hearth_export_outcome *ret,
+                                             struct hearth_err *err)
+{
+    struct export export = {.query = query, .resources = resources};
+    *ret_waits = false;
+    hearth_query_limits(query, &export.limits);
+    HEARTH_TRY(pick_spans(&export, ratio, resources, n, err));
+    size_t n_rows = choose_rows(&export);
+    if (n_rows > 0) {
+        HEARTH_TRY(take_rows(&export, n_rows, done, context, ret_waits, err));
+    }
+    count_dropped("sampling", export.outcome.n_sampled);
+    count_dropped("time", export.outcome.n_untimely);
+    count_dropped("rate", export.outcome.n_too_many);
+    *ret = export.outcome;
+    return HEARTH_OK;
+}

@@ -1,0 +1,208 @@
+/*
+ * span_places.c -- questions about spans and traces read those profiles that the index of spans names, as long as it knows
+ * all of them: what it would leave out was stored before there was one.
+ */
+#include "spans/span_places.h"
+
+#include <stdlib.h>
+
+/* ---- places ---- */
+
+static int by_place(const void *left, const void *right)
+{
+    struct hearth_read_instant a, b;
+    memcpy(&a, left, sizeof a);
+    memcpy(&b, right, sizeof b);
+    if (a.service_id != b.service_id) {
+        return a.service_id < b.service_id ? -1 : 1;
+    }
+    if (a.series_id != b.series_id) {
+        return a.series_id < b.series_id ? -1 : 1;
+    }
+    return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
+}
+
+enum hearth_status hearth_span_places_of(const struct hearth_association *found, size_t n,
+                                         struct hearth_arena *arena, struct hearth_span_places *ret,
+                                         struct hearth_err *err)
+{
+    const uint8_t of_profiles = HEARTH_OF_SPAN | HEARTH_OF_LOCAL_ROOT | HEARTH_OF_TRACE;
+    struct hearth_read_instant *v = hearth_arena_array(arena, n, sizeof v[0]);
+    if (v == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    size_t n_all = 0, n_distinct = 0;
+    for (size_t i = 0; i < n; i++) {
+        if ((found[i].of & of_profiles) != 0) {
+            v[n_all++] = (struct hearth_read_instant){found[i].service_id, found[i].series_id,
+                                                      found[i].ts_ns};
+        }
+    }
+    if (n_all > 1) {
+        qsort(v, n_all, sizeof v[0], by_place);
+    }
+    for (size_t i = 0; i < n_all; i++) {
+        if (n_distinct == 0 || by_place(&v[n_distinct - 1], &v[i]) != 0) {
+            v[n_distinct++] = v[i];
+        }
+    }
+    *ret = (struct hearth_span_places){.instants = v, .n = n_distinct};
+    return HEARTH_OK;
+}
+
+/* Of lists that must all hold one is enough: spans, which are in the fewest profiles. */
+static size_t make_questions(const struct hearth_profile_filter *filter,
+                             struct hearth_span_question *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < filter->n_spans; i++) {
+        out[n++] = (struct hearth_span_question){hearth_span_key(filter->spans[i]), HEARTH_OF_SPAN};
+    }
+    bool more = n == 0 || filter->any_list;
+    for (size_t i = 0; i < filter->n_local_roots && more; i++) {
+        out[n++] = (struct hearth_span_question){hearth_span_key(filter->local_roots[i]),
+                                                 HEARTH_OF_LOCAL_ROOT};
+    }
+    more = n == 0 || filter->any_list;
+    for (size_t i = 0; i < filter->n_traces && more; i++) {
+        out[n++] =
+            (struct hearth_span_question){hearth_trace_id_key(filter->traces[i]), HEARTH_OF_TRACE};
+    }
+    return n;
+}
+
+enum hearth_status hearth_span_places_find(const struct hearth_query *query,
+                                           const struct hearth_profile_filter *filter,
+                                           int64_t from_ns, int64_t to_ns,
+                                           struct hearth_span_places *ret, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    struct hearth_span_question *questions =
+        hearth_arena_array(query->arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
+                           sizeof questions[0]);
+    if (questions == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    size_t n = make_questions(filter, questions), n_found;
+    struct hearth_association *found;
+    bool is_cut;
+    HEARTH_TRY(hearth_store_find_spans(query->engine->store, query->tenant, questions, n, from_ns,
+                                       to_ns, hearth_lookup_limit(limits.max_lookup_profiles),
+                                       query->cancel, query->arena, &found, &n_found, &is_cut,
+                                       err));
+    HEARTH_TRY(hearth_span_places_of(found, n_found, query->arena, ret, err));
+    ret->is_cut = is_cut;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns,
+                                           struct hearth_err *err)
+{
+    struct hearth_query_engine *engine = query->engine;
+    if (!atomic_load(&engine->knows_span_index)) {
+        int64_t since_ns;
+        HEARTH_TRY(hearth_store_span_index_since(engine->store, query->cancel, &since_ns, err));
+        atomic_store(&engine->span_index_since_ns, since_ns);
+        atomic_store(&engine->knows_span_index, true);
+    }
+    *ret_ns = atomic_load(&engine->span_index_since_ns);
+    return HEARTH_OK;
+}
+
+/* ---- selections ---- */
+
+/* Hits of the series that are named. One stays, so that the plan says what retention took of the range. */
+static void narrow(struct hearth_selection *selection)
+{
+    const struct hearth_read_detail *detail = &selection->detail;
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < selection->n_hits; i++) {
+        const struct hearth_series_hit *hit = &selection->hits[i];
+        while (at < detail->n_instants && (detail->instants[at].service_id != hit->service_id
+                                               ? detail->instants[at].service_id < hit->service_id
+                                               : detail->instants[at].series_id < hit->series_id)) {
+            at++;
+        }
+        if (at < detail->n_instants && detail->instants[at].service_id == hit->service_id &&
+            detail->instants[at].series_id == hit->series_id) {
+            selection->hits[n] = *hit;
+            if (selection->gauge) {
+                selection->same_labels[n] = selection->same_labels[i];
+            }
+            n++;
+        }
+    }
+    selection->n_hits = n == 0 ? 1 : n;
+    selection->n_services = 0;
+    for (size_t i = 0; i < selection->n_hits; i++) {
+        int32_t service_id = selection->hits[i].service_id;
+        if (i == 0 || service_id != selection->hits[i - 1].service_id) {
+            selection->service_ids[selection->n_services++] = service_id;
+        }
+    }
+}
+
+/* Does the index know everything of the range? Profiles may be as far ahead of their storing as they may be pushed. */
+static enum hearth_status knows_all(const struct hearth_query *query,
+                                    const struct hearth_limits *limits, int64_t from_ns, bool *ret,
+                                    struct hearth_err *err)
+{
+    int64_t since_ns;
+    HEARTH_TRY(hearth_span_index_since(query, &since_ns, err));
+    *ret = since_ns <= from_ns &&
+           (since_ns < 0 || (limits->reject_newer_than_ns > 0 &&
+                             from_ns - since_ns >= limits->reject_newer_than_ns));
+    return HEARTH_OK;
+}
+
+static enum hearth_status prune(const struct hearth_query *query,
+                                const struct hearth_profile_filter *filter,
+                                struct hearth_selection *selection, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    size_t n_ids = filter->n_spans + filter->n_local_roots + filter->n_traces;
+    bool knows = false;
+    if (!hearth_profile_filter_has_ids(filter) || selection->n_hits == 0 ||
+        n_ids / 2 > hearth_lookup_limit(limits.max_lookup_spans)) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(knows_all(query, &limits, selection->from_ns, &knows, err));
+    if (!knows) {
+        return HEARTH_OK;
+    }
+    struct hearth_span_places places;
+    HEARTH_TRY(
+        hearth_span_places_find(query, filter, selection->from_ns, selection->to_ns, &places, err));
+    if (!places.is_cut) {
+        selection->detail.some = true;
+        selection->detail.instants = places.instants;
+        selection->detail.n_instants = places.n;
+        narrow(selection);
+    }
+    return HEARTH_OK;
+}
+
+/* By profile, span or trace: nothing but single profiles knows those. */
+enum hearth_status hearth_selection_match(const struct hearth_query *query,
+                                          const struct hearth_profile_filter *profiles,
+                                          struct hearth_selection *selection,
+                                          struct hearth_err *err)
+{
+    struct hearth_profile_match *match;
+    HEARTH_TRY(hearth_profile_match_make(profiles, query->arena, &match, err));
+    if (match == NULL) {
+        return HEARTH_OK;
+    }
+    selection->match = match;
+    selection->rows = true;
+    selection->detail = match->detail;
+    if (!profiles->some) {
+        return prune(query, profiles, selection, err);
+    }
+    if (selection->n_hits > 0) {
+        narrow(selection);
+    }
+    return HEARTH_OK;
+}

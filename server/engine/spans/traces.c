@@ -1,0 +1,533 @@
+/* traces.c -- spans and thread snapshots from agents, made fit to be stored (contract: hearth/engine/traces.h). */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/codec/compress.h"
+#include "hearth/store/background.h"
+#include "hearth/store/store_agents.h"
+
+#include "spans/traces_internal.h"
+#include "tasks/tasks_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_ID_BYTES 512
+#define MAX_TIME_MS  (INT64_MAX / HEARTH_NS_PER_MS)
+/* Most segments are small, and many of them wait. */
+#define FIRST_CHUNK_BYTES 512u
+
+bool hearth_segments_keep_parse(struct hearth_str text, enum hearth_segments_keep *ret)
+{
+    static const char *const names[] = {"all", "profiled", "none"};
+    for (unsigned i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (hearth_str_eq_c(text, names[i])) {
+            *ret = (enum hearth_segments_keep)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- items ---- */
+
+void hearth_taken_free(struct hearth_taken *taken)
+{
+    hearth_arena_release(&taken->arena);
+    hearth_mem_free(taken);
+}
+
+static void on_done(struct hearth_trace_item *item, enum hearth_status status,
+                    const struct hearth_err *err)
+{
+    struct hearth_taken *taken = HEARTH_CONTAINER_OF(item, struct hearth_taken, item);
+    taken->done(taken->context, status, err);
+    hearth_taken_free(taken);
+}
+
+struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
+                                      const struct hearth_limits *limits,
+                                      hearth_traces_done_fn *done, void *context)
+{
+    struct hearth_taken *taken = hearth_mem_zalloc(sizeof *taken);
+    if (taken == NULL) {
+        return NULL;
+    }
+    hearth_arena_init(&taken->arena, 0);
+    taken->arena.next_chunk_bytes = FIRST_CHUNK_BYTES;
+    taken->done = done;
+    taken->context = context;
+    taken->item.tenant = hearth_arena_str(&taken->arena, query->tenant);
+    taken->item.done = on_done;
+    taken->item.max_snapshots = limits->max_segment_snapshots;
+    taken->item.max_instances = limits->max_agent_instances;
+    taken->item.max_processes = limits->max_agent_processes;
+    return taken;
+}
+
+enum hearth_status hearth_taken_submit(const struct hearth_query *query, struct hearth_taken *taken,
+                                       bool *ret_waits, struct hearth_err *err)
+{
+    enum hearth_status status;
+    if (taken->arena.refused) {
+        status = HEARTH_FAIL_ARENA(err, &taken->arena);
+    } else {
+        status = hearth_store_submit_traces(query->engine->store, &taken->item, err);
+    }
+    *ret_waits = status == HEARTH_OK;
+    if (status != HEARTH_OK) {
+        hearth_taken_free(taken);
+    }
+    return status;
+}
+
+/* ---- rate ---- */
+
+/* The tenant's slot with what it earned until now, under the lock. */
+static struct hearth_segment_rate *earn(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                                        struct hearth_str tenant, int64_t rate)
+{
+    struct hearth_segment_rate *slot =
+        &slots[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % HEARTH_RATE_SLOTS];
+    int64_t now_ns = hearth_clock_mono_ns();
+    double earned = (double)(now_ns - slot->at_mono_ns) * (double)rate / 1e9;
+    slot->tokens = slot->at_mono_ns == 0 || slot->tokens + earned > (double)rate
+                       ? (double)rate
+                       : slot->tokens + earned;
+    slot->at_mono_ns = now_ns;
+    return slot;
+}
+
+size_t hearth_rate_some(struct hearth_query_engine *engine,
+                        struct hearth_segment_rate slots[HEARTH_RATE_SLOTS],
+                        struct hearth_str tenant, int64_t rate, size_t n)
+{
+    if (rate <= 0) {
+        return n;
+    }
+    (void)pthread_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = earn(slots, tenant, rate);
+    size_t n_allowed = slot->tokens < (double)n ? (size_t)slot->tokens : n;
+    slot->tokens -= (double)n_allowed;
+    (void)pthread_mutex_unlock(&engine->rates_lock);
+    return n_allowed;
+}
+
+bool hearth_rate_all(struct hearth_query_engine *engine,
+                     struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant,
+                     int64_t rate, size_t n)
+{
+    if (rate <= 0) {
+        return true;
+    }
+    (void)pthread_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = earn(slots, tenant, rate);
+    bool is_allowed = slot->tokens >= (double)(n < (uint64_t)rate ? n : (uint64_t)rate);
+    slot->tokens -= is_allowed ? (double)n : 0;
+    (void)pthread_mutex_unlock(&engine->rates_lock);
+    return is_allowed;
+}
+
+static void count_dropped(const char *reason, size_t n)
+{
+    if (n > 0) {
+        hearth_metric_add_label(HEARTH_M_SEGMENTS_DROPPED, hearth_str_c(reason), (int64_t)n);
+    }
+}
+
+/* ---- segments ---- */
+
+static enum hearth_status check_id(struct hearth_str id, const char *what, struct hearth_err *err)
+{
+    if (id.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a segment has no %s", what);
+    }
+    if (id.n > MAX_ID_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a %s has %zu bytes: %d are allowed", what,
+                           id.n, MAX_ID_BYTES);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_segment(const struct hearth_segment *segment,
+                                        struct hearth_err *err)
+{
+    HEARTH_TRY(check_id(segment->trace_id, "trace id", err));
+    HEARTH_TRY(check_id(segment->segment_id, "segment id", err));
+    if (segment->service.n == 0 || segment->n_spans == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "segment \"" HEARTH_STR_FMT "\" has no %s",
+                           HEARTH_STR_ARG(segment->segment_id),
+                           segment->service.n == 0 ? "service" : "spans");
+    }
+    if (segment->service.n > HEARTH_AGENT_NAME_BYTES ||
+        segment->instance.n > HEARTH_AGENT_NAME_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "segment \"" HEARTH_STR_FMT
+                           "\": the names of services and instances have at most %d bytes",
+                           HEARTH_STR_ARG(segment->segment_id), HEARTH_AGENT_NAME_BYTES);
+    }
+    return HEARTH_OK;
+}
+
+static int compare_spans(const void *left, const void *right)
+{
+    const struct hearth_span *a = left, *b = right;
+    return (a->span_id > b->span_id) - (a->span_id < b->span_id);
+}
+
+void hearth_span_text_cut(struct hearth_str *text, size_t max, bool *is_cut)
+{
+    if (text->n <= max) {
+        return;
+    }
+    text->n = max;
+    while (text->n > 0 && ((unsigned char)text->p[text->n] & 0xc0) == 0x80) {
+        text->n--;
+    }
+    *is_cut = true;
+}
+
+static void cut_tags(struct hearth_span_tag *tags, size_t n, size_t max, bool *is_cut)
+{
+    for (size_t i = 0; i < n; i++) {
+        hearth_span_text_cut(&tags[i].key, max, is_cut);
+        hearth_span_text_cut(&tags[i].value, max, is_cut);
+    }
+}
+
+void hearth_span_cut(struct hearth_span *span, const struct hearth_limits *limits, bool *is_cut)
+{
+    size_t max = limits->max_span_text_bytes > 0 ? (size_t)limits->max_span_text_bytes : SIZE_MAX;
+    hearth_span_text_cut(&span->name, max, is_cut);
+    hearth_span_text_cut(&span->peer, max, is_cut);
+    for (size_t i = 0; i < span->n_refs; i++) {
+        struct hearth_span_ref *ref = &span->refs[i];
+        hearth_span_text_cut(&ref->service, max, is_cut);
+        hearth_span_text_cut(&ref->instance, max, is_cut);
+        hearth_span_text_cut(&ref->endpoint, max, is_cut);
+        hearth_span_text_cut(&ref->address, max, is_cut);
+    }
+    cut_tags(span->tags, span->n_tags, max, is_cut);
+    for (size_t i = 0; i < span->n_logs; i++) {
+        cut_tags(span->logs[i].tags, span->logs[i].n_tags, max, is_cut);
+    }
+}
+
+static void cut_segment(struct hearth_segment *segment, const struct hearth_limits *limits)
+{
+    if (!segment->is_raw) {
+        qsort(segment->spans, segment->n_spans, sizeof segment->spans[0], compare_spans);
+    }
+    if (limits->max_segment_spans > 0 && segment->n_spans > (uint64_t)limits->max_segment_spans) {
+        segment->n_spans = (size_t)limits->max_segment_spans;
+        segment->is_cut = true;
+    }
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        hearth_span_cut(&segment->spans[i], limits, &segment->is_cut);
+    }
+}
+
+/* What is left out next, so that it takes less: tags and logs, then the later half of the spans. */
+static void make_smaller(struct hearth_segment *segment)
+{
+    bool any = false;
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        any = any || segment->spans[i].n_tags > 0 || segment->spans[i].n_logs > 0;
+        segment->spans[i].n_tags = segment->spans[i].n_logs = 0;
+    }
+    if (!any) {
+        segment->n_spans = (segment->n_spans + 1) / 2;
+    }
+    segment->is_cut = true;
+}
+
+static enum hearth_status pack_spans(struct hearth_segment *segment, int64_t origin_ns,
+                                     const struct hearth_limits *limits, struct hearth_arena *arena,
+                                     struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_buf plain, packed;
+    hearth_buf_init(&plain, 0);
+    hearth_buf_init(&packed, 0);
+    uint64_t max = limits->max_segment_bytes > 0 ? (uint64_t)limits->max_segment_bytes : UINT64_MAX;
+    hearth_spans_encode(segment->spans, segment->n_spans, origin_ns, &plain);
+    for (int i = 0; plain.n > max && segment->n_spans > 0 && i < 64; i++) {
+        make_smaller(segment);
+        hearth_buf_reset(&plain);
+        hearth_spans_encode(segment->spans, segment->n_spans, origin_ns, &plain);
+        if (segment->n_spans == 1 && plain.n > max) {
+            segment->spans[0].n_refs = 0;
+        }
+    }
+    enum hearth_status status;
+    if (hearth_buf_failed(&plain)) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to pack a segment");
+    } else {
+        status = hearth_pack_text(hearth_buf_view(&plain), &packed, err);
+    }
+    if (status == HEARTH_OK) {
+        *ret = hearth_arena_str(arena, hearth_buf_view(&packed));
+        status = ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+    }
+    hearth_buf_release(&plain);
+    hearth_buf_release(&packed);
+    return status;
+}
+
+/* Of those that are left. */
+static enum hearth_status put_span_ids(const struct hearth_segment *segment,
+                                       struct hearth_arena *arena, struct hearth_span_group *ret,
+                                       struct hearth_err *err)
+{
+    uint64_t *ids = hearth_arena_array(arena, segment->n_spans, sizeof *ids);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        ids[i] = (uint64_t)segment->spans[i].span_id;
+    }
+    ret->span_ids = ids;
+    ret->n_span_ids = segment->n_spans;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_span_group_make(struct hearth_segment *segment,
+                                          const struct hearth_limits *limits,
+                                          struct hearth_arena *arena, struct hearth_span_group *ret,
+                                          struct hearth_err *err)
+{
+    cut_segment(segment, limits);
+    const struct hearth_span *first = &segment->spans[0];
+    int64_t start_ns = first->start_ns, end_ns = first->end_ns;
+    bool has_error = false;
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        const struct hearth_span *span = &segment->spans[i];
+        start_ns = span->start_ns < start_ns ? span->start_ns : start_ns;
+        end_ns = span->end_ns > end_ns ? span->end_ns : end_ns;
+        has_error = has_error || span->status == HEARTH_SPAN_ERROR;
+    }
+    *ret = (struct hearth_span_group){
+        .service = hearth_arena_str(arena, segment->service),
+        .instance = hearth_arena_str(arena, segment->instance),
+        .trace_id = hearth_arena_str(arena, segment->trace_id),
+        .segment_id = hearth_arena_str(arena, segment->segment_id),
+        .is_raw = segment->is_raw,
+        .start_ns = start_ns,
+        .end_ns = end_ns < start_ns ? start_ns : end_ns,
+        .endpoint = hearth_arena_str(arena, first->name),
+        .kind = first->kind,
+        .has_error = has_error,
+    };
+    HEARTH_TRY(pack_spans(segment, start_ns, limits, arena, &ret->spans, err));
+    ret->is_cut = segment->is_cut;
+    ret->n_spans = (int32_t)segment->n_spans;
+    return segment->is_raw ? put_span_ids(segment, arena, ret, err) : HEARTH_OK;
+}
+
+void hearth_span_times(const struct hearth_query *query, const struct hearth_limits *limits,
+                       int64_t *ret_oldest_ns, int64_t *ret_newest_ns)
+{
+    struct hearth_retention retention;
+    hearth_store_retention(query->engine->store, query->tenant, &retention);
+    int64_t kept_ns = retention.spans_ns > 0 ? retention.spans_ns : limits->reject_older_than_ns;
+    int64_t now_ns = hearth_clock_wall_ns(), newest_ns = INT64_MAX;
+    if (limits->reject_newer_than_ns > 0 &&
+        __builtin_add_overflow(now_ns, limits->reject_newer_than_ns, &newest_ns)) {
+        newest_ns = INT64_MAX;
+    }
+    *ret_oldest_ns = kept_ns > 0 && kept_ns < now_ns ? now_ns - kept_ns : 0;
+    *ret_newest_ns = newest_ns;
+}
+
+/* *ret_start_ns, of a segment that is not: when the span began that lies outside. */
+static bool is_in_time(const struct hearth_query *query, const struct hearth_limits *limits,
+                       const struct hearth_segment *segment, int64_t *ret_start_ns)
+{
+    int64_t oldest_ns, newest_ns;
+    hearth_span_times(query, limits, &oldest_ns, &newest_ns);
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        const struct hearth_span *span = &segment->spans[i];
+        if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
+            *ret_start_ns = span->start_ns;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Trace tasks of the instance would look as if it served nothing: their logs say why. Once a second is enough. */
+static void log_wrong_clock(const struct hearth_query *query, const struct hearth_segment *segment,
+                            int64_t start_ns)
+{
+    if (segment->is_raw || segment->instance.n == 0 ||
+        hearth_rate_some(query->engine, query->engine->refusal_rates, segment->instance, 1, 1) ==
+            0) {
+        return;
+    }
+
+    struct hearth_err why = {0}, err = {0};
+    char clock[96];
+    int64_t now_ns = hearth_clock_wall_ns();
+    hearth_task_clock_text((double)start_ns - (double)now_ns, clock);
+    (void)HEARTH_FAIL(&why, HEARTH_INVALID_ARGUMENT,
+                      "%s: spans are kept when they began within retain-spans and at most "
+                      "reject-newer-than in the future",
+                      clock);
+    const struct hearth_task_refusal refusal = {
+        .service = segment->service,
+        .instance = segment->instance,
+        .at_ms = now_ns / HEARTH_NS_PER_MS,
+        .message = hearth_task_refusal_text(&why, query->arena),
+    };
+    if (refusal.message.p != NULL &&
+        hearth_store_task_log_refusal(query->engine->store, query->tenant, &refusal, query->cancel,
+                                      &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the logs of trace tasks", "error",
+                   err.msg, NULL);
+    }
+}
+
+static enum hearth_status fill_item(const struct hearth_query *query,
+                                    const struct hearth_limits *limits,
+                                    struct hearth_segment *segments, size_t n,
+                                    struct hearth_taken *taken, struct hearth_err *err)
+{
+    struct hearth_span_group *groups = hearth_arena_calloc(&taken->arena, n, sizeof *groups);
+    if (groups == NULL) {
+        return HEARTH_FAIL_ARENA(err, &taken->arena);
+    }
+    size_t n_groups = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t start_ns;
+        if (is_in_time(query, limits, &segments[i], &start_ns)) {
+            HEARTH_TRY(hearth_span_group_make(&segments[i], limits, &taken->arena,
+                                              &groups[n_groups++], err));
+        } else {
+            log_wrong_clock(query, &segments[i], start_ns);
+        }
+    }
+    taken->item.groups = groups;
+    taken->item.n_groups = n_groups;
+    count_dropped("time", n - n_groups);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
+                                               enum hearth_segments_keep keep,
+                                               struct hearth_segment *segments, size_t n,
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err)
+{
+    *ret_waits = false;
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(check_segment(&segments[i], err));
+    }
+    if (keep == HEARTH_KEEP_NONE) {
+        count_dropped("keep", n);
+        return HEARTH_OK;
+    }
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    size_t n_allowed = hearth_rate_some(query->engine, query->engine->segment_rates, query->tenant,
+                                        limits.max_segment_rate, n);
+    count_dropped("rate", n - n_allowed);
+    if (n_allowed == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
+    if (taken == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment");
+    }
+    taken->item.only_profiled = keep == HEARTH_KEEP_PROFILED;
+    enum hearth_status status = fill_item(query, &limits, segments, n_allowed, taken, err);
+    if (status != HEARTH_OK || taken->item.n_groups == 0) {
+        hearth_taken_free(taken);
+        return status;
+    }
+    return hearth_taken_submit(query, taken, ret_waits, err);
+}
+
+/* ---- snapshots ---- */
+
+static enum hearth_status check_snapshot(struct hearth_str task_id, struct hearth_str segment_id,
+                                         const struct hearth_snapshot *snapshot,
+                                         struct hearth_err *err)
+{
+    if (task_id.n == 0 || task_id.n > MAX_ID_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a thread snapshot's task id has %zu bytes: 1 to %d are allowed",
+                           task_id.n, MAX_ID_BYTES);
+    }
+    if (segment_id.n == 0 || segment_id.n > MAX_ID_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a thread snapshot's segment id has %zu bytes: 1 to %d are allowed",
+                           segment_id.n, MAX_ID_BYTES);
+    }
+    if (snapshot->sequence < 0 || snapshot->at_ms <= 0 || snapshot->at_ms > MAX_TIME_MS) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a thread snapshot of segment \"" HEARTH_STR_FMT "\" has number %" PRId32
+                           " and time %" PRId64
+                           ": numbers begin at 0, times lie between 1970 and 2262",
+                           HEARTH_STR_ARG(segment_id), snapshot->sequence, snapshot->at_ms);
+    }
+    return HEARTH_OK;
+}
+
+/* A long signature keeps its tail, as symbols do: the method stands there. */
+static struct hearth_str keep_tail(struct hearth_str text, int64_t max)
+{
+    if (max <= 0 || text.n <= (uint64_t)max) {
+        return text;
+    }
+    size_t from = text.n - (size_t)max;
+    while (from < text.n && ((unsigned char)text.p[from] & 0xc0) == 0x80) {
+        from++;
+    }
+    return hearth_str_n(text.p + from, text.n - from);
+}
+
+static void copy_snapshot(const struct hearth_limits *limits, const struct hearth_snapshot *from,
+                          struct hearth_arena *arena, struct hearth_snapshot *ret)
+{
+    uint32_t n = from->n_frames;
+    if (limits->max_snapshot_frames > 0 && n > limits->max_snapshot_frames) {
+        n = (uint32_t)limits->max_snapshot_frames;
+    }
+    struct hearth_str *frames = hearth_arena_array(arena, n, sizeof *frames);
+    bool is_cut = n < from->n_frames;
+    for (uint32_t i = 0; i < n && frames != NULL; i++) {
+        struct hearth_str kept = keep_tail(from->frames[i], limits->max_symbol_bytes);
+        is_cut = is_cut || kept.n < from->frames[i].n;
+        frames[i] = hearth_arena_str(arena, kept);
+    }
+    *ret = *from;
+    ret->is_cut = is_cut;
+    ret->frames = frames;
+    ret->n_frames = frames == NULL ? 0 : n;
+}
+
+enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
+                                               struct hearth_str task_id,
+                                               struct hearth_str segment_id,
+                                               const struct hearth_snapshot *snapshot,
+                                               hearth_traces_done_fn *done, void *context,
+                                               bool *ret_waits, struct hearth_err *err)
+{
+    *ret_waits = false;
+    HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));
+    struct hearth_limits limits;
+    hearth_query_limits(query, &limits);
+    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
+    if (taken == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a thread snapshot");
+    }
+    struct hearth_task_snapshot *one = hearth_arena_calloc(&taken->arena, 1, sizeof *one);
+    if (one != NULL) {
+        one->task_id = hearth_arena_str(&taken->arena, task_id);
+        one->segment_id = hearth_arena_str(&taken->arena, segment_id);
+        copy_snapshot(&limits, snapshot, &taken->arena, &one->snapshot);
+        taken->item.snapshots = one;
+        taken->item.n_snapshots = 1;
+    }
+    return hearth_taken_submit(query, taken, ret_waits, err);
+}

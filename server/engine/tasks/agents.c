@@ -1,0 +1,179 @@
+/* agents.c -- instances and processes of agents (contract: hearth/engine/agents.h). */
+#include "hearth/engine/agents.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/model/entity_id.h"
+
+#include "select/query_internal.h"
+
+/* ---- reports ---- */
+
+static enum hearth_status check_name(const struct hearth_reported *reported, struct hearth_str name,
+                                     const char *field, struct hearth_err *err)
+{
+    if (hearth_str_trim(name).n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s%s is missing", reported->path, field);
+    }
+    if (name.n > HEARTH_AGENT_NAME_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s%s has %zu bytes; names may have %d",
+                           reported->path, field, name.n, HEARTH_AGENT_NAME_BYTES);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_properties(const struct hearth_reported *reported,
+                                           const struct hearth_limits *limits,
+                                           struct hearth_err *err)
+{
+    const struct hearth_process *process = &reported->process;
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < process->n_properties; i++) {
+        n_bytes += process->properties[i].name.n + process->properties[i].value.n;
+    }
+    if (limits->max_agent_property_bytes > 0 &&
+        n_bytes > (uint64_t)limits->max_agent_property_bytes) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "%sproperties have %zu bytes; max-agent-property-bytes allows %lld",
+                           reported->path, n_bytes, (long long)limits->max_agent_property_bytes);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status check_process(const struct hearth_reported *reported,
+                                        const struct hearth_limits *limits, struct hearth_err *err)
+{
+    const struct hearth_process *process = &reported->process;
+    HEARTH_TRY(check_name(reported, process->service, "serviceName", err));
+    HEARTH_TRY(check_name(reported, process->instance, "instanceName", err));
+    HEARTH_TRY(check_name(reported, process->name, "processName", err));
+    if (process->layer.n > 0) {
+        HEARTH_TRY(check_name(reported, process->layer, "layer", err));
+    }
+    if (limits->max_agent_labels > 0 && process->n_labels > (uint64_t)limits->max_agent_labels) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "%slabels: %zu of them; max-agent-labels allows %lld", reported->path,
+                           process->n_labels, (long long)limits->max_agent_labels);
+    }
+    for (size_t i = 0; i < process->n_labels; i++) {
+        HEARTH_TRY(check_name(reported, process->labels[i], "labels", err));
+    }
+    return check_properties(reported, limits, err);
+}
+
+static bool says_it_can(const struct hearth_process *process)
+{
+    bool can = false;
+    for (size_t i = 0; i < process->n_properties; i++) {
+        if (hearth_str_eq_c(process->properties[i].name, HEARTH_PROPERTY_CAN_PROFILE)) {
+            can = hearth_str_eq_c(process->properties[i].value, "true");
+        }
+    }
+    return can;
+}
+
+enum hearth_status hearth_agents_report_processes(const struct hearth_query *query,
+                                                  const struct hearth_reported *reported, size_t n,
+                                                  struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    struct hearth_process *processes = hearth_arena_array(query->arena, n, sizeof *processes);
+    if (processes == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(check_process(&reported[i], &limits, err));
+        processes[i] = reported[i].process;
+        processes[i].can_be_profiled = says_it_can(&processes[i]);
+        processes[i].last_seen_ms = now_ms;
+    }
+    return hearth_store_report_agents(query->engine->store, query->tenant, NULL, 0, processes, n,
+                                      limits.max_agent_instances, limits.max_agent_processes,
+                                      query->cancel, err);
+}
+
+enum hearth_status hearth_agents_report_instance(const struct hearth_query *query,
+                                                 const struct hearth_reported *reported,
+                                                 struct hearth_err *err)
+{
+    const struct hearth_process *said = &reported->process;
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    HEARTH_TRY(check_name(reported, said->service, "service", err));
+    HEARTH_TRY(check_name(reported, said->instance, "serviceInstance", err));
+    HEARTH_TRY(check_properties(reported, &limits, err));
+    if (said->layer.n > 0) {
+        HEARTH_TRY(check_name(reported, said->layer, "layer", err));
+    }
+    const struct hearth_instance instance = {
+        .service = said->service,
+        .name = said->instance,
+        .layer = said->layer.n > 0 ? said->layer : HEARTH_STR("GENERAL"),
+        .properties = said->properties,
+        .n_properties = said->n_properties,
+        .last_seen_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
+    };
+    return hearth_store_report_agents(query->engine->store, query->tenant, &instance, 1, NULL, 0,
+                                      limits.max_agent_instances, limits.max_agent_processes,
+                                      query->cancel, err);
+}
+
+/* ---- what is known ---- */
+
+static enum hearth_status need_service(struct hearth_str service, struct hearth_err *err)
+{
+    return service.n > 0 ? HEARTH_OK
+                         : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service is missing");
+}
+
+enum hearth_status hearth_agents_services(const struct hearth_query *query, int64_t seen_after_ms,
+                                          struct hearth_reported_service **ret, size_t *ret_n,
+                                          struct hearth_err *err)
+{
+    return hearth_store_reported_services(query->engine->store, query->tenant, HEARTH_STR(""),
+                                          seen_after_ms, query->cancel, query->arena, ret, ret_n,
+                                          err);
+}
+
+enum hearth_status hearth_agents_instances(const struct hearth_query *query,
+                                           struct hearth_str service, int64_t seen_after_ms,
+                                           struct hearth_instance **ret, size_t *ret_n,
+                                           struct hearth_err *err)
+{
+    HEARTH_TRY(need_service(service, err));
+    return hearth_store_instances(query->engine->store, query->tenant, service, seen_after_ms,
+                                  query->cancel, query->arena, ret, ret_n, err);
+}
+
+enum hearth_status hearth_agents_processes(const struct hearth_query *query,
+                                           const struct hearth_process_filter *filter,
+                                           struct hearth_process **ret, size_t *ret_n,
+                                           struct hearth_err *err)
+{
+    HEARTH_TRY(need_service(filter->service, err));
+    return hearth_store_processes(query->engine->store, query->tenant, filter, query->cancel,
+                                  query->arena, ret, ret_n, err);
+}
+
+enum hearth_status hearth_agents_process(const struct hearth_query *query,
+                                         struct hearth_str process_id, struct hearth_process *ret,
+                                         struct hearth_err *err)
+{
+    if (process_id.n != HEARTH_ENTITY_HASH_TEXT) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "process_id \"" HEARTH_STR_FMT "\" is not %d hex digits",
+                           HEARTH_STR_ARG(process_id), HEARTH_ENTITY_HASH_TEXT);
+    }
+    const struct hearth_process_filter filter = {.process_id = process_id};
+    struct hearth_process *found;
+    size_t n = 0;
+    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
+                                      query->arena, &found, &n, err));
+    if (n == 0) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no process \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(process_id));
+    }
+    *ret = found[0];
+    return HEARTH_OK;
+}

@@ -1,0 +1,192 @@
+/* task_analysis.c -- trees of what agents sent for a task (contract: hearth/engine/task_stacks.h). */
+#include "hearth/engine/task_stacks.h"
+
+#include "select/query_internal.h"
+
+#include <stdlib.h>
+
+/* What is read, as chunks come. */
+struct analysis {
+    const struct hearth_query *query;
+    enum hearth_stack_weight weight;
+    struct hearth_stack_forest *forest;
+    enum hearth_stack_kind kind; /* 0: no chunk came yet */
+    uint64_t n_cut, n_chunks;
+};
+
+enum hearth_status hearth_task_schedules(const struct hearth_query *query,
+                                         struct hearth_str task_id,
+                                         struct hearth_task_schedule **ret, size_t *ret_n,
+                                         struct hearth_err *err)
+{
+    if (task_id.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
+    }
+    return hearth_store_task_schedules(query->engine->store, query->tenant, task_id, NULL, 0,
+                                       query->cancel, query->arena, ret, ret_n, err);
+}
+
+/* ---- what is asked for ---- */
+
+static int compare_ranges(const void *va, const void *vb)
+{
+    const struct hearth_task_range *a = va, *b = vb;
+    return (a->from_ms > b->from_ms) - (a->from_ms < b->from_ms);
+}
+
+/* Sorted, and those that meet made one: what lies in two of them counts once. */
+static enum hearth_status join_ranges(const struct hearth_task_range *ranges, size_t n,
+                                      struct hearth_arena *arena, struct hearth_task_range **ret,
+                                      size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_task_range *joined = hearth_arena_array(arena, n, sizeof *joined);
+    if (joined == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ranges[i].from_ms > ranges[i].to_ms) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "a range ends at %lld, before its start at %lld",
+                               (long long)ranges[i].to_ms, (long long)ranges[i].from_ms);
+        }
+        joined[i] = ranges[i];
+    }
+    if (n > 0) {
+        qsort(joined, n, sizeof *joined, compare_ranges);
+    }
+    size_t last = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (joined[i].from_ms > joined[last].to_ms) {
+            joined[++last] = joined[i];
+        } else if (joined[i].to_ms > joined[last].to_ms) {
+            joined[last].to_ms = joined[i].to_ms;
+        }
+    }
+    *ret = joined;
+    *ret_n = n == 0 ? 0 : last + 1;
+    return HEARTH_OK;
+}
+
+static enum hearth_status find_schedules(const struct hearth_query *query,
+                                         const struct hearth_str *ids, size_t n_ids,
+                                         struct hearth_task_schedule **ret, size_t *ret_n,
+                                         struct hearth_err *err)
+{
+    if (n_ids == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
+    }
+    HEARTH_TRY(hearth_store_task_schedules(query->engine->store, query->tenant, HEARTH_STR(""), ids,
+                                           n_ids, query->cancel, query->arena, ret, ret_n, err));
+    for (size_t i = 0; i < n_ids; i++) {
+        size_t k = 0;
+        while (k < *ret_n && !hearth_str_eq((*ret)[k].schedule_id, ids[i])) {
+            k++;
+        }
+        if (k == *ret_n) {
+            return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no schedule \"" HEARTH_STR_FMT "\"",
+                               HEARTH_STR_ARG(ids[i]));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- reading ---- */
+
+static enum hearth_status begin(void *context, struct hearth_err *err)
+{
+    struct analysis *a = context;
+    hearth_stack_forest_free(a->forest);
+    a->forest = hearth_stack_forest_new(a->query->arena);
+    a->kind = (enum hearth_stack_kind)0;
+    a->n_cut = a->n_chunks = 0;
+    return a->forest == NULL ? (enum hearth_status)HEARTH_FAIL(err, HEARTH_NO_MEMORY,
+                                                               "no memory for stack traces")
+                             : HEARTH_OK;
+}
+
+static enum hearth_status add_chunk(void *context, const struct hearth_task_schedule *schedule,
+                                    int64_t at_ms, const struct hearth_task_chunk *chunk,
+                                    struct hearth_err *err)
+{
+    (void)schedule;
+    (void)at_ms;
+    struct analysis *a = context;
+    if (a->kind != 0 && a->kind != chunk->kind) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the schedules are of on-CPU and of off-CPU tasks: ask for one kind");
+    }
+    a->kind = chunk->kind;
+    a->n_cut += chunk->n_cut;
+    a->n_chunks++;
+    return hearth_stack_forest_add(a->forest, chunk, a->weight, err);
+}
+
+/* ---- answers ---- */
+
+static const char *unit_of(const struct analysis *a)
+{
+    if (a->kind == HEARTH_STACKS_ON_CPU) {
+        return "dumps";
+    }
+    if (a->kind == HEARTH_STACKS_OFF_CPU) {
+        return a->weight == HEARTH_STACK_DURATION ? "nanoseconds" : "switches";
+    }
+    return "";
+}
+
+static enum hearth_status make_tip(const struct analysis *a,
+                                   const struct hearth_task_schedule *schedules, size_t n,
+                                   size_t n_ranges, struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_arena *arena = a->query->arena;
+    char *text = NULL;
+    *ret = HEARTH_STR("");
+    if (a->n_chunks == 0) {
+        int64_t from = INT64_MAX, to = 0;
+        for (size_t i = 0; i < n; i++) {
+            from = schedules[i].start_ms < from ? schedules[i].start_ms : from;
+            to = schedules[i].end_ms > to ? schedules[i].end_ms : to;
+        }
+        text = hearth_arena_printf(
+            arena, "no stack traces %s; the schedules run from %lld to %lld (milliseconds)%s",
+            n_ranges > 0 ? "in these ranges" : "are kept", (long long)from, (long long)to,
+            n_ranges > 0 ? "" : ", what they had is older than retain-tasks");
+    } else if (a->n_cut > 0) {
+        text = hearth_arena_printf(arena,
+                                   "%llu stack traces were cut when they came (max-stack-depth, "
+                                   "max-symbol-bytes)",
+                                   (unsigned long long)a->n_cut);
+    } else {
+        return HEARTH_OK;
+    }
+    *ret = hearth_str_c(text);
+    return text == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
+                                              const struct hearth_str *schedule_ids, size_t n_ids,
+                                              const struct hearth_task_range *ranges,
+                                              size_t n_ranges, enum hearth_stack_weight weight,
+                                              struct hearth_stack_analysis *ret,
+                                              struct hearth_err *err)
+{
+    struct hearth_task_schedule *schedules;
+    struct hearth_task_range *joined;
+    size_t n, n_joined;
+    HEARTH_TRY(join_ranges(ranges, n_ranges, query->arena, &joined, &n_joined, err));
+    HEARTH_TRY(find_schedules(query, schedule_ids, n_ids, &schedules, &n, err));
+    struct analysis a = {.query = query, .weight = weight};
+    const struct hearth_task_chunk_reader reader = {&a, begin, add_chunk};
+    enum hearth_status status =
+        hearth_store_task_chunks(query->engine->store, schedules, n, joined, n_joined,
+                                 query->cancel, query->arena, &reader, err);
+    if (status == HEARTH_OK) {
+        status = hearth_stack_forest_trees(a.forest, &ret->trees, &ret->n_trees, err);
+    }
+    if (status == HEARTH_OK) {
+        ret->unit = unit_of(&a);
+        status = make_tip(&a, schedules, n, n_joined, &ret->tip, err);
+    }
+    hearth_stack_forest_free(a.forest);
+    return status;
+}

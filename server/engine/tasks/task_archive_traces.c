@@ -1,0 +1,313 @@
+/* task_archive_traces.c -- what trace tasks found, packed and read back (contract: task_archive_traces.h). */
+#include "tasks/task_archive_traces.h"
+
+#include "hearth/codec/compress.h"
+#include "hearth/engine/traces.h"
+#include "hearth/store/store_agents.h"
+
+#include "select/query_internal.h"
+
+#include <inttypes.h>
+
+#define MAX_ID_BYTES 512
+#define MAX_TIME     (INT64_MAX / 2)
+#define BATCH        200 /* rows that one transaction takes */
+
+/* ---- export ---- */
+
+static enum hearth_status no_memory(struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for segments of a task");
+}
+
+static enum hearth_status put_segment(const struct hearth_kept_segment *segment,
+                                      struct hearth_buf *out, struct hearth_err *err)
+{
+    const struct hearth_span_group *group = &segment->group;
+    struct hearth_buf plain;
+    hearth_buf_init(&plain, 0);
+    hearth_spans_encode(segment->spans, segment->n_spans, group->start_ns, &plain);
+    const struct hearth_archive_segment archived = {
+        .service = group->service,
+        .instance = group->instance,
+        .endpoint = group->endpoint,
+        .trace_id = group->trace_id,
+        .segment_id = group->segment_id,
+        .start_ns = group->start_ns,
+        .end_ns = group->end_ns,
+        .kind = (int64_t)group->kind,
+        .flags = (group->is_raw ? HEARTH_GROUP_RAW : 0) |
+                 (group->has_error ? HEARTH_GROUP_ERRORS : 0) |
+                 (group->is_cut ? HEARTH_GROUP_CUT : 0),
+        .spans = hearth_buf_view(&plain),
+    };
+    hearth_archive_put_segment(&archived, out);
+    enum hearth_status status = hearth_buf_failed(&plain) ? no_memory(err) : HEARTH_OK;
+    hearth_buf_release(&plain);
+    return status;
+}
+
+static enum hearth_status put_run(const struct hearth_query *query,
+                                  const struct hearth_snapshot_run *run,
+                                  struct hearth_inflater *inflater, struct hearth_buf *out,
+                                  struct hearth_err *err)
+{
+    struct hearth_buf scratch;
+    struct hearth_str plain;
+    size_t max = query->arena->limit_bytes > 0 ? query->arena->limit_bytes : SIZE_MAX;
+    hearth_buf_init(&scratch, 0);
+    scratch.budget = query->arena->budget;
+    enum hearth_status status = hearth_unpack(inflater, run->snapshots, max, &scratch, &plain, err);
+    if (status == HEARTH_OK) {
+        const struct hearth_archive_snapshots archived = {run->segment_id, plain};
+        hearth_archive_put_snapshots(&archived, out);
+    }
+    hearth_buf_release(&scratch);
+    return status;
+}
+
+/* All that is stored of the segments: an analysis takes it, too. */
+static enum hearth_status put_snapshots(const struct hearth_query *query, struct hearth_str task_id,
+                                        struct hearth_buf *out, struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_segment_snapshots *segments;
+    struct hearth_snapshot_run *runs;
+    size_t n, n_runs;
+    HEARTH_TRY(hearth_store_segment_snapshots(store, query->tenant, &task_id, 1, query->cancel,
+                                              query->arena, &segments, &n, err));
+    struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = segments[i].segment_id;
+    }
+    HEARTH_TRY(hearth_store_snapshot_runs(store, query->tenant, ids, n, query->cancel, query->arena,
+                                          &runs, &n_runs, err));
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    enum hearth_status status = inflater == NULL ? no_memory(err) : HEARTH_OK;
+    for (size_t i = 0; i < n_runs && status == HEARTH_OK && !hearth_buf_failed(out); i++) {
+        status = put_run(query, &runs[i], inflater, out, err);
+    }
+    hearth_inflater_free(inflater);
+    return status;
+}
+
+enum hearth_status hearth_archive_export_traces(const struct hearth_query *query,
+                                                const struct hearth_task *task,
+                                                struct hearth_buf *out, struct hearth_err *err)
+{
+    if (task->kind != HEARTH_TASK_TRACE) {
+        return HEARTH_OK;
+    }
+    struct hearth_profiled_requests found;
+    HEARTH_TRY(hearth_traces_of_task(query, task->task_id, &found, err));
+    for (size_t i = 0; i < found.n; i++) {
+        const struct hearth_profiled_request *request = &found.requests[i];
+        for (size_t k = 0; k < request->n_segments && !hearth_buf_failed(out); k++) {
+            HEARTH_TRY(put_segment(request->segments[k], out, err));
+        }
+    }
+    return put_snapshots(query, task->task_id, out, err);
+}
+
+/* ---- import: checks ---- */
+
+static enum hearth_status refuse(struct hearth_err *err, const char *what)
+{
+    return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the archive cannot be imported: %s", what);
+}
+
+static enum hearth_status not_theirs(enum hearth_status status)
+{
+    return status == HEARTH_CORRUPT ? HEARTH_INVALID_ARGUMENT : status;
+}
+
+static bool are_tags(const struct hearth_span_tag *tags, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!hearth_str_utf8_valid(tags[i].key) || !hearth_str_utf8_valid(tags[i].value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool are_texts(const struct hearth_span *span)
+{
+    bool are = hearth_str_utf8_valid(span->name) && hearth_str_utf8_valid(span->peer) &&
+               are_tags(span->tags, span->n_tags);
+    for (size_t i = 0; i < span->n_refs && are; i++) {
+        const struct hearth_span_ref *ref = &span->refs[i];
+        are = hearth_str_utf8_valid(ref->trace_id) && hearth_str_utf8_valid(ref->segment_id) &&
+              hearth_str_utf8_valid(ref->service) && hearth_str_utf8_valid(ref->instance) &&
+              hearth_str_utf8_valid(ref->endpoint) && hearth_str_utf8_valid(ref->address);
+    }
+    for (size_t i = 0; i < span->n_logs && are; i++) {
+        are = are_tags(span->logs[i].tags, span->logs[i].n_tags);
+    }
+    return are;
+}
+
+static bool is_id(struct hearth_str id, bool is_raw)
+{
+    return id.n > 0 && id.n <= MAX_ID_BYTES && (is_raw || hearth_str_utf8_valid(id));
+}
+
+static enum hearth_status check_segment(const struct hearth_archive_segment *s,
+                                        struct hearth_err *err)
+{
+    bool is_raw = (s->flags & HEARTH_GROUP_RAW) != 0;
+    if (!is_id(s->trace_id, is_raw) || !is_id(s->segment_id, is_raw)) {
+        return refuse(err, "the id of a segment or trace is empty, too long or no text");
+    }
+    if (s->service.n == 0 || s->service.n > HEARTH_AGENT_NAME_BYTES ||
+        s->instance.n > HEARTH_AGENT_NAME_BYTES) {
+        return refuse(err, "a segment has no service, or a name that is too long");
+    }
+    if (s->start_ns < 0 || s->end_ns < s->start_ns || s->end_ns > MAX_TIME || s->kind < 0 ||
+        s->kind >= HEARTH_N_SPAN_KINDS || s->flags < 0 ||
+        s->flags > (HEARTH_GROUP_RAW | HEARTH_GROUP_ERRORS | HEARTH_GROUP_CUT)) {
+        return refuse(err, "a number of a segment is out of range");
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status pack(const struct hearth_query *query, struct hearth_str plain,
+                               struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_buf packed;
+    hearth_buf_init(&packed, 0);
+    enum hearth_status status = hearth_pack_text(plain, &packed, err);
+    if (status == HEARTH_OK) {
+        *ret = hearth_arena_str(query->arena, hearth_buf_view(&packed));
+        status =
+            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    }
+    hearth_buf_release(&packed);
+    return status;
+}
+
+static enum hearth_status read_segment(const struct hearth_query *query,
+                                       const struct hearth_archive_segment *s,
+                                       struct hearth_span_group *ret, struct hearth_err *err)
+{
+    struct hearth_span *spans;
+    size_t n;
+    HEARTH_TRY(check_segment(s, err));
+    HEARTH_TRY(
+        not_theirs(hearth_spans_decode(s->spans, s->start_ns, query->arena, &spans, &n, err)));
+    if (n == 0 || n > INT32_MAX) {
+        return refuse(err, "a segment has no spans");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!are_texts(&spans[i])) {
+            return refuse(err, "a text of a span is not UTF-8");
+        }
+    }
+    *ret = (struct hearth_span_group){
+        .service = s->service,
+        .instance = s->instance,
+        .trace_id = s->trace_id,
+        .segment_id = s->segment_id,
+        .is_raw = (s->flags & HEARTH_GROUP_RAW) != 0,
+        .start_ns = s->start_ns,
+        .end_ns = s->end_ns,
+        .endpoint = s->endpoint,
+        .kind = (enum hearth_span_kind)s->kind,
+        .has_error = (s->flags & HEARTH_GROUP_ERRORS) != 0,
+        .is_cut = (s->flags & HEARTH_GROUP_CUT) != 0,
+        .n_spans = (int32_t)n,
+    };
+    return pack(query, s->spans, &ret->spans, err);
+}
+
+static enum hearth_status read_run(const struct hearth_query *query,
+                                   const struct hearth_archive_snapshots *s,
+                                   struct hearth_snapshot_run *ret, struct hearth_err *err)
+{
+    struct hearth_snapshot *snapshots;
+    size_t n;
+    if (!is_id(s->segment_id, false)) {
+        return refuse(err, "snapshots of a segment whose id is empty or too long");
+    }
+    HEARTH_TRY(not_theirs(hearth_snapshots_decode(s->bytes, 0, query->arena, &snapshots, &n, err)));
+    if (n == 0 || n > INT32_MAX) {
+        return refuse(err, "a segment has a record of snapshots, and none in it");
+    }
+    *ret = (struct hearth_snapshot_run){
+        .segment_id = s->segment_id,
+        .n_snapshots = (int32_t)n,
+        .first_sequence = INT32_MAX,
+        .first_ms = INT64_MAX,
+    };
+    for (size_t i = 0; i < n; i++) {
+        const struct hearth_snapshot *one = &snapshots[i];
+        if (one->sequence < 0 || one->at_ms <= 0 || one->at_ms > MAX_TIME / HEARTH_NS_PER_MS) {
+            return refuse(err, "the number or the time of a snapshot is out of range");
+        }
+        for (uint32_t k = 0; k < one->n_frames; k++) {
+            if (!hearth_str_utf8_valid(one->frames[k])) {
+                return refuse(err, "a frame of a snapshot is not UTF-8");
+            }
+        }
+        ret->first_sequence =
+            one->sequence < ret->first_sequence ? one->sequence : ret->first_sequence;
+        ret->last_sequence =
+            one->sequence > ret->last_sequence ? one->sequence : ret->last_sequence;
+        ret->first_ms = one->at_ms < ret->first_ms ? one->at_ms : ret->first_ms;
+        ret->last_ms = one->at_ms > ret->last_ms ? one->at_ms : ret->last_ms;
+    }
+    return pack(query, s->bytes, &ret->snapshots, err);
+}
+
+enum hearth_status hearth_archive_read_traces(const struct hearth_query *query,
+                                              const struct hearth_task_archive *a,
+                                              struct hearth_archive_traces *ret,
+                                              struct hearth_err *err)
+{
+    *ret = (struct hearth_archive_traces){
+        .groups = hearth_arena_array(query->arena, a->n_segments, sizeof *ret->groups),
+        .runs = hearth_arena_array(query->arena, a->n_snapshots, sizeof *ret->runs),
+        .n_groups = a->n_segments,
+        .n_runs = a->n_snapshots,
+    };
+    if (ret->groups == NULL || ret->runs == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    if (a->task.numbers[HEARTH_ARCHIVE_KIND] != HEARTH_TASK_TRACE &&
+        a->n_segments + a->n_snapshots > 0) {
+        return refuse(err, "it has segments, but its task is no trace task");
+    }
+    for (size_t i = 0; i < a->n_segments; i++) {
+        HEARTH_TRY(read_segment(query, &a->segments[i], &ret->groups[i], err));
+    }
+    for (size_t i = 0; i < a->n_snapshots; i++) {
+        HEARTH_TRY(read_run(query, &a->snapshots[i], &ret->runs[i], err));
+        ret->n_snapshots += ret->runs[i].n_snapshots;
+    }
+    return HEARTH_OK;
+}
+
+/* ---- import: storing ---- */
+
+static size_t part_of(size_t n, size_t from)
+{
+    return from >= n ? 0 : n - from < BATCH ? n - from : BATCH;
+}
+
+enum hearth_status hearth_archive_store_traces(const struct hearth_query *query,
+                                               const struct hearth_archive_traces *t,
+                                               const struct hearth_task *task,
+                                               struct hearth_err *err)
+{
+    for (size_t from = 0; from < t->n_groups || from < t->n_runs; from += BATCH) {
+        size_t n_groups = part_of(t->n_groups, from), n_runs = part_of(t->n_runs, from);
+        HEARTH_TRY(hearth_store_imported_put(query->engine->store, task->task_id, task->service_id,
+                                             n_groups > 0 ? &t->groups[from] : NULL, n_groups,
+                                             n_runs > 0 ? &t->runs[from] : NULL, n_runs,
+                                             query->cancel, query->arena, err));
+    }
+    return HEARTH_OK;
+}

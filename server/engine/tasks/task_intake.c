@@ -1,0 +1,560 @@
+/*
+ * task_intake.c -- stack traces of agents: gathered, then written as chunks and as profiles (contract:
+ * hearth/engine/task_stacks.h).
+ *
+ * A write is three steps: chunks that are new, in one transaction; profiles of all chunks that are none yet; the
+ * mark that they are. Whatever is lost in between, the agent was not answered, sends again, and the first step
+ * finds what there is. A profile's idempotency key is its chunk's hash, so the second step may be done twice.
+ * Agents that do not send again leave chunks without profiles behind: task_leftovers.c does their second and third step.
+ */
+#include "hearth/base/budget.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/engine/task_stacks.h"
+#include "hearth/model/entity_id.h"
+#include "hearth/store/store_agents.h"
+
+#include "ingest/push_wait.h"
+#include "select/query_internal.h"
+#include "tasks/task_profile.h"
+#include "tasks/tasks_internal.h"
+
+#include <stdio.h>
+
+#define MAX_GROUPS        1000 /* flushes that are gathered together */
+#define MAX_WAIT_NS       (5 * HEARTH_NS_PER_SEC)
+#define MAX_ID_BYTES      1024
+#define GROUP_BYTES       4096 /* about what the tables of an empty group take */
+#define UNKNOWN_SERVICE   "unknown_service"
+#define MAX_SERIES_LABELS 5
+#define MAX_LEFT          20 /* flushes that are read at once */
+
+/* What is gathered of one run and flush. */
+struct group {
+    struct hearth_task_metadata metadata; /* texts in the intake's arena */
+    enum hearth_stack_kind kind;
+    struct hearth_task_builder *builder;
+    int64_t n_ns; /* of all of it; of on-CPU: dumps, where their period is not known */
+};
+
+struct hearth_task_intake {
+    struct hearth_ingest *ingest;
+    struct hearth_query_engine *engine;
+    struct hearth_str tenant;    /* owned */
+    struct hearth_limits limits; /* of the tenant */
+    struct hearth_arena arena;   /* what is gathered; emptied by writes */
+    struct hearth_arena about;   /* of the latest metadata */
+    struct hearth_task_metadata metadata;
+    bool has_metadata;
+    struct group groups[MAX_GROUPS];
+    size_t n_groups, last; /* last: that got the latest datum */
+    size_t n_bytes;
+    int64_t first_mono_ns;
+    struct hearth_task_notes notes;
+    uint64_t n_repeated;
+};
+
+/* ---- gathering ---- */
+
+enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
+                                          struct hearth_query_engine *engine,
+                                          struct hearth_str tenant, struct hearth_budget *budget,
+                                          struct hearth_task_intake **ret, struct hearth_err *err)
+{
+    struct hearth_task_intake *intake = hearth_mem_zalloc(sizeof *intake);
+    if (intake == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
+    }
+    intake->ingest = ingest;
+    intake->engine = engine;
+    hearth_query_tenant_limits(engine, tenant, &intake->limits);
+    hearth_arena_init(&intake->arena, 0);
+    hearth_arena_init(&intake->about, 0);
+    intake->arena.budget = budget;
+    char *copy = hearth_mem_alloc(tenant.n + 1);
+    if (copy == NULL) {
+        hearth_mem_free(intake);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
+    }
+    memcpy(copy, tenant.p, tenant.n);
+    intake->tenant = hearth_str_n(copy, tenant.n);
+    *ret = intake;
+    return HEARTH_OK;
+}
+
+static void forget(struct hearth_task_intake *intake)
+{
+    for (size_t i = 0; i < intake->n_groups; i++) {
+        hearth_task_builder_free(intake->groups[i].builder);
+    }
+    intake->n_groups = intake->last = intake->n_bytes = 0;
+    hearth_arena_reset(&intake->arena);
+}
+
+void hearth_task_intake_free(struct hearth_task_intake *intake)
+{
+    if (intake == NULL) {
+        return;
+    }
+    forget(intake);
+    hearth_arena_release(&intake->arena);
+    hearth_arena_release(&intake->about);
+    char *tenant;
+    memcpy(&tenant, &intake->tenant.p, sizeof tenant);
+    hearth_mem_free(tenant);
+    hearth_mem_free(intake);
+}
+
+static enum hearth_status check_id(const char *what, struct hearth_str id, struct hearth_err *err)
+{
+    if (id.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task metadata without %s", what);
+    }
+    if (id.n > MAX_ID_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s of %zu bytes; at most %d are taken",
+                           what, id.n, MAX_ID_BYTES);
+    }
+    return HEARTH_OK;
+}
+
+/* As profiles are, so that none of a chunk is refused afterwards; and no run begins so late that it is never removed. */
+static enum hearth_status check_times(const struct hearth_limits *limits,
+                                      const struct hearth_task_metadata *metadata,
+                                      struct hearth_err *err)
+{
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at_ms = metadata->at_ms;
+    int64_t oldest = limits->reject_older_than_ns > 0
+                         ? now_ms - limits->reject_older_than_ns / HEARTH_NS_PER_MS
+                         : 1;
+    int64_t newest =
+        limits->reject_newer_than_ns > 0 && limits->reject_newer_than_ns < INT64_MAX / 2
+            ? now_ms + limits->reject_newer_than_ns / HEARTH_NS_PER_MS
+            : INT64_MAX / HEARTH_NS_PER_MS;
+    if (at_ms < oldest || at_ms <= 0 || at_ms > newest) {
+        char clock[96];
+        hearth_task_clock_text(((double)at_ms - (double)now_ms) * 1e6, clock);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%s: currentTime %lld is outside of the ingestion window, from %lld to "
+                           "%lld (limits reject-older-than, reject-newer-than)",
+                           clock, (long long)at_ms, (long long)oldest, (long long)newest);
+    }
+    if (metadata->start_ms < 0 || metadata->start_ms > newest) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profilingStartTime is %lld; 0 to %lld is taken (limit "
+                           "reject-newer-than)",
+                           (long long)metadata->start_ms, (long long)newest);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,
+                                               const struct hearth_task_metadata *metadata,
+                                               struct hearth_err *err)
+{
+    intake->has_metadata = false;
+    intake->metadata = (struct hearth_task_metadata){0};
+    HEARTH_TRY(check_id("taskId", metadata->task_id, err));
+    HEARTH_TRY(check_id("processId", metadata->process_id, err));
+
+    /* Before the times are checked: a refusal is told to the task. */
+    hearth_arena_reset(&intake->about);
+    intake->metadata = *metadata;
+    intake->metadata.task_id = hearth_arena_str(&intake->about, metadata->task_id);
+    intake->metadata.process_id = hearth_arena_str(&intake->about, metadata->process_id);
+    if (intake->about.refused) {
+        return HEARTH_FAIL_ARENA(err, &intake->about);
+    }
+    HEARTH_TRY(check_times(&intake->limits, metadata, err));
+    intake->has_metadata = true;
+    return HEARTH_OK;
+}
+
+void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct hearth_err *why,
+                                struct hearth_cancel *cancel)
+{
+    struct hearth_task_refusal refusal = {
+        .task_id = intake->metadata.task_id,
+        .process_id = intake->metadata.process_id,
+        .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
+        .message = hearth_task_refusal_text(why, &intake->about),
+    };
+    if (refusal.task_id.n == 0 || refusal.message.p == NULL) {
+        return;
+    }
+    struct hearth_err err = {0};
+    if (hearth_store_task_log_refusal(intake->engine->store, intake->tenant, &refusal, cancel,
+                                      &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+                   err.msg, NULL);
+    }
+}
+
+static bool is_of(const struct group *group, const struct hearth_task_metadata *metadata,
+                  enum hearth_stack_kind kind)
+{
+    return group->kind == kind && group->metadata.at_ms == metadata->at_ms &&
+           group->metadata.start_ms == metadata->start_ms &&
+           hearth_str_eq(group->metadata.process_id, metadata->process_id) &&
+           hearth_str_eq(group->metadata.task_id, metadata->task_id);
+}
+
+static enum hearth_status make_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
+                                     struct group *ret, struct hearth_err *err)
+{
+    const struct hearth_limits *limits = &intake->limits;
+    const struct hearth_task_limits cut = {
+        .max_depth = limits->max_stack_depth > 0 && limits->max_stack_depth < UINT32_MAX
+                         ? (uint32_t)limits->max_stack_depth
+                         : 0,
+        .max_symbol_bytes = limits->max_symbol_bytes > 0 && limits->max_symbol_bytes < UINT32_MAX
+                                ? (uint32_t)limits->max_symbol_bytes
+                                : 0,
+    };
+    struct hearth_arena *arena = &intake->arena;
+    *ret = (struct group){.kind = kind, .metadata = intake->metadata};
+    ret->metadata.task_id = hearth_arena_str(arena, intake->metadata.task_id);
+    ret->metadata.process_id = hearth_arena_str(arena, intake->metadata.process_id);
+    if (arena->refused) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    ret->builder = hearth_task_builder_new(kind, &cut, arena);
+    return ret->builder != NULL ? HEARTH_OK
+                                : (enum hearth_status)HEARTH_FAIL(
+                                      err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
+}
+
+/* The group of the latest metadata, made when it is new; intake->last. */
+static enum hearth_status find_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
+                                     struct hearth_err *err)
+{
+    if (intake->last < intake->n_groups &&
+        is_of(&intake->groups[intake->last], &intake->metadata, kind)) {
+        return HEARTH_OK;
+    }
+    size_t i = 0;
+    while (i < intake->n_groups && !is_of(&intake->groups[i], &intake->metadata, kind)) {
+        i++;
+    }
+    if (i == intake->n_groups) {
+        HEARTH_TRY(make_group(intake, kind, &intake->groups[i], err));
+        intake->n_groups++;
+        intake->n_bytes += GROUP_BYTES;
+        if (i == 0) {
+            intake->first_mono_ns = hearth_clock_mono_ns();
+        }
+    }
+    intake->last = i;
+    return HEARTH_OK;
+}
+
+static bool is_due(const struct hearth_task_intake *intake)
+{
+    int64_t max = intake->limits.max_task_chunk_bytes;
+    return (max > 0 && intake->n_bytes >= (uint64_t)max) || intake->n_groups == MAX_GROUPS ||
+           hearth_clock_mono_ns() - intake->first_mono_ns >= MAX_WAIT_NS;
+}
+
+/* Equal stacks are summed in the profile: their sum must fit before any of it is stored. */
+static enum hearth_status count_ns(const struct hearth_task_intake *intake,
+                                   const struct hearth_task_datum *datum, struct group *group,
+                                   struct hearth_err *err)
+{
+    int64_t period_ns = intake->limits.agent_oncpu_period_ns, n_ns = datum->duration_ns;
+    bool is_on = group->kind == HEARTH_STACKS_ON_CPU;
+    if ((is_on && __builtin_mul_overflow(datum->count, period_ns > 0 ? period_ns : 1, &n_ns)) ||
+        __builtin_add_overflow(group->n_ns, n_ns, &group->n_ns)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the stack traces of a flush last longer than 64 bits of nanoseconds");
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
+                                          enum hearth_stack_kind kind,
+                                          const struct hearth_task_datum *datum,
+                                          struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    if (!intake->has_metadata) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "stack traces came before the metadata of their task");
+    }
+    HEARTH_TRY(find_group(intake, kind, err));
+    struct group *group = &intake->groups[intake->last];
+    struct hearth_task_builder *builder = group->builder;
+    size_t before = hearth_task_builder_bytes(builder);
+    HEARTH_TRY(hearth_task_builder_add(builder, datum, &intake->notes, err));
+    HEARTH_TRY(count_ns(intake, datum, group, err));
+    intake->n_bytes += hearth_task_builder_bytes(builder) - before;
+    return is_due(intake) ? hearth_task_intake_write(intake, cancel, err) : HEARTH_OK;
+}
+
+/* ---- writing ---- */
+
+/* Groups that have something as flushes; what counts of them is said once, here. */
+static enum hearth_status make_flushes(struct hearth_task_intake *intake,
+                                       struct hearth_arena *arena, struct hearth_task_flush **ret,
+                                       size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_task_flush *flushes =
+        hearth_arena_calloc(arena, intake->n_groups, sizeof *flushes);
+    struct hearth_task_chunk *chunks = hearth_arena_array(arena, intake->n_groups, sizeof *chunks);
+    struct hearth_entity_hash hash;
+    size_t n = 0;
+    if (flushes == NULL || chunks == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < intake->n_groups; i++) {
+        const struct hearth_task_metadata *m = &intake->groups[i].metadata;
+        hearth_task_builder_chunk(intake->groups[i].builder, &chunks[n]);
+        if (chunks[n].n_records == 0) {
+            continue;
+        }
+        if (!hearth_schedule_public_id(m->task_id, m->process_id, m->start_ms, &hash)) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a schedule");
+        }
+        flushes[n] = (struct hearth_task_flush){
+            .task_id = m->task_id,
+            .process_id = m->process_id,
+            .schedule_id = hearth_arena_str(arena, hearth_str_c(hash.text)),
+            .start_ms = m->start_ms,
+            .at_ms = m->at_ms,
+            .chunk = &chunks[n],
+        };
+        n++;
+    }
+    *ret = flushes;
+    *ret_n = n;
+    return arena->refused ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static enum hearth_status put_flushes(struct hearth_task_intake *intake,
+                                      struct hearth_task_flush *flushes, size_t n,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      struct hearth_err *err)
+{
+    struct hearth_store *store = intake->engine->store;
+    enum hearth_status status = hearth_store_task_flushes_put(store, intake->tenant, flushes, n, 0,
+                                                              false, cancel, arena, err);
+    if (status != HEARTH_NOT_FOUND) {
+        return status;
+    }
+    int32_t unknown;
+    HEARTH_TRY(hearth_store_service_id(store, intake->tenant, HEARTH_STR(UNKNOWN_SERVICE), true,
+                                       cancel, &unknown, err));
+    return hearth_store_task_flushes_put(store, intake->tenant, flushes, n, unknown, false, cancel,
+                                         arena, err);
+}
+
+static void say_unknown(const struct hearth_task_flush *flush)
+{
+    char process[96], task[96];
+    (void)snprintf(process, sizeof process, "%.*s", HEARTH_STR_ARG(flush->process_id));
+    (void)snprintf(task, sizeof task, "%.*s", HEARTH_STR_ARG(flush->task_id));
+    HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "stack traces of a process that no agent reported",
+               "process_id", process, "task_id", task, NULL);
+}
+
+static void add_label(struct hearth_push_series *series, const char *name, struct hearth_str value)
+{
+    if (value.n > 0) {
+        series->labels[series->n_labels++] = (struct hearth_label){hearth_str_c(name), value};
+    }
+}
+
+static void make_labels(const struct hearth_task_flush *flush, struct hearth_push_series *series)
+{
+    struct hearth_str service = flush->service.n > 0        ? flush->service
+                                : flush->task_service.n > 0 ? flush->task_service
+                                                            : HEARTH_STR(UNKNOWN_SERVICE);
+    add_label(series, HEARTH_LABEL_NAME, hearth_task_profile_name(flush->chunk->kind));
+    add_label(series, HEARTH_LABEL_SERVICE, service);
+    add_label(series, "instance", flush->instance);
+    add_label(series, "process_name", flush->process);
+    if (flush->process.n == 0) {
+        add_label(series, "process_id", flush->process_id);
+    }
+}
+
+/* Of a chunk, whenever it is pushed. */
+static struct hearth_str push_id(const struct hearth_task_flush *flush,
+                                 const struct hearth_task_part *part, struct hearth_arena *arena)
+{
+    return hearth_str_c(
+        hearth_arena_printf(arena, "stacks " HEARTH_STR_FMT " %lld %016llx%016llx",
+                            HEARTH_STR_ARG(flush->schedule_id), (long long)flush->at_ms,
+                            (unsigned long long)part->hash.hi, (unsigned long long)part->hash.lo));
+}
+
+static enum hearth_status make_sample(const struct hearth_task_intake *intake,
+                                      const struct hearth_task_flush *flush,
+                                      const struct hearth_task_part *part,
+                                      struct hearth_arena *arena, struct hearth_push_sample *ret,
+                                      struct hearth_err *err)
+{
+    int64_t from_ms = flush->previous_ms > 0 ? flush->previous_ms : flush->start_ms;
+    int64_t lasted_ms = flush->at_ms > from_ms ? flush->at_ms - from_ms : 0;
+    const struct hearth_task_profile_about about = {
+        .process = flush->process,
+        .oncpu_period_ns = intake->limits.agent_oncpu_period_ns,
+        .time_ns = flush->at_ms * HEARTH_NS_PER_MS,
+        .duration_ns = lasted_ms < INT64_MAX / HEARTH_NS_PER_MS ? lasted_ms * HEARTH_NS_PER_MS : 0,
+    };
+    struct hearth_profile *profile = hearth_arena_alloc(arena, sizeof *profile);
+    if (profile == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(hearth_task_profile_make(&part->chunk, &about, arena, profile, err));
+    *ret = (struct hearth_push_sample){
+        .id = push_id(flush, part, arena),
+        .decoded = profile,
+        .n_bytes = part->chunk.n_records * sizeof(struct hearth_task_record),
+    };
+    return ret->id.p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+/* All parts that are no profiles yet, as series of one sample each; in the order of flushes and parts. */
+static enum hearth_status make_series(const struct hearth_task_intake *intake,
+                                      const struct hearth_task_flush *flushes, size_t n,
+                                      struct hearth_arena *arena, struct hearth_push_series **ret,
+                                      size_t *ret_n, struct hearth_err *err)
+{
+    size_t n_parts = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_parts += flushes[i].n_parts;
+    }
+    struct hearth_push_series *series = hearth_arena_calloc(arena, n_parts, sizeof *series);
+    struct hearth_push_sample *samples = hearth_arena_array(arena, n_parts, sizeof *samples);
+    struct hearth_label *labels =
+        hearth_arena_array(arena, n_parts * MAX_SERIES_LABELS, sizeof *labels);
+    if (series == NULL || samples == NULL || labels == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    *ret = series;
+    *ret_n = n_parts;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t p = 0; p < flushes[i].n_parts; p++) {
+            series->labels = labels;
+            series->samples = samples;
+            series->n_samples = 1;
+            make_labels(&flushes[i], series);
+            HEARTH_TRY(make_sample(intake, &flushes[i], &flushes[i].parts[p], arena, samples, err));
+            series++;
+            samples++;
+            labels += MAX_SERIES_LABELS;
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status push_parts(struct hearth_task_intake *intake,
+                                     struct hearth_task_flush *flushes, size_t n,
+                                     struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                     struct hearth_err *err)
+{
+    struct hearth_push_series *series;
+    size_t n_series;
+    HEARTH_TRY(make_series(intake, flushes, n, arena, &series, &n_series, err));
+    if (n_series == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_push_receipt *receipts = hearth_arena_array(arena, n_series, sizeof *receipts);
+    if (receipts == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    HEARTH_TRY(
+        hearth_push_wait(intake->ingest, intake->tenant, series, n_series, cancel, receipts, err));
+    for (size_t i = 0; i < n; i++) {
+        for (size_t p = 0; p < flushes[i].n_parts; p++) {
+            flushes[i].parts[p].profile = (receipts++)->profile;
+        }
+    }
+    return hearth_store_task_parts_pushed(intake->engine->store, flushes, n, cancel, err);
+}
+
+static void count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes,
+                  size_t n)
+{
+    uint64_t discards[HEARTH_N_DISCARDS] = {0};
+    uint64_t n_repeated = intake->notes.n_repeated, n_records = 0;
+    discards[HEARTH_DISCARD_CUT_STACKS] = intake->notes.stacks_cut;
+    discards[HEARTH_DISCARD_CUT_FRAMES] = intake->notes.frames_cut;
+    discards[HEARTH_DISCARD_CUT_STRINGS] = intake->notes.strings_cut;
+    discards[HEARTH_DISCARD_ZERO_SAMPLES] = intake->notes.n_empty;
+    hearth_discards_count(discards);
+    intake->notes = (struct hearth_task_notes){0};
+    for (size_t i = 0; i < n; i++) {
+        n_records += flushes[i].chunk->n_records - flushes[i].n_repeated;
+        n_repeated += flushes[i].n_repeated;
+        if (flushes[i].process.n == 0) {
+            say_unknown(&flushes[i]);
+        }
+    }
+    hearth_metric_add_label(HEARTH_M_TASK_STACKS, HEARTH_STR("stored"), (int64_t)n_records);
+    hearth_metric_add_label(HEARTH_M_TASK_STACKS, HEARTH_STR("repeated"), (int64_t)n_repeated);
+}
+
+static enum hearth_status write_groups(struct hearth_task_intake *intake,
+                                       struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                       struct hearth_err *err)
+{
+    struct hearth_task_flush *flushes;
+    size_t n;
+    HEARTH_TRY(make_flushes(intake, arena, &flushes, &n, err));
+    if (n > 0) {
+        HEARTH_TRY(put_flushes(intake, flushes, n, cancel, arena, err));
+        HEARTH_TRY(push_parts(intake, flushes, n, cancel, arena, err));
+    }
+    count(intake, flushes, n);
+    return HEARTH_OK;
+}
+
+/* ---- what was left ---- */
+
+/* One by one: what cannot be a profile must not hold up the others. */
+static enum hearth_status push_left(struct hearth_task_intake *intake, int64_t from_ms,
+                                    int64_t to_ms, struct hearth_cancel *cancel,
+                                    struct hearth_arena *arena, struct hearth_err *err)
+{
+    struct hearth_task_flush *flushes;
+    size_t n;
+    HEARTH_TRY(hearth_store_task_flushes_left(intake->engine->store, intake->tenant, from_ms, to_ms,
+                                              MAX_LEFT, cancel, arena, &flushes, &n, err));
+    enum hearth_status status = HEARTH_OK;
+    for (size_t i = 0; i < n; i++) {
+        enum hearth_status one = push_parts(intake, &flushes[i], 1, cancel, arena, err);
+        status = one == HEARTH_OK ? status : one;
+    }
+    return status;
+}
+
+enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
+                                                struct hearth_query_engine *engine,
+                                                struct hearth_str tenant,
+                                                struct hearth_budget *budget, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_cancel *cancel,
+                                                struct hearth_err *err)
+{
+    struct hearth_task_intake *intake;
+    HEARTH_TRY(hearth_task_intake_new(ingest, engine, tenant, budget, &intake, err));
+    struct hearth_arena arena;
+    hearth_arena_init_like(&arena, &intake->arena);
+    enum hearth_status status = push_left(intake, from_ms, to_ms, cancel, &arena, err);
+    hearth_arena_release(&arena);
+    hearth_task_intake_free(intake);
+    return status;
+}
+
+enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
+                                            struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    if (intake->n_groups == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_arena arena;
+    hearth_arena_init_like(&arena, &intake->arena);
+    enum hearth_status status = write_groups(intake, cancel, &arena, err);
+    hearth_arena_release(&arena);
+    forget(intake);
+    return status;
+}

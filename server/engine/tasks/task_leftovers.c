@@ -1,0 +1,143 @@
+/* task_leftovers.c -- the thread that makes profiles of what was left (contract: hearth/engine/task_leftovers.h). */
+#include "hearth/engine/task_leftovers.h"
+
+#include "hearth/base/budget.h"
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
+#include "hearth/engine/task_stacks.h"
+
+#include "select/query_internal.h"
+#include "tasks/task_uploads_internal.h"
+
+#define LOOK_EACH_NS  (15 * HEARTH_NS_PER_SEC)
+#define LEFT_AFTER_MS INT64_C(60000) /* before, its server may still be at it */
+#define LEFT_UNTIL_MS (50 * LEFT_AFTER_MS)
+
+struct hearth_task_leftovers {
+    struct hearth_query_engine *engine;
+    struct hearth_ingest *ingest;
+    struct hearth_budget *budget;
+    struct hearth_cancel cancel;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards stopping */
+    pthread_cond_t wake;
+    bool stopping;
+};
+
+static enum hearth_status push_one(struct hearth_task_leftovers *l,
+                                   const struct hearth_task_left *left, int64_t from_ms,
+                                   int64_t to_ms, struct hearth_err *err)
+{
+    if (left->upload_id.n == 0) {
+        return hearth_task_stacks_push_left(l->ingest, l->engine, left->tenant, l->budget, from_ms,
+                                            to_ms, &l->cancel, err);
+    }
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    arena.budget = l->budget;
+    const struct hearth_query query = {
+        .engine = l->engine, .tenant = left->tenant, .arena = &arena, .cancel = &l->cancel};
+    enum hearth_status status = hearth_upload_push_left(&query, l->ingest, left->upload_id, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+static void look(struct hearth_task_leftovers *l)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_arena arena;
+    struct hearth_task_left *left = NULL;
+    size_t n = 0;
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    int64_t from_ms = now_ms - LEFT_UNTIL_MS, to_ms = now_ms - LEFT_AFTER_MS;
+    hearth_arena_init(&arena, 0);
+    /* A database that is away is said by those who are asked for something. */
+    if (hearth_store_task_left(l->engine->store, from_ms, to_ms, &l->cancel, &arena, &left, &n,
+                               &err) != HEARTH_OK) {
+        n = 0;
+    }
+    for (size_t i = 0; i < n && hearth_cancel_check(&l->cancel, NULL) == HEARTH_OK; i++) {
+        if (push_one(l, &left[i], from_ms, to_ms, &err) != HEARTH_OK) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "what a task brought is still no profile",
+                       "reason", err.msg, NULL);
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
+static void *run(void *arg)
+{
+    struct hearth_task_leftovers *l = arg;
+    (void)pthread_mutex_lock(&l->lock);
+    while (!l->stopping) {
+        (void)pthread_mutex_unlock(&l->lock);
+        look(l);
+        int64_t until_ns = hearth_clock_mono_ns() + LOOK_EACH_NS;
+        const struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
+                                    .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
+        (void)pthread_mutex_lock(&l->lock);
+        while (!l->stopping && hearth_clock_mono_ns() < until_ns) {
+            (void)pthread_cond_timedwait(&l->wake, &l->lock, &ts);
+        }
+    }
+    (void)pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static void free_leftovers(struct hearth_task_leftovers *l)
+{
+    (void)pthread_cond_destroy(&l->wake);
+    (void)pthread_mutex_destroy(&l->lock);
+    hearth_mem_free(l);
+}
+
+enum hearth_status hearth_task_leftovers_start(struct hearth_query_engine *engine,
+                                               struct hearth_ingest *ingest,
+                                               struct hearth_budget *budget,
+                                               struct hearth_task_leftovers **ret,
+                                               struct hearth_err *err)
+{
+    struct hearth_task_leftovers *l = hearth_mem_zalloc(sizeof *l);
+    if (l == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for what tasks left");
+    }
+    l->engine = engine;
+    l->ingest = ingest;
+    l->budget = budget;
+    hearth_cancel_init(&l->cancel, INT64_MAX);
+    (void)pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&l->wake, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    sigset_t all, old; /* signals are for the main thread */
+    hearth_signals_to_block(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    int rc = pthread_create(&l->thread, NULL, run, l);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0) {
+        free_leftovers(l);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "cannot start the thread that looks for what tasks left");
+    }
+    (void)pthread_setname_np(l->thread, "leftovers");
+    *ret = l;
+    return HEARTH_OK;
+}
+
+void hearth_task_leftovers_stop(struct hearth_task_leftovers *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    atomic_store(&l->cancel.cancelled, true);
+    (void)pthread_mutex_lock(&l->lock);
+    l->stopping = true;
+    (void)pthread_cond_broadcast(&l->wake);
+    (void)pthread_mutex_unlock(&l->lock);
+    (void)pthread_join(l->thread, NULL);
+    free_leftovers(l);
+}

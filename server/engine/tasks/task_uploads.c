@@ -1,0 +1,452 @@
+/* task_uploads.c -- files of agents: taken, kept, and their traced requests (contract: hearth/engine/task_uploads.h). */
+#include "hearth/engine/task_uploads.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
+#include "hearth/codec/compress.h"
+#include "hearth/format/jfr.h"
+#include "hearth/store/store_tasks.h"
+
+#include "ingest/ingest_internal.h"
+#include "ingest/push_wait.h"
+#include "select/query_internal.h"
+#include "tasks/task_uploads_internal.h"
+#include "tasks/tasks_internal.h"
+
+#define UNKNOWN_SERVICE   "unknown_service"
+#define MAX_SEGMENT_BYTES 512 /* as of segments (traces.c): no other one can be asked for */
+
+/* How agents call the label that names a traced request, the first that is there counts. */
+static const char *const g_segment_keys[] = {"segment_id", "trace_segment_id", "segmentId",
+                                             "traceSegmentId", "traceSegmentID"};
+/* What else they say of such a sample: nothing that would tell series apart. */
+static const char *const g_request_keys[] = {"spanID", "spanId", "span_id", "minDurationThreshold"};
+
+/* ---- reading ---- */
+
+static enum hearth_status inflate(const struct hearth_query *query, struct hearth_str bytes,
+                                  int64_t max_bytes, struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_buf plain;
+    hearth_buf_init(&plain, 0);
+    plain.budget = query->arena->budget;
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    enum hearth_status status;
+    if (inflater == NULL) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate a profile");
+    } else {
+        status = hearth_inflate(inflater, hearth_compression_detect(bytes), bytes,
+                                max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
+    }
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "the profile inflates to more than %lld bytes (max-profile-bytes)",
+                             (long long)max_bytes);
+    }
+    if (status == HEARTH_OK) {
+        *ret = hearth_arena_str(query->arena, hearth_buf_view(&plain));
+        status =
+            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    }
+    hearth_inflater_free(inflater);
+    hearth_buf_release(&plain);
+    return status;
+}
+
+enum hearth_status hearth_upload_decode(const struct hearth_query *query, struct hearth_str content,
+                                        struct hearth_profile *ret,
+                                        struct hearth_pprof_notes *notes, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    struct hearth_str bytes;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    HEARTH_TRY(inflate(query, content, limits.max_profile_bytes, &bytes, err));
+    const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(&limits);
+    *notes = (struct hearth_pprof_notes){0};
+    enum hearth_status status =
+        hearth_pprof_decode(bytes, &of_pprof, query->arena, ret, notes, err);
+    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+}
+
+/* ---- traced requests ---- */
+
+static bool is_key(struct hearth_str key, const char *const *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (hearth_str_eq_c(key, keys[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The traced request of a sample; empty: none. */
+static struct hearth_str segment_of(const struct hearth_profile *p, uint32_t sample)
+{
+    for (size_t k = 0; k < HEARTH_ARRAY_LEN(g_segment_keys); k++) {
+        for (uint32_t l = p->label_first[sample]; l < p->label_first[sample + 1]; l++) {
+            const struct hearth_sample_label *label = &p->sample_labels[l];
+            if (label->str != 0 && hearth_str_eq_c(p->strings[label->key], g_segment_keys[k])) {
+                return p->strings[label->str];
+            }
+        }
+    }
+    return HEARTH_STR("");
+}
+
+/* The traced requests of a profile, with how many samples each has. */
+static enum hearth_status find_segments(const struct hearth_profile *p, struct hearth_arena *arena,
+                                        struct hearth_go_segment **ret, size_t *ret_n,
+                                        struct hearth_err *err)
+{
+    struct hearth_idmap ids;
+    hearth_idmap_init(&ids);
+    enum hearth_status status = HEARTH_OK;
+    size_t n = 0;
+    *ret = hearth_arena_array(arena, p->n_samples, sizeof **ret);
+    if (*ret == NULL) {
+        status = HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint32_t s = 0; s < p->n_samples && status == HEARTH_OK; s++) {
+        struct hearth_str segment = segment_of(p, s);
+        if (segment.n == 0 || segment.n > MAX_SEGMENT_BYTES) {
+            continue;
+        }
+        bool inserted;
+        uint32_t id = hearth_idmap_intern(
+            &ids, hearth_hash128(segment.p, segment.n, hearth_hash_process_seed()), (uint32_t)n,
+            &inserted);
+        if (id == HEARTH_IDMAP_NONE) {
+            status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for traced requests");
+            break;
+        }
+        if (inserted) {
+            (*ret)[n++] = (struct hearth_go_segment){.segment_id = segment};
+        }
+        (*ret)[id].n_samples++;
+    }
+    hearth_idmap_release(&ids);
+    *ret_n = n;
+    return status;
+}
+
+enum hearth_status hearth_upload_segments(const struct hearth_query *query,
+                                          struct hearth_str content, struct hearth_go_segment **ret,
+                                          size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes;
+    HEARTH_TRY(hearth_upload_decode(query, content, &profile, &notes, err));
+    return find_segments(&profile, query->arena, ret, ret_n, err);
+}
+
+/* Without the labels of traced requests: each would be a series. The trace's id stays, beside the samples. */
+static void strip_requests(struct hearth_profile *p)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0, at = 0; s < p->n_samples; s++) {
+        bool is_traced = segment_of(p, s).n > 0;
+        uint32_t end = p->label_first[s + 1], first = n;
+        for (; at < end; at++) {
+            struct hearth_str key = p->strings[p->sample_labels[at].key];
+            bool drop =
+                is_traced && (is_key(key, g_segment_keys, HEARTH_ARRAY_LEN(g_segment_keys)) ||
+                              is_key(key, g_request_keys, HEARTH_ARRAY_LEN(g_request_keys)));
+            if (!drop) {
+                p->sample_labels[n++] = p->sample_labels[at];
+            }
+        }
+        p->label_first[s] = first; /* the next one still has its old end */
+    }
+    if (p->n_samples > 0) {
+        p->label_first[p->n_samples] = n;
+    }
+    p->n_sample_labels = n;
+}
+
+/* ---- taking ---- */
+
+/* The instance that was told of a task, where it was only one; else empty. */
+static enum hearth_status only_told(const struct hearth_query *query, struct hearth_str task_id,
+                                    struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_task_log *log;
+    struct hearth_str instance = HEARTH_STR("");
+    size_t n, n_told = 0;
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
+                                      query->cancel, query->arena, &log, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (log[i].event == HEARTH_TASK_NOTIFIED) {
+            instance = log[i].instance;
+            n_told++;
+        }
+    }
+    *ret = n_told == 1 ? instance : HEARTH_STR("");
+    return HEARTH_OK;
+}
+
+/* Whose a file is, where the agent did not say: as the task has it. */
+static enum hearth_status complete_owner(const struct hearth_query *query,
+                                         struct hearth_task_upload *upload, struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    if (upload->service.n == 0) {
+        struct hearth_task task;
+        enum hearth_status status = hearth_store_task_get(store, query->tenant, upload->task_id,
+                                                          query->cancel, query->arena, &task, err);
+        if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
+            return status;
+        }
+        upload->service = status == HEARTH_OK ? task.service : HEARTH_STR(UNKNOWN_SERVICE);
+    }
+    if (upload->instance.n == 0) {
+        HEARTH_TRY(only_told(query, upload->task_id, &upload->instance, err));
+    }
+    return hearth_store_service_id(store, query->tenant, upload->service, true, query->cancel,
+                                   &upload->service_id, err);
+}
+
+static enum hearth_status push_upload(const struct hearth_query *query,
+                                      struct hearth_ingest *ingest,
+                                      const struct hearth_task_upload *upload,
+                                      struct hearth_profile *profile, struct hearth_err *err)
+{
+    struct hearth_upload_values values;
+    HEARTH_TRY(hearth_upload_values(query, upload->upload_id, profile, &values, err));
+    hearth_upload_keep_types(profile, values.event);
+    struct hearth_label labels[3] = {
+        {HEARTH_STR(HEARTH_LABEL_NAME), hearth_upload_name(profile, values.event)},
+        {HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service},
+        {HEARTH_STR("instance"), upload->instance},
+    };
+    char *id = hearth_arena_printf(query->arena, "upload " HEARTH_STR_FMT,
+                                   HEARTH_STR_ARG(upload->upload_id));
+    if (id == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    strip_requests(profile);
+    struct hearth_push_sample sample = {
+        .id = hearth_str_c(id), .decoded = profile, .n_bytes = upload->content.n};
+    struct hearth_push_series series = {
+        .labels = labels,
+        .n_labels = upload->instance.n > 0 ? 3 : 2,
+        .samples = &sample,
+        .n_samples = 1,
+    };
+    HEARTH_TRY(hearth_push_wait(ingest, query->tenant, &series, 1, query->cancel, NULL, err));
+    return hearth_store_task_upload_pushed(query->engine->store, query->tenant, upload->upload_id,
+                                           query->cancel, err);
+}
+
+enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
+                                           struct hearth_ingest *ingest,
+                                           struct hearth_str upload_id, struct hearth_err *err)
+{
+    struct hearth_task_upload upload;
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes;
+    HEARTH_TRY(hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
+                                            query->cancel, query->arena, &upload, err));
+    if (upload.is_pushed) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(hearth_upload_decode(query, upload.content, &profile, &notes, err));
+    return push_upload(query, ingest, &upload, &profile, err);
+}
+
+/* Read it, so that what is kept can be shown, and its profile taken. */
+static enum hearth_status check_pprof(const struct hearth_query *query,
+                                      const struct hearth_limits *limits,
+                                      const struct hearth_task_upload *upload,
+                                      struct hearth_profile *profile, struct hearth_err *err)
+{
+    const struct hearth_identity identity = {.service_name = upload->service};
+    struct hearth_pprof_notes notes;
+    uint64_t discards[HEARTH_N_DISCARDS] = {0};
+    int64_t ts_ns;
+    HEARTH_TRY(hearth_upload_decode(query, upload->content, profile, &notes, err));
+    int64_t now_ns = hearth_clock_wall_ns();
+    if (hearth_identity_time(limits, &identity, profile->time_ns, now_ns,
+                             hearth_store_clock_ahead_ns(query->engine->store), &ts_ns,
+                             err) != HEARTH_OK) {
+        char clock[96]; /* files of tasks were made just now */
+        hearth_task_clock_text((double)profile->time_ns - (double)now_ns, clock);
+        hearth_err_prefix(err, "%s", clock);
+        return HEARTH_INVALID_ARGUMENT;
+    }
+    discards[HEARTH_DISCARD_CUT_STACKS] = notes.stacks_cut;
+    discards[HEARTH_DISCARD_CUT_FRAMES] = notes.frames_cut;
+    discards[HEARTH_DISCARD_CUT_STRINGS] = notes.strings_cut;
+    discards[HEARTH_DISCARD_REPAIRED_STRINGS] = notes.strings_repaired;
+    hearth_discards_count(discards);
+    return HEARTH_OK;
+}
+
+static enum hearth_status take_upload(const struct hearth_query *query,
+                                      struct hearth_ingest *ingest,
+                                      const struct hearth_upload_spec *spec, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    if (spec->content.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the upload is empty");
+    }
+    if (limits.max_task_upload_bytes > 0 &&
+        spec->content.n > (uint64_t)limits.max_task_upload_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the upload has %zu bytes; max-task-upload-bytes allows %lld",
+                           spec->content.n, (long long)limits.max_task_upload_bytes);
+    }
+    bool is_pprof = strcmp(spec->format, HEARTH_UPLOAD_PPROF) == 0;
+    struct hearth_task_upload upload = {
+        .task_id = spec->task_id,
+        .service = spec->service,
+        .instance = hearth_str_n(spec->instance.n > 0 ? spec->instance.p : "", spec->instance.n),
+        .format = hearth_str_c(spec->format),
+        .content = spec->content,
+        .received_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
+        .is_pushed = !is_pprof,
+    };
+    struct hearth_profile profile;
+    struct hearth_go_segment *segments = NULL;
+    size_t n_segments = 0;
+    if (is_pprof) {
+        HEARTH_TRY(check_pprof(query, &limits, &upload, &profile, err));
+        HEARTH_TRY(find_segments(&profile, query->arena, &segments, &n_segments, err));
+    } else {
+        HEARTH_TRY(hearth_jfr_check(spec->content, err));
+    }
+    HEARTH_TRY(complete_owner(query, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_put(query->engine->store, query->tenant, &upload, segments,
+                                            n_segments, query->cancel, query->arena, err));
+    return upload.is_pushed ? HEARTH_OK : push_upload(query, ingest, &upload, &profile, err);
+}
+
+static void count_outcome(const char *outcome)
+{
+    hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, hearth_str_c(outcome), 1);
+}
+
+enum hearth_status hearth_task_upload(const struct hearth_query *query,
+                                      struct hearth_ingest *ingest,
+                                      const struct hearth_upload_spec *spec, struct hearth_err *err)
+{
+    enum hearth_status status = take_upload(query, ingest, spec, err);
+    if (status != HEARTH_INVALID_ARGUMENT) { /* that is counted where its task is told of it */
+        count_outcome(status == HEARTH_OK ? "stored" : "refused");
+    }
+    return status;
+}
+
+static enum hearth_status add_log(const struct hearth_query *query, struct hearth_str task_id,
+                                  struct hearth_str instance, enum hearth_upload_event event,
+                                  struct hearth_str message, struct hearth_err *err)
+{
+    int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    const struct hearth_task_log entry = {
+        .instance = instance,
+        .process_id = HEARTH_STR(""),
+        .event = (enum hearth_task_event)event,
+        .at_ms = now_ms,
+        .last_at_ms = now_ms,
+        .message = message,
+    };
+    return hearth_store_task_log_add(query->engine->store, query->tenant, task_id, &entry,
+                                     query->cancel, NULL, err);
+}
+
+enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
+                                          struct hearth_str task_id, struct hearth_str instance,
+                                          enum hearth_upload_event event, struct hearth_str message,
+                                          struct hearth_err *err)
+{
+    if (event != HEARTH_UPLOAD_FINISHED) {
+        count_outcome("failed");
+    }
+    return add_log(query, task_id, instance, event, message, err);
+}
+
+static enum hearth_status check_told(const struct hearth_query *query, struct hearth_str task_id,
+                                     struct hearth_str service, struct hearth_str instance,
+                                     struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_task task;
+    struct hearth_task_log *log;
+    size_t n;
+    HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
+                                     &task, err));
+    HEARTH_TRY(hearth_store_task_logs(store, query->tenant, &task_id, 1, query->cancel,
+                                      query->arena, &log, &n, err));
+    bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
+    for (size_t i = 0; i < n && is_of_service && task.origin != HEARTH_TASK_IMPORTED; i++) {
+        if (log[i].event == HEARTH_TASK_NOTIFIED &&
+            (instance.n == 0 || hearth_str_eq(instance, log[i].instance))) {
+            return HEARTH_OK;
+        }
+    }
+    return instance.n == 0
+               ? HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                             "task \"" HEARTH_STR_FMT
+                             "\" was handed out to nobody: its file is not "
+                             "taken",
+                             HEARTH_STR_ARG(task_id))
+               : HEARTH_FAIL(
+                     err, HEARTH_FAILED_PRECONDITION,
+                     "task \"" HEARTH_STR_FMT "\" was not handed out to instance \"" HEARTH_STR_FMT
+                     "\" of service \"" HEARTH_STR_FMT "\": its file is not taken",
+                     HEARTH_STR_ARG(task_id), HEARTH_STR_ARG(instance), HEARTH_STR_ARG(service));
+}
+
+enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
+                                               struct hearth_str task_id, struct hearth_str service,
+                                               struct hearth_str instance, struct hearth_err *err)
+{
+    enum hearth_status status = check_told(query, task_id, service, instance, err);
+    if (status != HEARTH_OK) {
+        count_outcome("refused");
+    }
+    return status;
+}
+
+void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_str task_id,
+                                struct hearth_str instance, const struct hearth_err *why)
+{
+    count_outcome("refused");
+    struct hearth_err err = {0};
+    struct hearth_str message = hearth_task_refusal_text(why, query->arena);
+    enum hearth_status status =
+        instance.n > 0 ? HEARTH_OK : only_told(query, task_id, &instance, &err);
+    if (status == HEARTH_OK && message.p != NULL) {
+        status = add_log(query, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
+    }
+    if (status != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+                   err.msg, NULL);
+    }
+}
+
+/* ---- asking ---- */
+
+enum hearth_status hearth_task_uploads(const struct hearth_query *query, struct hearth_str task_id,
+                                       struct hearth_task_upload **ret, size_t *ret_n,
+                                       struct hearth_err *err)
+{
+    if (task_id.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
+    }
+    return hearth_store_task_uploads(query->engine->store, query->tenant, task_id, query->cancel,
+                                     query->arena, ret, ret_n, err);
+}
+
+enum hearth_status hearth_task_upload_get(const struct hearth_query *query,
+                                          struct hearth_str upload_id,
+                                          struct hearth_task_upload *ret, struct hearth_err *err)
+{
+    if (upload_id.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload_id is empty");
+    }
+    return hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
+                                        query->cancel, query->arena, ret, err);
+}

@@ -1,0 +1,302 @@
+/* tasks.c -- profiling tasks: creating, looking, cancelling, keeping alive (contract: hearth/engine/tasks.h). */
+#include "hearth/base/clock.h"
+
+#include "tasks/tasks_internal.h"
+
+#include <sys/random.h>
+
+/* What is there now: reported in this time. */
+#define ALIVE_MS   (10 * HEARTH_MS_PER_MINUTE)
+#define KEEP_MS    (10 * HEARTH_MS_PER_MINUTE)
+#define KEEP_BELOW HEARTH_MS_PER_MINUTE
+#define ID_RANDOM  8
+
+static int64_t clock_ms(void)
+{
+    return hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+}
+
+/* ---- preparing ---- */
+
+static const char *why_not(const struct hearth_task_scope *scope, int64_t now_ms)
+{
+    if (!scope->is_known) {
+        return "no service of this name is known";
+    }
+    if (scope->n_processes == 0 && scope->asked_ms < now_ms - ALIVE_MS) {
+        return "no agent of processes (eBPF) has asked for tasks within 10 minutes";
+    }
+    if (scope->n_processes == 0) {
+        return "agents ask, but none has reported a process of this service within 10 minutes";
+    }
+    if (scope->n_matching == 0) {
+        return "no process has these labels";
+    }
+    return "the agents of the matching processes say that they cannot be profiled "
+           "(support_ebpf_profiling)";
+}
+
+enum hearth_status hearth_tasks_prepare(const struct hearth_query *query, struct hearth_str service,
+                                        const struct hearth_str *labels, size_t n_labels,
+                                        struct hearth_task_prepared *ret, struct hearth_err *err)
+{
+    if (service.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "service could not be empty");
+    }
+    int64_t now_ms = clock_ms();
+    struct hearth_task_scope scope;
+    struct hearth_str *wanted;
+    size_t n_wanted;
+    HEARTH_TRY(hearth_task_texts(labels, n_labels, query->arena, &wanted, &n_wanted, err));
+    HEARTH_TRY(hearth_store_task_scope(query->engine->store, query->tenant, service, HEARTH_STR(""),
+                                       wanted, n_wanted, now_ms - ALIVE_MS, query->cancel,
+                                       query->arena, &scope, err));
+    *ret = (struct hearth_task_prepared){
+        .can_be_profiled = scope.n_profilable > 0,
+        .labels = scope.labels,
+        .n_labels = scope.n_labels,
+        .n_processes = scope.n_profilable,
+        .reason = scope.n_profilable > 0 ? HEARTH_STR("") : hearth_str_c(why_not(&scope, now_ms)),
+    };
+    return HEARTH_OK;
+}
+
+/* ---- creating ---- */
+
+/* Opaque; nobody guesses another's. */
+static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena *arena,
+                                  struct hearth_err *err)
+{
+    static const char *const kinds[] = {
+        [HEARTH_TASK_ON_CPU] = "oncpu",         [HEARTH_TASK_OFF_CPU] = "offcpu",
+        [HEARTH_TASK_NETWORK] = "network",      [HEARTH_TASK_TRACE] = "trace",
+        [HEARTH_TASK_ASYNC_PROFILER] = "async", [HEARTH_TASK_PPROF] = "pprof",
+    };
+    unsigned char r[ID_RANDOM];
+    if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r) {
+        return HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gave no random bytes for an id");
+    }
+    task->task_id = hearth_str_c(hearth_arena_printf(
+        arena, "%s-%lld-%02x%02x%02x%02x%02x%02x%02x%02x", kinds[task->kind],
+        (long long)task->created_ms, r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]));
+    return task->task_id.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static enum hearth_status judge_all(const struct hearth_query *query,
+                                    struct hearth_task_view *views, size_t n,
+                                    struct hearth_err *err)
+{
+    struct hearth_task_fact *facts;
+    struct hearth_task *tasks = hearth_arena_array(query->arena, n, sizeof *tasks);
+    if (tasks == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        tasks[i] = views[i].task;
+    }
+    HEARTH_TRY(hearth_store_task_facts(query->engine->store, query->tenant, tasks, n, query->cancel,
+                                       query->arena, &facts, err));
+    int64_t now_ms = clock_ms();
+    for (size_t i = 0; i < n; i++) {
+        hearth_task_judge(&tasks[i], &facts[i], now_ms, query->arena, &views[i].judgement, NULL);
+    }
+    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_tasks_create(const struct hearth_query *query,
+                                       const struct hearth_task_request *request,
+                                       struct hearth_task_view *ret, struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_task *task = &ret->task;
+    struct hearth_task_scope scope;
+    struct hearth_limits limits;
+    int64_t now_ms = clock_ms();
+    HEARTH_TRY(hearth_store_task_scope(store, query->tenant, request->service, request->instance,
+                                       NULL, 0, now_ms - ALIVE_MS, query->cancel, query->arena,
+                                       &scope, err));
+    HEARTH_TRY(hearth_task_check(request, &scope, now_ms, query->arena, task, err));
+    HEARTH_TRY(hearth_store_service_id(store, query->tenant, request->service, true, query->cancel,
+                                       &task->service_id, err));
+    task->created_ms = task->updated_ms = now_ms;
+    HEARTH_TRY(make_id(task, query->arena, err));
+    hearth_query_limits(query, &limits);
+    HEARTH_TRY(hearth_store_task_put(store, query->tenant, task, limits.max_tasks,
+                                     hearth_task_overlap_message(task->kind), query->cancel, err));
+    return judge_all(query, ret, 1, err);
+}
+
+/* ---- looking ---- */
+
+/* The logs of all views in one statement: rows come by task. */
+static enum hearth_status add_logs(const struct hearth_query *query, struct hearth_task_view *views,
+                                   size_t n, struct hearth_err *err)
+{
+    struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
+    struct hearth_task_log *log;
+    size_t n_log;
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = views[i].task.task_id;
+    }
+    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, ids, n, query->cancel,
+                                      query->arena, &log, &n_log, err));
+
+    for (size_t first = 0, next; first < n_log; first = next) {
+        next = first + 1;
+        while (next < n_log && hearth_str_eq(log[next].task_id, log[first].task_id)) {
+            next++;
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (hearth_str_eq(ids[i], log[first].task_id)) {
+                views[i].log = &log[first];
+                views[i].n_log = next - first;
+            }
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_tasks_list(const struct hearth_query *query,
+                                     const struct hearth_task_filter *filter, bool with_log,
+                                     struct hearth_task_view **ret, size_t *ret_n,
+                                     struct hearth_err *err)
+{
+    struct hearth_task *tasks;
+    size_t n;
+    HEARTH_TRY(hearth_store_tasks(query->engine->store, query->tenant, filter, query->cancel,
+                                  query->arena, &tasks, &n, err));
+    struct hearth_task_view *views = hearth_arena_calloc(query->arena, n, sizeof *views);
+    if (views == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        views[i].task = tasks[i];
+    }
+    HEARTH_TRY(with_log ? add_logs(query, views, n, err) : HEARTH_OK);
+    *ret = views;
+    *ret_n = n;
+    return judge_all(query, views, n, err);
+}
+
+/* A task with its facts; targets and their judgements where they are wanted. */
+static enum hearth_status look(const struct hearth_query *query, struct hearth_str task_id,
+                               struct hearth_task_view *ret, struct hearth_task_fact **ret_fact,
+                               struct hearth_judgement **ret_judgements, struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
+                                     &ret->task, err));
+    HEARTH_TRY(hearth_store_task_facts(store, query->tenant, &ret->task, 1, query->cancel,
+                                       query->arena, ret_fact, err));
+    struct hearth_judgement *judgements =
+        hearth_arena_array(query->arena, (*ret_fact)->n_targets, sizeof *judgements);
+    if (judgements == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    hearth_task_judge(&ret->task, *ret_fact, clock_ms(), query->arena, &ret->judgement, judgements);
+    *ret_judgements = judgements;
+    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hearth_str task_id,
+                                    struct hearth_task_view *ret,
+                                    struct hearth_target_view **ret_targets, size_t *ret_n_targets,
+                                    struct hearth_task_log **ret_log, size_t *ret_n_log,
+                                    struct hearth_err *err)
+{
+    struct hearth_task_fact *fact;
+    struct hearth_judgement *judgements;
+    HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err));
+    struct hearth_target_view *targets =
+        hearth_arena_array(query->arena, fact->n_targets, sizeof *targets);
+    if (targets == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    bool is_of_instances = ret->task.kind > HEARTH_TASK_NETWORK;
+    for (size_t i = 0; i < fact->n_targets; i++) {
+        const struct hearth_task_target *target = &fact->targets[i];
+        targets[i] = (struct hearth_target_view){
+            .instance = target->instance,
+            .process_id = is_of_instances ? HEARTH_STR("") : target->target,
+            .process = target->process,
+            .judgement = judgements[i],
+        };
+    }
+    *ret_targets = targets;
+    *ret_n_targets = fact->n_targets;
+    return hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1, query->cancel,
+                                  query->arena, ret_log, ret_n_log, err);
+}
+
+/* ---- changing ---- */
+
+static struct hearth_str note_of(const struct hearth_query *query,
+                                 const struct hearth_task_view *view,
+                                 const struct hearth_task_fact *fact, int64_t now_ms)
+{
+    struct hearth_arena *arena = query->arena;
+    int64_t end_ms = hearth_task_last_end(&view->task, fact);
+    if (hearth_task_handed_out_until(&view->task) < now_ms && end_ms < now_ms) {
+        return HEARTH_STR("it had ended already; its results are kept");
+    }
+    if (fact->n_targets == 0) {
+        return HEARTH_STR("nobody had been told of it, nobody will be: nothing runs");
+    }
+    if (end_ms <= now_ms) {
+        return HEARTH_STR("nobody else is told of it; those who were have ended. Results are kept");
+    }
+    return hearth_str_c(hearth_arena_printf(
+        arena,
+        "nobody else is told of it. %zu were told before and cannot be called back: they end by "
+        "themselves, the last at %s. Results are kept",
+        fact->n_targets, hearth_task_time(end_ms, arena)));
+}
+
+enum hearth_status hearth_tasks_cancel(const struct hearth_query *query, struct hearth_str task_id,
+                                       struct hearth_task_view *ret, struct hearth_str *ret_note,
+                                       struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_task_fact *fact;
+    struct hearth_judgement *judgements;
+    int64_t now_ms = clock_ms();
+    HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err));
+    int64_t end_ms = hearth_task_handed_out_until(&ret->task);
+    int64_t last_ms = hearth_task_last_end(&ret->task, fact);
+    if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
+        HEARTH_TRY(
+            hearth_store_task_cancel(store, query->tenant, task_id, now_ms, query->cancel, err));
+        HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err)); /* who was told meanwhile */
+    }
+    *ret_note = note_of(query, ret, fact, now_ms);
+    return ret_note->p == NULL ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_tasks_keep_alive(const struct hearth_query *query,
+                                           struct hearth_str task_id, struct hearth_task_view *ret,
+                                           struct hearth_err *err)
+{
+    struct hearth_store *store = query->engine->store;
+    struct hearth_task_fact *fact;
+    struct hearth_judgement *judgements;
+    bool extended;
+    enum hearth_status status = look(query, task_id, ret, &fact, &judgements, err);
+    if (status == HEARTH_NOT_FOUND) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "profiling task not exists");
+    }
+    HEARTH_TRY(status);
+    if (ret->task.kind != HEARTH_TASK_NETWORK) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "current task is not a \"NETWORK\" task");
+    }
+    int64_t now_ms = clock_ms();
+    if (ret->task.start_ms + ret->task.duration_ms < now_ms || ret->task.cancelled_ms > 0 ||
+        ret->task.origin == HEARTH_TASK_IMPORTED) {
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "profiling task has been finished");
+    }
+    HEARTH_TRY(hearth_store_task_extend(store, query->tenant, task_id, now_ms, KEEP_BELOW, KEEP_MS,
+                                        query->cancel, &extended, err));
+    return extended ? look(query, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
+}

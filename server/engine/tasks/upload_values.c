@@ -1,0 +1,255 @@
+/*
+ * upload_values.c -- what a task's pprof adds to the file before it (contract: task_uploads_internal.h).
+ *
+ * Go counts allocations and contentions from the start of the process, so two of its profiles contain each other. What
+ * the earlier one has is taken off the later one, sample by sample: their sum is then what the process counted. A
+ * sample is known again by its stack trace and labels. Where an earlier profile has more of any sample, it is of
+ * another process, and nothing is taken off.
+ */
+#include "select/query_internal.h"
+#include "tasks/task_uploads_internal.h"
+
+#define MAX_COLUMNS 8
+
+/* The cumulative columns of a profile, and those of the profile before. */
+struct columns {
+    uint32_t of[MAX_COLUMNS], before[MAX_COLUMNS];
+    size_t n;
+};
+
+/* False: the profile before does not have them all. */
+static bool find_columns(const struct hearth_profile *p, const struct hearth_profile *before,
+                         struct hearth_str event, struct columns *ret)
+{
+    ret->n = 0;
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        if (!hearth_upload_is_cumulative(event, p->strings[p->types[t].type])) {
+            continue;
+        }
+        uint32_t b = 0;
+        while (b < before->n_types && (!hearth_str_eq(before->strings[before->types[b].type],
+                                                      p->strings[p->types[t].type]) ||
+                                       !hearth_str_eq(before->strings[before->types[b].unit],
+                                                      p->strings[p->types[t].unit]))) {
+            b++;
+        }
+        if (b == before->n_types || ret->n == MAX_COLUMNS) {
+            return false;
+        }
+        ret->of[ret->n] = t;
+        ret->before[ret->n++] = b;
+    }
+    return ret->n > 0;
+}
+
+static void append_text(struct hearth_buf *out, struct hearth_str text)
+{
+    hearth_buf_append(out, &text.n, sizeof text.n);
+    hearth_buf_str(out, text);
+}
+
+static void append_location(const struct hearth_profile *p, uint32_t loc, struct hearth_buf *out)
+{
+    const struct hearth_location *location = &p->locations[loc];
+    hearth_buf_append(out, &location->address, sizeof location->address);
+    for (uint32_t i = 0; i < location->n_lines; i++) {
+        const struct hearth_line *line = &p->lines[location->first_line + i];
+        append_text(out, p->strings[p->functions[line->function].name]);
+        hearth_buf_append(out, &line->line, sizeof line->line);
+    }
+}
+
+static void append_labels(const struct hearth_profile *p, uint32_t sample, struct hearth_buf *out)
+{
+    for (uint32_t l = p->label_first[sample]; l < p->label_first[sample + 1]; l++) {
+        const struct hearth_sample_label *label = &p->sample_labels[l];
+        append_text(out, p->strings[label->key]);
+        append_text(out, p->strings[label->str]);
+        hearth_buf_append(out, &label->num, sizeof label->num);
+    }
+}
+
+static struct hearth_hash128 take_hash(struct hearth_buf *text)
+{
+    struct hearth_hash128 hash =
+        hearth_hash128(text->n > 0 ? text->p : "", text->n, hearth_hash_process_seed());
+    if (!hearth_buf_failed(text)) { /* a failure is asked for once, at the end */
+        hearth_buf_reset(text);
+    }
+    return hash;
+}
+
+/* By what samples are known again: (*ret_keys)[s] of sample s. */
+static enum hearth_status make_keys(const struct hearth_profile *p, struct hearth_arena *arena,
+                                    struct hearth_hash128 **ret_keys, struct hearth_err *err)
+{
+    struct hearth_hash128 *keys = hearth_arena_array(arena, p->n_samples, sizeof *keys);
+    struct hearth_hash128 *locations =
+        hearth_arena_array(arena, (size_t)p->n_locations + 1, sizeof *locations);
+    if (keys == NULL || locations == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    for (uint32_t l = 0; l < p->n_locations; l++) {
+        append_location(p, l, &text);
+        locations[l] = take_hash(&text);
+    }
+    locations[p->n_locations] = take_hash(&text); /* of a location that is missing */
+
+    for (uint32_t s = 0; s < p->n_samples; s++) {
+        for (uint32_t i = p->stack_first[s]; i < p->stack_first[s + 1]; i++) {
+            uint32_t loc = p->stack_locs[i];
+            hearth_buf_append(&text, &locations[loc == HEARTH_NO_INDEX ? p->n_locations : loc],
+                              sizeof *locations);
+        }
+        append_labels(p, s, &text);
+        keys[s] = take_hash(&text);
+    }
+    enum hearth_status status =
+        hearth_buf_failed(&text) ? (enum hearth_status)HEARTH_FAIL(
+                                       err, HEARTH_NO_MEMORY, "no memory to compare two profiles")
+                                 : HEARTH_OK;
+    hearth_buf_release(&text);
+    *ret_keys = keys;
+    return status;
+}
+
+/* sums[id * n_columns + c] += the values of the samples with an id. False: one is negative, or a sum exceeds 64 bits. */
+static bool add_values(const struct hearth_profile *p, const uint32_t *columns, size_t n_columns,
+                       const uint32_t *ids, int64_t *sums)
+{
+    for (uint32_t s = 0; s < p->n_samples; s++) {
+        for (size_t c = 0; c < n_columns && ids[s] != HEARTH_IDMAP_NONE; c++) {
+            int64_t value = p->values[(size_t)s * p->n_types + columns[c]];
+            int64_t *sum = &sums[ids[s] * n_columns + c];
+            if (value < 0 || __builtin_add_overflow(*sum, value, sum)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* `left` is taken off the samples with its ids. */
+static void take_off(struct hearth_profile *p, const struct columns *columns, const uint32_t *ids,
+                     int64_t *left)
+{
+    for (uint32_t s = 0; s < p->n_samples; s++) {
+        for (size_t c = 0; c < columns->n && ids[s] != HEARTH_IDMAP_NONE; c++) {
+            int64_t *value = &p->values[(size_t)s * p->n_types + columns->of[c]];
+            int64_t *rest = &left[ids[s] * columns->n + c];
+            int64_t taken = *value < *rest ? *value : *rest;
+            *value -= taken;
+            *rest -= taken;
+        }
+    }
+}
+
+/* (*ret_before)[s]: a number for each key of `before`; (*ret_of)[s]: that of the same key in p, or NONE. */
+static enum hearth_status number_samples(const struct hearth_profile *p,
+                                         const struct hearth_profile *before,
+                                         struct hearth_arena *arena, uint32_t **ret_of,
+                                         uint32_t **ret_before, size_t *ret_n_ids,
+                                         struct hearth_err *err)
+{
+    struct hearth_hash128 *keys, *keys_before;
+    HEARTH_TRY(make_keys(p, arena, &keys, err));
+    HEARTH_TRY(make_keys(before, arena, &keys_before, err));
+    uint32_t *of = hearth_arena_array(arena, p->n_samples, sizeof *of);
+    uint32_t *ids = hearth_arena_array(arena, before->n_samples, sizeof *ids);
+    if (of == NULL || ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    struct hearth_idmap map;
+    hearth_idmap_init(&map);
+    uint32_t n = 0;
+    enum hearth_status status = HEARTH_OK;
+    for (uint32_t s = 0; s < before->n_samples && status == HEARTH_OK; s++) {
+        bool inserted = false;
+        ids[s] = hearth_idmap_intern(&map, keys_before[s], n, &inserted);
+        n += inserted;
+        if (ids[s] == HEARTH_IDMAP_NONE) {
+            status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compare two profiles");
+        }
+    }
+    for (uint32_t s = 0; s < p->n_samples && status == HEARTH_OK; s++) {
+        of[s] = hearth_idmap_find(&map, keys[s]);
+    }
+    hearth_idmap_release(&map);
+    *ret_of = of;
+    *ret_before = ids;
+    *ret_n_ids = n;
+    return status;
+}
+
+enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
+                                          const struct hearth_profile *before,
+                                          struct hearth_str event, struct hearth_arena *arena,
+                                          bool *ret_contains, struct hearth_err *err)
+{
+    struct columns columns;
+    uint32_t *ids, *ids_before;
+    size_t n_ids;
+    *ret_contains = false;
+    if (!find_columns(p, before, event, &columns)) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(number_samples(p, before, arena, &ids, &ids_before, &n_ids, err));
+
+    /* The same process has at least as much of each sample. */
+    int64_t *sums = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *sums);
+    int64_t *left = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *left);
+    if (sums == NULL || left == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    bool contains = add_values(p, columns.of, columns.n, ids, sums) &&
+                    add_values(before, columns.before, columns.n, ids_before, left);
+    for (size_t i = 0; i < n_ids * columns.n && contains; i++) {
+        contains = sums[i] >= left[i];
+    }
+    if (contains) {
+        take_off(p, &columns, ids, left);
+    }
+    *ret_contains = contains;
+    return HEARTH_OK;
+}
+
+/* It has values to take something off. */
+static bool counts_from_start(const struct hearth_profile *p, struct hearth_str event)
+{
+    uint32_t t = 0;
+    while (t < p->n_types && !hearth_upload_is_cumulative(event, p->strings[p->types[t].type])) {
+        t++;
+    }
+    return t < p->n_types;
+}
+
+enum hearth_status hearth_upload_values(const struct hearth_query *query,
+                                        struct hearth_str upload_id, struct hearth_profile *profile,
+                                        struct hearth_upload_values *ret, struct hearth_err *err)
+{
+    struct hearth_upload_origin origin;
+    struct hearth_task_upload file;
+    struct hearth_profile before;
+    struct hearth_pprof_notes notes;
+    bool contains = false;
+    HEARTH_TRY(hearth_store_task_upload_origin(query->engine->store, query->tenant, upload_id,
+                                               query->cancel, query->arena, &origin, err));
+    *ret = (struct hearth_upload_values){.event = origin.event};
+    if (origin.before_id.n == 0 || !counts_from_start(profile, origin.event)) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status =
+        hearth_store_task_upload_get(query->engine->store, query->tenant, origin.before_id,
+                                     query->cancel, query->arena, &file, err);
+    if (status == HEARTH_NOT_FOUND) { /* it was deleted meanwhile */
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(status);
+    HEARTH_TRY(hearth_upload_decode(query, file.content, &before, &notes, err));
+    HEARTH_TRY(
+        hearth_upload_subtract(profile, &before, origin.event, query->arena, &contains, err));
+    ret->before_ms = contains ? origin.before_ms : 0;
+    return HEARTH_OK;
+}

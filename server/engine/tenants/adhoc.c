@@ -1,0 +1,408 @@
+/* adhoc.c -- profiles uploaded to be looked at (contract: hearth/engine/adhoc.h). */
+#include "hearth/engine/adhoc.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/codec/compress.h"
+#include "hearth/format/ingest_types.h"
+#include "hearth/format/text_profile.h"
+
+#include "ingest/ingest_internal.h"
+#include "select/query_internal.h"
+
+#include <sys/random.h>
+
+#define MAX_NAME_BYTES  200
+#define ULID_TIME_CHARS 10
+#define ULID_CHARS      26
+#define ULID_RANDOM     16 /* bytes, of which five bits each are taken */
+
+/* ---- names ---- */
+
+static bool may_stay(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+static enum hearth_status clean_name(struct hearth_str name, struct hearth_arena *arena,
+                                     struct hearth_str *ret, struct hearth_err *err)
+{
+    if (name.n == 0) {
+        name = HEARTH_STR("profile");
+    }
+    size_t n = name.n < MAX_NAME_BYTES ? name.n : MAX_NAME_BYTES;
+    char *text = hearth_arena_strndup(arena, name.p, n);
+    if (text == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        text[i] = may_stay(text[i]) ? text[i] : '_';
+    }
+    *ret = hearth_str_n(text, n);
+    return HEARTH_OK;
+}
+
+/* A ULID: 48 bits of milliseconds and 80 random ones in Crockford's base 32; a dash and the name. */
+static enum hearth_status make_id(struct hearth_adhoc *profile, struct hearth_arena *arena,
+                                  struct hearth_err *err)
+{
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    unsigned char random[ULID_RANDOM];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        return HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gave no random bytes for an id");
+    }
+    char ulid[ULID_CHARS];
+    uint64_t ms = (uint64_t)profile->uploaded_at_ms;
+    for (size_t i = 0; i < ULID_TIME_CHARS; i++) {
+        ulid[i] = digits[ms >> (5 * (ULID_TIME_CHARS - 1 - i)) & 31];
+    }
+    for (size_t i = 0; i < ULID_RANDOM; i++) {
+        ulid[ULID_TIME_CHARS + i] = digits[random[i] & 31];
+    }
+    char *id = hearth_arena_printf(arena, "%.*s-" HEARTH_STR_FMT, ULID_CHARS, ulid,
+                                   HEARTH_STR_ARG(profile->name));
+    profile->id = hearth_str_c(id);
+    return id == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+/* ---- decoding ---- */
+
+static enum hearth_status inflate(const struct hearth_query *query, enum hearth_compression format,
+                                  struct hearth_str bytes, int64_t max_bytes,
+                                  struct hearth_str *ret, struct hearth_err *err)
+{
+    struct hearth_buf plain;
+    hearth_buf_init(&plain, 0);
+    plain.budget = query->arena->budget;
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    enum hearth_status status;
+    if (inflater == NULL) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to inflate a profile");
+    } else {
+        status = hearth_inflate(inflater, format, bytes,
+                                max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
+    }
+    if (status == HEARTH_OK) {
+        *ret = hearth_arena_str(query->arena, hearth_buf_view(&plain));
+        status = ret->p == NULL ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    }
+    hearth_inflater_free(inflater);
+    hearth_buf_release(&plain);
+    return status;
+}
+
+/* What is recognised, within the limits of a push. */
+static enum hearth_status decode_bytes(struct hearth_str bytes, const struct hearth_limits *limits,
+                                       struct hearth_arena *arena, struct hearth_profile *ret,
+                                       struct hearth_err *err)
+{
+    const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(limits);
+    struct hearth_pprof_notes notes = {0};
+    struct hearth_text_notes of_text;
+    switch (hearth_ingest_format_of_bytes(bytes)) {
+    case HEARTH_INGEST_SPEEDSCOPE:
+    case HEARTH_INGEST_JFR:
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the profile is JSON or JFR; pprof, collapsed stacks and perf script are read");
+    case HEARTH_INGEST_COLLAPSED:
+        HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, ret,
+                                      &of_text, err));
+        return hearth_ingest_cut(&of_pprof, arena, ret, &notes, err);
+    default:
+        return hearth_pprof_decode(bytes, &of_pprof, arena, ret, &notes, err);
+    }
+}
+
+static enum hearth_status decode(const struct hearth_query *query, struct hearth_str bytes,
+                                 struct hearth_profile *ret, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    enum hearth_compression format = hearth_compression_detect(bytes);
+    if (format != HEARTH_COMPRESSION_NONE) {
+        HEARTH_TRY(inflate(query, format, bytes, limits.max_profile_bytes, &bytes, err));
+    }
+    if (bytes.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the profile is empty");
+    }
+    enum hearth_status status = decode_bytes(bytes, &limits, query->arena, ret, err);
+    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+}
+
+/* ---- types ---- */
+
+static struct hearth_str string_of(const struct hearth_profile *profile, uint32_t string)
+{
+    return profile->strings[string];
+}
+
+/* How type `t` is called; several of one sample type have their unit with it. */
+static enum hearth_status name_type(const struct hearth_profile *profile, uint32_t t,
+                                    struct hearth_arena *arena, struct hearth_str *ret,
+                                    struct hearth_err *err)
+{
+    struct hearth_str type = string_of(profile, profile->types[t].type);
+    size_t n_same = 0;
+    for (uint32_t i = 0; i < profile->n_types; i++) {
+        n_same += hearth_str_eq(type, string_of(profile, profile->types[i].type));
+    }
+    if (n_same == 1) {
+        *ret = type;
+        return HEARTH_OK;
+    }
+    char *text = hearth_arena_printf(arena, HEARTH_STR_FMT ":" HEARTH_STR_FMT, HEARTH_STR_ARG(type),
+                                     HEARTH_STR_ARG(string_of(profile, profile->types[t].unit)));
+    *ret = hearth_str_c(text);
+    return text == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static enum hearth_status name_types(const struct hearth_profile *profile,
+                                     struct hearth_arena *arena, struct hearth_str **ret,
+                                     struct hearth_err *err)
+{
+    struct hearth_str *names = hearth_arena_array(arena, profile->n_types, sizeof *names);
+    if (names == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (uint32_t t = 0; t < profile->n_types; t++) {
+        HEARTH_TRY(name_type(profile, t, arena, &names[t], err));
+    }
+    *ret = names;
+    return HEARTH_OK;
+}
+
+static uint32_t find_type(const struct hearth_str *names, size_t n, struct hearth_str wanted)
+{
+    uint32_t t = 0;
+    while (t < n && !hearth_str_eq(names[t], wanted)) {
+        t++;
+    }
+    return t;
+}
+
+/* The wanted one; none wanted: the profile's default, or its first. */
+static enum hearth_status choose_type(const struct hearth_profile *profile,
+                                      const struct hearth_str *names, struct hearth_str wanted,
+                                      uint32_t *ret, struct hearth_err *err)
+{
+    if (wanted.n > 0) {
+        *ret = find_type(names, profile->n_types, wanted);
+        return *ret < profile->n_types
+                   ? HEARTH_OK
+                   : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                                 "the profile has no type \"" HEARTH_STR_FMT "\"",
+                                 HEARTH_STR_ARG(wanted));
+    }
+    uint32_t by_default =
+        find_type(names, profile->n_types, string_of(profile, profile->default_type));
+    *ret = by_default < profile->n_types ? by_default : 0;
+    return HEARTH_OK;
+}
+
+/* ---- pictures ---- */
+
+static enum hearth_status max_nodes_of(const struct hearth_query *query,
+                                       const struct hearth_adhoc_spec *spec, int64_t *ret,
+                                       struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    *ret = spec->has_max_nodes && spec->max_nodes != 0 ? spec->max_nodes
+                                                       : limits.default_flamegraph_nodes;
+    if (*ret < 0 || (limits.max_flamegraph_nodes > 0 && *ret > limits.max_flamegraph_nodes)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "max_nodes is %lld; max-flamegraph-nodes allows %lld", (long long)*ret,
+                           (long long)limits.max_flamegraph_nodes);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status grow_tree(const struct hearth_profile *profile, uint32_t type,
+                                    struct hearth_stacktree *tree, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_stacktree_add_profile(tree, profile, type, err));
+    return hearth_stacktree_seal(tree, err);
+}
+
+/* Fill types and graph of a view. */
+static enum hearth_status draw(const struct hearth_query *query,
+                               const struct hearth_profile *profile,
+                               const struct hearth_adhoc_spec *spec, struct hearth_adhoc_view *view,
+                               struct hearth_err *err)
+{
+    int64_t max_nodes;
+    uint32_t type;
+    HEARTH_TRY(max_nodes_of(query, spec, &max_nodes, err));
+    HEARTH_TRY(name_types(profile, query->arena, &view->types, err));
+    HEARTH_TRY(choose_type(profile, view->types, spec->profile_type, &type, err));
+    view->n_types = profile->n_types;
+    view->type = view->types[type];
+    view->sample_type = string_of(profile, profile->types[type].type);
+    view->unit = string_of(profile, profile->types[type].unit);
+    struct hearth_stacktree tree;
+    hearth_stacktree_init(&tree, query->arena);
+    enum hearth_status status = grow_tree(profile, type, &tree, err);
+    if (status == HEARTH_OK) {
+        status = hearth_flamegraph_make(&tree, max_nodes, query->arena, &view->graph, err);
+    }
+    hearth_stacktree_release(&tree);
+    return status;
+}
+
+/* ---- questions ---- */
+
+enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct hearth_str name,
+                                       struct hearth_str bytes,
+                                       const struct hearth_adhoc_spec *spec,
+                                       struct hearth_adhoc_view *ret, struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    *ret = (struct hearth_adhoc_view){0};
+    if (limits.max_adhoc_profile_bytes > 0 && bytes.n > (uint64_t)limits.max_adhoc_profile_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile has %zu bytes; max-adhoc-profile-bytes allows %lld",
+                           bytes.n, (long long)limits.max_adhoc_profile_bytes);
+    }
+    struct hearth_profile profile;
+    HEARTH_TRY(decode(query, bytes, &profile, err));
+    HEARTH_TRY(draw(query, &profile, spec, ret, err));
+    HEARTH_TRY(clean_name(name, query->arena, &ret->profile.name, err));
+    ret->profile.uploaded_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    HEARTH_TRY(make_id(&ret->profile, query->arena, err));
+    struct hearth_adhoc stored = ret->profile;
+    stored.payload = bytes;
+    return hearth_store_adhoc_put(query->engine->store, query->tenant, &stored,
+                                  limits.max_adhoc_profiles, limits.max_adhoc_bytes, query->cancel,
+                                  err);
+}
+
+/* The stored profile, decoded. */
+static enum hearth_status load(const struct hearth_query *query, struct hearth_str id,
+                               struct hearth_adhoc *ret_stored, struct hearth_profile *ret,
+                               struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_adhoc_get(query->engine->store, query->tenant, id, query->cancel,
+                                      query->arena, ret_stored, err));
+    HEARTH_TRY(decode(query, ret_stored->payload, ret, err));
+    ret_stored->payload = hearth_str_n("", 0);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_adhoc_get(const struct hearth_query *query, struct hearth_str id,
+                                    const struct hearth_adhoc_spec *spec,
+                                    struct hearth_adhoc_view *ret, struct hearth_err *err)
+{
+    *ret = (struct hearth_adhoc_view){0};
+    struct hearth_profile profile;
+    HEARTH_TRY(load(query, id, &ret->profile, &profile, err));
+    return draw(query, &profile, spec, ret, err);
+}
+
+enum hearth_status hearth_adhoc_list(const struct hearth_query *query, struct hearth_adhoc **ret,
+                                     size_t *ret_n, struct hearth_err *err)
+{
+    return hearth_store_adhoc_list(query->engine->store, query->tenant, query->cancel, query->arena,
+                                   ret, ret_n, err);
+}
+
+/* ---- two of them ---- */
+
+struct side {
+    struct hearth_adhoc stored;
+    struct hearth_profile profile;
+    struct hearth_str *types;
+    struct hearth_stacktree tree;
+};
+
+static struct hearth_str unit_of(const struct side *side, uint32_t type)
+{
+    return string_of(&side->profile, side->profile.types[type].unit);
+}
+
+/* Type `t` of the left side, on the right one; its n_types: it is not there, or of another unit. */
+static uint32_t twin_of(const struct side *left, uint32_t t, const struct side *right)
+{
+    uint32_t twin = find_type(right->types, right->profile.n_types, left->types[t]);
+    bool same =
+        twin < right->profile.n_types && hearth_str_eq(unit_of(left, t), unit_of(right, twin));
+    return same ? twin : right->profile.n_types;
+}
+
+/* Fill view->types with what both have; *ret_left and *ret_right: the one to compare. */
+static enum hearth_status choose_common(const struct hearth_query *query,
+                                        const struct side sides[2], struct hearth_str wanted,
+                                        struct hearth_adhoc_view *view, uint32_t ret_types[2],
+                                        struct hearth_err *err)
+{
+    uint32_t n_left = sides[0].profile.n_types, n_right = sides[1].profile.n_types;
+    view->types = hearth_arena_array(query->arena, n_left, sizeof *view->types);
+    if (view->types == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    bool found = false;
+    for (uint32_t t = 0; t < n_left; t++) {
+        uint32_t twin = twin_of(&sides[0], t, &sides[1]);
+        if (twin == n_right) {
+            continue;
+        }
+        view->types[view->n_types++] = sides[0].types[t];
+        if (!found && (wanted.n == 0 || hearth_str_eq(wanted, sides[0].types[t]))) {
+            found = true;
+            ret_types[0] = t;
+            ret_types[1] = twin;
+        }
+    }
+    return found ? HEARTH_OK
+                 : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "the two profiles have no type \"" HEARTH_STR_FMT
+                               "\" of the same unit in common",
+                               HEARTH_STR_ARG(wanted));
+}
+
+static enum hearth_status compare(const struct hearth_query *query, struct side sides[2],
+                                  const struct hearth_str ids[2],
+                                  const struct hearth_adhoc_spec *spec,
+                                  struct hearth_adhoc_view *view, struct hearth_err *err)
+{
+    int64_t max_nodes;
+    uint32_t types[2];
+    HEARTH_TRY(max_nodes_of(query, spec, &max_nodes, err));
+    for (int i = 0; i < 2; i++) {
+        HEARTH_TRY(load(query, ids[i], &sides[i].stored, &sides[i].profile, err));
+        HEARTH_TRY(name_types(&sides[i].profile, query->arena, &sides[i].types, err));
+    }
+    HEARTH_TRY(choose_common(query, sides, spec->profile_type, view, types, err));
+    for (int i = 0; i < 2; i++) {
+        HEARTH_TRY(grow_tree(&sides[i].profile, types[i], &sides[i].tree, err));
+    }
+    view->type = sides[0].types[types[0]];
+    view->sample_type = string_of(&sides[0].profile, sides[0].profile.types[types[0]].type);
+    view->unit = unit_of(&sides[0], types[0]);
+    char *name = hearth_arena_printf(query->arena, HEARTH_STR_FMT " - " HEARTH_STR_FMT,
+                                     HEARTH_STR_ARG(sides[0].stored.name),
+                                     HEARTH_STR_ARG(sides[1].stored.name));
+    if (name == NULL) {
+        return HEARTH_FAIL_ARENA(err, query->arena);
+    }
+    view->profile.name = hearth_str_c(name);
+    return hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, max_nodes, query->arena,
+                                  &view->diff, err);
+}
+
+enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct hearth_str left_id,
+                                     struct hearth_str right_id,
+                                     const struct hearth_adhoc_spec *spec,
+                                     struct hearth_adhoc_view *ret, struct hearth_err *err)
+{
+    *ret = (struct hearth_adhoc_view){0};
+    struct side sides[2] = {0};
+    const struct hearth_str ids[2] = {left_id, right_id};
+    hearth_stacktree_init(&sides[0].tree, query->arena);
+    hearth_stacktree_init(&sides[1].tree, query->arena);
+    enum hearth_status status = compare(query, sides, ids, spec, ret, err);
+    hearth_stacktree_release(&sides[0].tree);
+    hearth_stacktree_release(&sides[1].tree);
+    return status;
+}

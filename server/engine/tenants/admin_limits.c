@@ -1,0 +1,85 @@
+/* admin_limits.c -- what a tenant has of its own: limits, and how gauges are merged. */
+#include "hearth/store/settings.h"
+
+#include "select/query_internal.h"
+#include "tenants/admin_internal.h"
+
+#define MAX_CHANGES 64
+
+static void mark_own(void *context, struct hearth_str name, int64_t value)
+{
+    struct hearth_admin_limit *limits = context;
+    const struct hearth_limit *limit = hearth_limit_find(name);
+    (void)value;
+    if (limit != NULL) {
+        limits[limit - hearth_tenant_limits].is_own = true;
+    }
+}
+
+enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
+                                       const struct hearth_limits *server, struct hearth_str tenant,
+                                       struct hearth_arena *arena, struct hearth_admin_limit **ret,
+                                       size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_admin_limit *limits =
+        hearth_arena_calloc(arena, hearth_n_tenant_limits, sizeof limits[0]);
+    if (limits == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    struct hearth_limits own;
+    hearth_limits_of_tenant(server, admin->store, tenant, &own);
+    for (size_t i = 0; i < hearth_n_tenant_limits; i++) {
+        limits[i].limit = &hearth_tenant_limits[i];
+        limits[i].value = hearth_limit_get(limits[i].limit, &own);
+        limits[i].server = hearth_limit_get(limits[i].limit, server);
+    }
+    hearth_store_settings(admin->store, tenant, mark_own, limits);
+    *ret = limits;
+    *ret_n = hearth_n_tenant_limits;
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_change(const struct hearth_admin_limit_change *change,
+                                      struct hearth_setting *ret, struct hearth_err *err)
+{
+    const struct hearth_limit *limit = hearth_limit_find(change->name);
+    if (limit == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a tenant cannot have a limit \"%.*s\" of its own",
+                           (int)(change->name.n > 64 ? 64 : change->name.n), change->name.p);
+    }
+    *ret = (struct hearth_setting){.name = change->name, .value = -1};
+    return hearth_str_eq_c(change->value, "default")
+               ? HEARTH_OK
+               : hearth_limit_parse(limit, change->value, &ret->value, err);
+}
+
+enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
+                                           const struct hearth_admin_limit_change *changes,
+                                           size_t n, struct hearth_arena *arena,
+                                           struct hearth_err *err)
+{
+    if (n == 0 || n > MAX_CHANGES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%zu limits to set; it takes 1 to %d at once", n, MAX_CHANGES);
+    }
+    struct hearth_setting *settings = hearth_arena_array(arena, n, sizeof settings[0]);
+    if (settings == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(read_change(&changes[i], &settings[i], err));
+    }
+    return hearth_store_settings_set(admin->store, tenant, true, settings, n, err);
+}
+
+enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
+                                           enum hearth_gauge_aggregation aggregation,
+                                           struct hearth_err *err)
+{
+    struct hearth_setting setting = {
+        .name = HEARTH_STR(HEARTH_SETTING_GAUGES),
+        .value = aggregation == HEARTH_GAUGES_UNSET ? -1 : (int64_t)aggregation,
+    };
+    return hearth_store_settings_set(admin->store, tenant, true, &setting, 1, err);
+}

@@ -1,0 +1,47 @@
+/* client_settings.c -- named texts of a tenant (contract: hearth/engine/client_settings.h). */
+#include "hearth/engine/client_settings.h"
+
+#include "hearth/base/clock.h"
+
+#include "select/query_internal.h"
+
+enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
+                                              struct hearth_client_setting **ret, size_t *ret_n,
+                                              struct hearth_err *err)
+{
+    return hearth_store_client_settings(query->engine->store, query->tenant, query->cancel,
+                                        query->arena, ret, ret_n, err);
+}
+
+enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
+                                              struct hearth_client_setting *setting,
+                                              struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    if (setting->name.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the setting has no name");
+    }
+    size_t n_bytes = setting->name.n + setting->value.n;
+    if (limits.max_setting_bytes > 0 && n_bytes > (uint64_t)limits.max_setting_bytes) {
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "setting \"" HEARTH_STR_FMT "\" has %zu bytes; max-setting-bytes allows %lld",
+            HEARTH_STR_ARG(setting->name), n_bytes, (long long)limits.max_setting_bytes);
+    }
+    if (setting->modified_at_ms <= 0) {
+        setting->modified_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    }
+    return hearth_store_client_setting_put(query->engine->store, query->tenant, setting,
+                                           limits.max_settings, query->cancel, err);
+}
+
+enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
+                                                 struct hearth_str name, struct hearth_err *err)
+{
+    if (name.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");
+    }
+    return hearth_store_client_setting_delete(query->engine->store, query->tenant, name,
+                                              query->cancel, err);
+}

@@ -1,0 +1,297 @@
+/* grpc_server.c -- the server object, its settings (docs/threat-model.md says against what), its
+ * threads, its end. */
+#include "grpc/grpc_server.h"
+
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/signals.h"
+
+#include "front_internal.h"
+#include "grpc/grpc_call.h"
+#include "rpc/request_log.h"
+
+#include <grpc/grpc_posix.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+
+#include <time.h>
+#include <unistd.h>
+
+#define CALLS_ASKED_FOR      128
+#define INTAKE_THREADS       8
+#define KEEPALIVE_TIMEOUT_MS 20000
+#define MIN_PING_INTERVAL_MS 10000
+#define MIN_MEMORY_QUOTA     (INT64_C(256) << 20)
+#define MAX_ARGS             16
+
+struct args {
+    size_t n;
+    grpc_arg v[MAX_ARGS];
+};
+
+static void add_int(struct args *args, const char *key, int64_t value)
+{
+    HEARTH_ASSERT(args->n < MAX_ARGS);
+    /* grpc_arg wants char *, but only reads it. */
+    union {
+        const char *in;
+        char *out;
+    } name = {.in = key};
+    args->v[args->n++] = (grpc_arg){
+        .type = GRPC_ARG_INTEGER,
+        .key = name.out,
+        .value.integer = value > INT32_MAX ? INT32_MAX : (int)value,
+    };
+}
+
+static void add_quota(struct args *args, grpc_resource_quota *quota)
+{
+    add_int(args, GRPC_ARG_RESOURCE_QUOTA, 0);
+    args->v[args->n - 1].type = GRPC_ARG_POINTER;
+    args->v[args->n - 1].value.pointer.p = quota;
+    args->v[args->n - 1].value.pointer.vtable = grpc_resource_quota_arg_vtable();
+}
+
+static grpc_server *make_server(const struct hearth_front_options *options)
+{
+    int64_t quota_bytes = options->memory_quota_bytes < MIN_MEMORY_QUOTA
+                              ? MIN_MEMORY_QUOTA
+                              : options->memory_quota_bytes;
+    grpc_resource_quota *quota = grpc_resource_quota_create("hearth");
+    grpc_resource_quota_resize(quota, (size_t)quota_bytes);
+    struct args args = {0};
+    add_quota(&args, quota);
+    /* The core tests its limit on the compressed size only: it must never inflate. */
+    add_int(&args, GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    add_int(&args, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->max_request_bytes);
+    add_int(&args, GRPC_ARG_MAX_METADATA_SIZE, options->max_header_bytes);
+    add_int(&args, GRPC_ARG_MAX_CONCURRENT_STREAMS, options->max_streams);
+    add_int(&args, GRPC_ARG_KEEPALIVE_TIME_MS, options->grpc_keepalive_ns / HEARTH_NS_PER_MS);
+    add_int(&args, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS);
+    add_int(&args, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    add_int(&args, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    /* Clients may ping as often as we would; the default is one ping in five minutes. */
+    add_int(&args, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS);
+    grpc_channel_args list = {.num_args = args.n, .args = args.v};
+    grpc_server *server = grpc_server_create(&list, NULL);
+    grpc_resource_quota_unref(quota);
+    return server;
+}
+
+static void *run_queue(void *arg)
+{
+    struct hearth_grpc *grpc = arg;
+    for (;;) {
+        grpc_event event =
+            grpc_completion_queue_next(grpc->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        if (event.type == GRPC_QUEUE_SHUTDOWN) {
+            return NULL;
+        }
+        struct hearth_op *op = event.tag;
+        op->done(op, event.success != 0);
+    }
+}
+
+static enum hearth_status start_threads(struct hearth_grpc *grpc, struct hearth_err *err)
+{
+    /* One thread carries some 100,000 small calls a second; a second one costs 2-10 % on few cores.
+     */
+    long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned want = n_cpus >= 8 ? 2 : 1;
+    sigset_t all, old;
+    hearth_signals_to_block(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    while (grpc->n_threads < want &&
+           pthread_create(&grpc->threads[grpc->n_threads], NULL, run_queue, grpc) == 0) {
+        (void)pthread_setname_np(grpc->threads[grpc->n_threads], "grpc");
+        grpc->n_threads++;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return grpc->n_threads == want
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the threads of gRPC");
+}
+
+/* The core's own lines, in our form. */
+static void log_line(gpr_log_func_args *args)
+{
+    static struct hearth_log_rate rate;
+    int missed;
+    if (hearth_log_rate_take(&rate, 5, hearth_clock_mono_ns(), &missed)) {
+        HEARTH_LOG(args->severity == GPR_LOG_SEVERITY_ERROR ? HEARTH_LOG_WARN : HEARTH_LOG_DEBUG,
+                   "grpc", args->message, "missed", hearth_log_i64(missed), NULL);
+    }
+}
+
+static void note_shutdown(struct hearth_op *op, bool ok)
+{
+    struct hearth_grpc *grpc = HEARTH_CONTAINER_OF(op, struct hearth_grpc, shutdown_op);
+    (void)ok;
+    (void)pthread_mutex_lock(&grpc->lock);
+    grpc->has_stopped = true;
+    (void)pthread_cond_broadcast(&grpc->wake);
+    (void)pthread_mutex_unlock(&grpc->lock);
+}
+
+enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc,
+                                     struct hearth_err *err)
+{
+    struct hearth_grpc *grpc = hearth_mem_zalloc(sizeof *grpc);
+    if (grpc == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for gRPC");
+    }
+    grpc->front = front;
+    grpc->shutdown_op.done = note_shutdown;
+    (void)pthread_mutex_init(&grpc->lock, NULL);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&grpc->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    gpr_set_log_function(log_line);
+    grpc_init();
+    grpc->server = make_server(&front->options);
+    grpc->credentials = grpc_insecure_server_credentials_create();
+    grpc->queue = grpc_completion_queue_create_for_next(NULL);
+    grpc_server_register_completion_queue(grpc->server, grpc->queue, NULL);
+    grpc_server_start(grpc->server);
+    enum hearth_status status =
+        hearth_workers_start("grpc-in", INTAKE_THREADS, SIZE_MAX, &grpc->intake, err);
+    if (status == HEARTH_OK) {
+        status = start_threads(grpc, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_grpc_free(grpc);
+        return status;
+    }
+    for (int i = 0; i < CALLS_ASKED_FOR; i++) {
+        hearth_call_request(grpc);
+    }
+    *ret_grpc = grpc;
+    return HEARTH_OK;
+}
+
+struct arrival {
+    struct hearth_job job;
+    struct hearth_grpc *grpc;
+    int fd;
+};
+
+static void let_in(struct hearth_job *job)
+{
+    struct arrival *arrival = HEARTH_CONTAINER_OF(job, struct arrival, job);
+    struct hearth_grpc *grpc = arrival->grpc;
+    int fd = arrival->fd;
+    hearth_mem_free(arrival);
+    if (atomic_load(&grpc->is_stopping)) {
+        (void)close(fd);
+        return;
+    }
+    grpc_server_add_channel_from_fd(grpc->server, fd, grpc->credentials);
+}
+
+/*
+ * When bytes are waiting, the core begins to read in the call that adds the channel, and goes on as
+ * long as more come: a client that sends fast keeps the thread (measured: for seconds). So that
+ * thread may not be the acceptor's.
+ */
+void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
+                      socklen_t address_bytes)
+{
+    struct hearth_grpc *grpc = context;
+    (void)address;
+    (void)address_bytes;
+    struct arrival *arrival = hearth_mem_alloc(sizeof *arrival);
+    if (arrival != NULL) {
+        *arrival = (struct arrival){.job.run = let_in, .grpc = grpc, .fd = fd};
+    }
+    if (arrival == NULL || !hearth_workers_submit(grpc->intake, &arrival->job)) {
+        hearth_mem_free(arrival);
+        (void)close(fd);
+    }
+}
+
+void hearth_grpc_tick(struct hearth_grpc *grpc)
+{
+    for (int n = atomic_exchange(&grpc->n_wanted, 0); n > 0; n--) {
+        hearth_call_request(grpc);
+    }
+    int64_t now = hearth_clock_mono_ns();
+    if (now - grpc->overdue_mono_ns >= HEARTH_NS_PER_SEC) {
+        grpc->overdue_mono_ns = now;
+        hearth_call_end_overdue(grpc, now);
+    }
+}
+
+void hearth_grpc_begin_stop(struct hearth_grpc *grpc)
+{
+    if (!atomic_exchange(&grpc->is_stopping, true)) {
+        hearth_call_end_open(grpc);
+    }
+}
+
+/*
+ * A call that crosses the shutdown of the core is CANCELLED, which tells its client not to try again. A connection that
+ * ends is UNAVAILABLE to all its calls: so the connections go first, behind what was written to them.
+ */
+void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers)
+{
+    if (!atomic_exchange(&grpc->is_shut, true)) {
+        if (peers != NULL) {
+            hearth_peers_end_grpc(peers);
+        }
+        grpc_server_shutdown_and_notify(grpc->server, grpc->queue, &grpc->shutdown_op);
+    }
+}
+
+size_t hearth_grpc_working(const struct hearth_grpc *grpc)
+{
+    return (size_t)atomic_load(&grpc->n_working);
+}
+
+bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
+{
+    int64_t until = hearth_clock_mono_ns() + wait_ns;
+    struct timespec at = {.tv_sec = until / HEARTH_NS_PER_SEC,
+                          .tv_nsec = until % HEARTH_NS_PER_SEC};
+    (void)pthread_mutex_lock(&grpc->lock);
+    while (!grpc->has_stopped && pthread_cond_timedwait(&grpc->wake, &grpc->lock, &at) == 0) {
+    }
+    bool has_stopped = grpc->has_stopped;
+    (void)pthread_mutex_unlock(&grpc->lock);
+    return has_stopped;
+}
+
+void hearth_grpc_cancel_calls(struct hearth_grpc *grpc)
+{
+    grpc_server_cancel_all_calls(grpc->server);
+}
+
+void hearth_grpc_free(struct hearth_grpc *grpc)
+{
+    if (grpc == NULL) {
+        return;
+    }
+    hearth_grpc_begin_stop(grpc);
+    hearth_grpc_shut(grpc, NULL);
+    if (grpc->n_threads > 0) {
+        while (!hearth_grpc_has_stopped(grpc, HEARTH_NS_PER_SEC)) {
+        }
+    }
+    hearth_workers_stop(grpc->intake);
+    grpc_completion_queue_shutdown(grpc->queue); /* the threads drain it, then end */
+    if (grpc->n_threads == 0) {
+        (void)run_queue(grpc);
+    }
+    for (unsigned i = 0; i < grpc->n_threads; i++) {
+        (void)pthread_join(grpc->threads[i], NULL);
+    }
+    grpc_server_destroy(grpc->server);
+    grpc_server_credentials_release(grpc->credentials);
+    grpc_completion_queue_destroy(grpc->queue);
+    grpc_shutdown();
+    (void)pthread_cond_destroy(&grpc->wake);
+    (void)pthread_mutex_destroy(&grpc->lock);
+    hearth_mem_free(grpc);
+}

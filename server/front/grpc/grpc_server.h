@@ -1,0 +1,38 @@
+/*
+ * grpc_server.h -- the gRPC side: one server on the C core, one completion queue, connections
+ * handed in by descriptor.
+ *
+ * Threads: start and stop from one thread; take from any.
+ * Source:  gRPC C core 1.51.
+ */
+#ifndef HEARTH_FRONT_GRPC_SERVER_H
+#define HEARTH_FRONT_GRPC_SERVER_H
+
+#include "hearth/base/status.h"
+
+#include "net/peers.h"
+
+struct hearth_front;
+struct hearth_grpc;
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc,
+                                     struct hearth_err *err);
+/* A hearth_acceptor_take_fn; the context is the struct hearth_grpc. */
+void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
+                      socklen_t address_bytes);
+/* Now and then: make good what a want of memory left undone, end streams that are overdue. */
+void hearth_grpc_tick(struct hearth_grpc *grpc);
+/* New calls are UNAVAILABLE, streams that wait for their clients end; calls in work go on. */
+void hearth_grpc_begin_stop(struct hearth_grpc *grpc);
+/* Calls in work, with those whose answer is not sent yet. */
+size_t hearth_grpc_working(const struct hearth_grpc *grpc);
+/* After hearth_grpc_begin_stop: the connections of `peers` end (NULL: they stay), then the core stops. */
+void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers);
+/* True when every call has ended, or after `wait_ns`. After hearth_grpc_shut. */
+bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns);
+void hearth_grpc_cancel_calls(struct hearth_grpc *grpc);
+/* Waits for the calls; NULL-safe. */
+void hearth_grpc_free(struct hearth_grpc *grpc);
+
+#endif

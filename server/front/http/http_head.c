@@ -1,0 +1,72 @@
+/* http_head.c -- fields by name. */
+#include "http/http_head.h"
+
+#include <stddef.h>
+
+/* Of a field that comes several times, the last counts. */
+static const struct {
+    const char *name;
+    size_t offset;
+} g_texts[] = {
+    {"content-type", offsetof(struct hearth_http_head, connect.content_type)},
+    {"content-encoding", offsetof(struct hearth_http_head, connect.content_encoding)},
+    {"connect-protocol-version", offsetof(struct hearth_http_head, connect.protocol_version)},
+    {"connect-timeout-ms", offsetof(struct hearth_http_head, connect.timeout_ms)},
+    {"accept", offsetof(struct hearth_http_head, accept)},
+    {"accept-encoding", offsetof(struct hearth_http_head, accept_encoding)},
+    {"user-agent", offsetof(struct hearth_http_head, user_agent)},
+    {"grpc-encoding", offsetof(struct hearth_http_head, grpc_encoding)},
+    {"grpc-accept-encoding", offsetof(struct hearth_http_head, grpc_accept_encoding)},
+    {"grpc-timeout", offsetof(struct hearth_http_head, grpc_timeout)},
+};
+
+struct reading {
+    struct hearth_http_head *head;
+    struct hearth_http_framing *framing;
+};
+
+static enum MHD_Result read_field(void *cls, enum MHD_ValueKind kind, const char *key,
+                                  size_t key_bytes, const char *text, size_t text_bytes)
+{
+    struct reading *reading = cls;
+    struct hearth_http_head *head = reading->head;
+    struct hearth_str name = hearth_str_n(key, key_bytes), value = hearth_str_n(text, text_bytes);
+    (void)kind;
+    hearth_http_framing_field(reading->framing, name, value);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_texts); i++) {
+        if (hearth_str_eq_nocase(name, hearth_str_c(g_texts[i].name))) {
+            memcpy((char *)head + g_texts[i].offset, &value, sizeof value);
+            return MHD_YES;
+        }
+    }
+    if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
+        if (head->caller.n_tenants++ == 0) {
+            head->caller.tenant = value;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("authentication"))) {
+        if (head->caller.n_tokens++ == 0) {
+            head->caller.token = value;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
+        if (!hearth_str_to_i64(value, &head->content_length)) {
+            head->content_length = INT64_MAX;
+        }
+    } else if (hearth_str_eq_nocase(name, HEARTH_STR("expect"))) {
+        head->expects_continue = true;
+    }
+    return MHD_YES;
+}
+
+void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
+                           const char *version, struct hearth_http_framing *framing,
+                           struct hearth_http_head *ret_head)
+{
+    *ret_head = (struct hearth_http_head){.content_length = -1};
+    struct reading reading = {.head = ret_head, .framing = framing};
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *end = method + (size != NULL ? size->header_size : 0);
+    hearth_http_framing_begin(framing, hearth_str_c(method), hearth_str_c(version), end);
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_field, &reading);
+    hearth_http_framing_end(framing, hearth_str_c(version));
+}

@@ -1,0 +1,37 @@
+/*
+ * http_request.h -- one HTTP request: its head, its body, its answer.
+ *
+ *   NEW --head--> READING --complete--> WORKING (suspended) --end--> ANSWERED --queued--> (freed when sent or
+ * cut)
+ *                \--broke a rule--> SWALLOWING --complete---------^
+ *
+ * Threads: the daemon's thread, but for the end of a suspended request.
+ */
+#ifndef HEARTH_FRONT_HTTP_REQUEST_H
+#define HEARTH_FRONT_HTTP_REQUEST_H
+
+#include "hearth/base/buf.h"
+
+#include "net/peers.h"
+#include "rpc/rpc.h"
+
+#include <microhttpd.h>
+
+#include <stdatomic.h>
+
+struct hearth_http {
+    struct hearth_front *front;
+    struct MHD_Daemon *daemon;
+    _Atomic int64_t n_open;      /* requests between their head and the end of their answer */
+    _Atomic int64_t n_suspended; /* those whose connection waits for hearth_rpc_end */
+};
+
+/* The callbacks of the daemon; cls is the struct hearth_http. The first gives the slot of the others. */
+void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result hearth_http_on_request(void *cls, struct MHD_Connection *connection,
+                                       const char *url, const char *method, const char *version,
+                                       const char *upload, size_t *upload_bytes, void **slot);
+void hearth_http_on_completed(void *cls, struct MHD_Connection *connection, void **slot,
+                              enum MHD_RequestTerminationCode how);
+
+#endif

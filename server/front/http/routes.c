@@ -1,0 +1,132 @@
+/* routes.c -- the plain routes, one function each, in one table. */
+#include "http/routes.h"
+
+#include "hearth/base/metrics.h"
+#include "hearth/codec/json_writer.h"
+
+#include "front_internal.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define TEXT "text/plain; charset=utf-8"
+#define JSON "application/json"
+
+typedef void route_fn(struct hearth_front *front, bool json, struct hearth_route_answer *answer);
+
+static void get_ready(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+{
+    char reason[256] = "";
+    bool ready = hearth_front_is_ready(front, reason);
+    answer->code = ready ? 200 : 503;
+    if (!json) {
+        hearth_buf_printf(&answer->body, "%s%s",
+                          !ready           ? ""
+                          : reason[0] == 0 ? "ready"
+                                           : "ready, degraded: ",
+                          reason);
+        return;
+    }
+    answer->content_type = JSON;
+    struct hearth_json out;
+    hearth_json_init(&out, &answer->body);
+    hearth_json_object(&out);
+    hearth_json_key_c(&out, "ready");
+    hearth_json_bool(&out, ready);
+    hearth_json_key_c(&out, "degraded");
+    hearth_json_bool(&out, ready && reason[0] != 0);
+    hearth_json_key_c(&out, "reasons");
+    hearth_json_array(&out);
+    if (reason[0] != 0) {
+        hearth_json_string_c(&out, reason);
+    }
+    hearth_json_array_end(&out);
+    hearth_json_object_end(&out);
+}
+
+/* Says only that this process answers: never asks the database. */
+static void get_healthz(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+{
+    (void)front;
+    (void)json;
+    hearth_buf_cstr(&answer->body, "ok\n");
+}
+
+static void get_metrics(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+{
+    (void)json;
+    char reason[256];
+    hearth_metric_set(HEARTH_M_READY, hearth_front_is_ready(front, reason) ? 1 : 0);
+    hearth_metrics_refresh_process();
+    answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    hearth_metrics_write(&answer->body);
+}
+
+/* Shape as Grafana reads it; what only a Go program has is empty. */
+static void get_buildinfo(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+{
+    static const char *const empty[] = {"revision", "branch", "buildUser", "buildDate",
+                                        "goVersion"};
+    (void)json;
+    answer->content_type = JSON;
+    struct hearth_json out;
+    hearth_json_init(&out, &answer->body);
+    hearth_json_object(&out);
+    hearth_json_key_c(&out, "status");
+    hearth_json_string_c(&out, "success");
+    hearth_json_key_c(&out, "data");
+    hearth_json_object(&out);
+    hearth_json_key_c(&out, "version");
+    hearth_json_string_c(&out, front->version);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(empty); i++) {
+        hearth_json_key_c(&out, empty[i]);
+        hearth_json_string_c(&out, "");
+    }
+    hearth_json_object_end(&out);
+    hearth_json_object_end(&out);
+}
+
+static void get_root(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+{
+    (void)json;
+    hearth_buf_printf(&answer->body, "Hearth %s, a continuous profiling database\n\n",
+                      front->version);
+    hearth_buf_cstr(&answer->body,
+                    "GET  /ready                      200 when it can work, else 503 and why\n"
+                    "GET  /healthz                    200 while this process answers\n"
+                    "GET  /metrics                    Prometheus text\n"
+                    "GET  /api/v1/status/buildinfo    version as JSON\n"
+#define X(id, path, methods, handler, pool, flags) #methods "  " path "\n"
+#include "http_routes.def"
+#undef X
+                    "\n"
+                    "gRPC, and POST of application/proto or application/json (Connect):\n");
+#define X(id, service, method, request, response, handler, pool, flags) \
+    hearth_buf_cstr(&answer->body, "     /" service "/" method "\n");
+#include "methods.def"
+#undef X
+}
+
+static const struct {
+    const char *path;
+    route_fn *get;
+} g_routes[] = {
+    {"/ready", get_ready},     {"/healthz", get_healthz},
+    {"/metrics", get_metrics}, {"/api/v1/status/buildinfo", get_buildinfo},
+    {"/", get_root},
+};
+
+bool hearth_route_get(struct hearth_front *front, struct hearth_str path, bool json,
+                      struct hearth_route_answer *answer)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_routes); i++) {
+        if (hearth_str_eq_c(path, g_routes[i].path)) {
+            hearth_buf_init(&answer->body, 0);
+            answer->code = 200;
+            answer->content_type = TEXT;
+            g_routes[i].get(front, json, answer);
+            return true;
+        }
+    }
+    return false;
+}

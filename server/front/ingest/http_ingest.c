@@ -1,0 +1,361 @@
+/*
+ * http_ingest.c -- POST /ingest: what agents send, to the engine's form.
+ *
+ * An upload is one profile. Its name, times and format stand in the URL, the profile is the body or a
+ * file of a form. Statuses are those that agents know: 400 for what the URL says, 422 for a profile
+ * that cannot be read; a pprof with labels or a time that are refused is 422, too, a text with them
+ * is 400.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/codec/compress.h"
+#include "hearth/format/ingest_name.h"
+#include "hearth/format/multipart.h"
+
+#include "http_call.h"
+#include "rpc/client_family.h"
+#include "rpc/push_call.h"
+#include "rpc/request_log.h"
+
+#define UNPROCESSABLE        422u
+#define DEFAULT_SAMPLE_RATE  100
+#define MAX_INFLATIONS       2 /* a compressed profile in a compressed body */
+#define LOG_LINES_PER_SECOND 1
+
+struct upload {
+    struct hearth_rpc *rpc;
+    struct hearth_push_call *call;
+    struct hearth_ingest_name name;
+    struct hearth_str app; /* the name, of text formats without its type */
+    struct hearth_str profile;
+    struct hearth_push_hints hints;
+    struct hearth_multipart form;
+};
+
+/* ---- statuses ---- */
+
+static const char *format_name(enum hearth_ingest_format format)
+{
+    static const char *const names[] = {
+        [HEARTH_INGEST_UNKNOWN] = "unknown",
+        [HEARTH_INGEST_PPROF] = "pprof",
+        [HEARTH_INGEST_MULTIPART] = "pprof",
+        [HEARTH_INGEST_COLLAPSED] = "collapsed",
+        [HEARTH_INGEST_LINES] = "lines",
+        [HEARTH_INGEST_TRIE] = "trie",
+        [HEARTH_INGEST_TREE] = "tree",
+        [HEARTH_INGEST_JFR] = "jfr",
+        [HEARTH_INGEST_SPEEDSCOPE] = "speedscope",
+    };
+    return names[format];
+}
+
+/* A refusal of the profile itself. */
+static void say_unprocessable(struct hearth_rpc *rpc, const char *format)
+{
+    hearth_err_prefix(&rpc->err, "pushing IngestInput-%s failed", format);
+    rpc->http->code = UNPROCESSABLE;
+    rpc->http->error_code = "unknown";
+}
+
+static bool is_refusal(enum hearth_status status)
+{
+    return status == HEARTH_INVALID_ARGUMENT || status == HEARTH_OUT_OF_RANGE;
+}
+
+static void explain(struct hearth_push_call *call, enum hearth_status status)
+{
+    bool is_pprof = strcmp(call->format, format_name(HEARTH_INGEST_PPROF)) == 0;
+    if (is_refusal(status) && (is_pprof || call->request.is_unreadable)) {
+        say_unprocessable(call->rpc, call->format);
+    }
+}
+
+/* ---- what the URL says ---- */
+
+static enum hearth_status read_arguments(struct upload *u)
+{
+    struct hearth_rpc *rpc = u->rpc;
+    struct hearth_push_hints *hints = &u->hints;
+    struct hearth_arena *arena = &u->call->arena;
+    int64_t now_ns = hearth_clock_wall_ns();
+    /* Copies: the engine may still read them when the server's stop has ended the request. */
+    struct hearth_str name = hearth_arena_str(arena, hearth_http_arg(rpc, "name"));
+    hints->spy = hearth_arena_str(arena, hearth_http_arg(rpc, "spyName"));
+    if (name.p == NULL || hints->spy.p == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, arena);
+    }
+    HEARTH_TRY(hearth_ingest_name_parse(name, arena, &u->name, &rpc->err));
+    hints->from_ns = hearth_http_time(rpc, "from", now_ns);
+    hints->until_ns = hearth_http_time(rpc, "until", now_ns);
+    if (!hearth_str_to_i64(hearth_http_arg(rpc, "sampleRate"), &hints->sample_rate) ||
+        hints->sample_rate < 0) {
+        hints->sample_rate = DEFAULT_SAMPLE_RATE;
+    }
+    const char *client = hearth_client_of_spy(hints->spy);
+    rpc->client = client != NULL ? client : rpc->client;
+    if (hints->spy.n == 0) {
+        hints->spy = HEARTH_STR("unknown");
+    }
+    if (!hearth_str_utf8_valid(hints->spy)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "spyName is not UTF-8");
+    }
+    hints->format =
+        hearth_ingest_format_of(hearth_http_arg(rpc, "format"), rpc->http->content_type);
+    return HEARTH_OK;
+}
+
+static bool has_label(const struct hearth_ingest_name *name, const char *wanted)
+{
+    for (size_t i = 0; i < name->n_labels; i++) {
+        if (hearth_str_eq_c(name->labels[i].name, wanted)) {
+            return name->labels[i].value.n > 0;
+        }
+    }
+    return false;
+}
+
+/* ---- the body ---- */
+
+static enum hearth_status inflate_body(struct upload *u)
+{
+    struct hearth_rpc *rpc = u->rpc;
+    struct hearth_buf *body = &u->call->body, plain;
+    struct hearth_inflater *inflater = hearth_rpc_inflater();
+    size_t cap = (size_t)rpc->front->options.max_request_bytes;
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+    hearth_buf_init(&plain, 0);
+    plain.budget = body->budget;
+    struct hearth_str packed = hearth_buf_view(body);
+    enum hearth_status status =
+        hearth_inflate(inflater, hearth_compression_detect(packed), packed, cap, &plain, &rpc->err);
+    if (status == HEARTH_OK) {
+        hearth_buf_release(body);
+        *body = plain;
+        return HEARTH_OK;
+    }
+    hearth_buf_release(&plain);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                           "request body inflates to more than the limit (max-request-bytes) of "
+                           "%zu bytes",
+                           cap);
+    }
+    return status;
+}
+
+/* The engine inflates profiles; what must be seen before is inflated here. */
+static enum hearth_status take_body(struct upload *u)
+{
+    struct hearth_rpc *rpc = u->rpc;
+    struct hearth_buf *body = &u->call->body;
+    hearth_buf_str(body, rpc->body);
+    if (hearth_buf_failed(body)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the body");
+    }
+    if (rpc->drop_body != NULL) {
+        rpc->drop_body(rpc);
+        rpc->drop_body = NULL;
+    }
+    enum hearth_ingest_format format = u->hints.format;
+    bool is_ours = rpc->http->content_encoding.n > 0 || format == HEARTH_INGEST_MULTIPART ||
+                   format == HEARTH_INGEST_UNKNOWN;
+    for (int i = 0; is_ours && i < MAX_INFLATIONS; i++) {
+        if (hearth_compression_detect(hearth_buf_view(body)) == HEARTH_COMPRESSION_NONE) {
+            break;
+        }
+        HEARTH_TRY(inflate_body(u));
+    }
+    u->profile = hearth_buf_view(body);
+    if (format == HEARTH_INGEST_UNKNOWN) {
+        u->hints.format = hearth_ingest_format_of_bytes(u->profile);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_form(struct upload *u)
+{
+    struct hearth_err *err = &u->rpc->err;
+    struct hearth_arena *arena = &u->call->arena;
+    struct hearth_json_cell *cells;
+    HEARTH_TRY(hearth_multipart_parse(u->rpc->http->content_type, u->profile, &u->form, err));
+    const struct hearth_multipart_file *profile = hearth_multipart_find(&u->form, "profile");
+    const struct hearth_multipart_file *config =
+        hearth_multipart_find(&u->form, "sample_type_config");
+    if (hearth_multipart_find(&u->form, "prev_profile") != NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "unsupported client version: it sends cumulative profiles "
+                           "(prev_profile), please update it");
+    }
+    if (config != NULL && config->body.n > 0) {
+        enum hearth_status status =
+            hearth_json_table_read(config->body, arena, &cells, &u->hints.n_cells, err);
+        if (status != HEARTH_OK) {
+            hearth_err_prefix(err, "sample_type_config");
+            return status;
+        }
+        u->hints.cells = cells;
+    }
+    u->hints.format = HEARTH_INGEST_PPROF;
+    if (profile == NULL && hearth_multipart_find(&u->form, "jfr") != NULL) {
+        u->hints.format = HEARTH_INGEST_JFR;
+    }
+    u->profile = profile != NULL ? profile->body : HEARTH_STR("");
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_body(struct upload *u)
+{
+    HEARTH_TRY(take_body(u));
+    if (u->hints.format == HEARTH_INGEST_MULTIPART) {
+        HEARTH_TRY(read_form(u));
+    }
+    if (u->hints.format == HEARTH_INGEST_JFR || u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
+        u->rpc->refusal = HEARTH_UNSUPPORTED_FORMAT;
+        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "this format is not supported; supported are " HEARTH_INGEST_FORMATS);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- whose it is ---- */
+
+static enum hearth_status find_type(struct upload *u)
+{
+    u->app = u->name.app;
+    if (u->hints.format == HEARTH_INGEST_PPROF) {
+        return HEARTH_OK;
+    }
+    u->hints.type = hearth_ingest_type_of(u->name.app, u->hints.sample_rate, &u->app);
+    if (u->hints.type == NULL) {
+        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "unknown profile type: the application name \"%.*s\" ends with none of "
+                           "%s",
+                           (int)(u->name.app.n > 64 ? 64 : u->name.app.n), u->name.app.p,
+                           hearth_ingest_type_suffixes());
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status fill_labels(struct upload *u, struct hearth_push_series *series)
+{
+    series->labels =
+        hearth_arena_array(&u->call->arena, u->name.n_labels + 1, sizeof *series->labels);
+    if (series->labels == NULL) {
+        return HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena);
+    }
+    for (size_t i = 0; i < u->name.n_labels; i++) {
+        struct hearth_label label = u->name.labels[i];
+        bool is_private = hearth_str_starts(label.name, HEARTH_STR("__"));
+        if (is_private || hearth_str_eq_c(label.name, "pyroscope_spy")) {
+            u->call->dropped[HEARTH_DISCARD_RESERVED_LABELS]++;
+        } else {
+            series->labels[series->n_labels++] = label;
+        }
+    }
+    series->labels[series->n_labels++] =
+        (struct hearth_label){HEARTH_STR("pyroscope_spy"), u->hints.spy};
+
+    /* The service's name, unless a label is. */
+    u->call->request.app_name = u->app;
+    return HEARTH_OK;
+}
+
+static enum hearth_status fill_push(struct upload *u)
+{
+    struct hearth_push_call *call = u->call;
+    struct {
+        struct hearth_push_series series;
+        struct hearth_push_sample sample;
+        struct hearth_push_hints hints;
+    } *push = hearth_arena_zalloc(&call->arena, sizeof *push);
+    if (push == NULL) {
+        return HEARTH_FAIL_ARENA(&u->rpc->err, &call->arena);
+    }
+    push->hints = u->hints;
+    push->sample = (struct hearth_push_sample){.profile = u->profile, .hints = &push->hints};
+    push->series.samples = &push->sample;
+    push->series.n_samples = 1;
+    call->request.series = &push->series;
+    call->request.n_series = 1;
+    return fill_labels(u, &push->series);
+}
+
+/* ---- nothing to store ---- */
+
+static void log_span_upload(const struct upload *u)
+{
+    static struct hearth_log_rate rate;
+    int missed;
+    if (!hearth_log_rate_take(&rate, LOG_LINES_PER_SECOND, hearth_clock_mono_ns(), &missed)) {
+        return;
+    }
+    char app[65];
+    size_t n = u->name.app.n < sizeof app ? u->name.app.n : sizeof app - 1;
+    memcpy(app, u->name.app.p, n);
+    app[n] = '\0';
+    HEARTH_LOG(HEARTH_LOG_WARN, "front", "upload with a profile_id is not stored", "app", app,
+               "missed", hearth_log_i64(missed), NULL);
+}
+
+/* True when the upload is acknowledged and forgotten, as Pyroscope does. */
+static bool is_nothing(struct upload *u)
+{
+    if (has_label(&u->name, "profile_id")) {
+        u->call->dropped[HEARTH_DISCARD_SPAN_UPLOADS]++;
+        log_span_upload(u);
+        return true;
+    }
+    if (u->profile.n == 0) {
+        u->call->dropped[HEARTH_DISCARD_MISSING_PROFILES]++;
+        return true;
+    }
+    return false;
+}
+
+static void ingest(struct upload *u)
+{
+    struct hearth_rpc *rpc = u->rpc;
+    struct hearth_push_call *call = u->call;
+    enum hearth_status status = read_arguments(u);
+    if (status == HEARTH_OK) {
+        status = read_body(u);
+        if (is_refusal(status)) {
+            say_unprocessable(rpc, format_name(u->hints.format));
+        }
+    }
+    if (status == HEARTH_OK) {
+        status = find_type(u);
+    }
+    if (status != HEARTH_OK || is_nothing(u)) {
+        hearth_push_call_end(call, status);
+        return;
+    }
+    status = fill_push(u);
+    if (status != HEARTH_OK) {
+        hearth_push_call_end(call, status);
+        return;
+    }
+    call->explain = explain;
+    call->format = format_name(u->hints.format);
+    hearth_push_call_run(call);
+}
+
+void hearth_http_ingest(struct hearth_rpc *rpc)
+{
+    struct hearth_push_call *call = hearth_push_call_new(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an upload"));
+        return;
+    }
+    struct upload *upload = hearth_arena_zalloc(&call->arena, sizeof *upload);
+    if (upload == NULL) {
+        hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
+        return;
+    }
+    upload->rpc = rpc;
+    upload->call = call;
+    ingest(upload);
+}

@@ -1,0 +1,62 @@
+/* svc_push.c -- push.v1.PusherService/Push: the message to the engine's form. */
+#include "hearth/pb/push/v1/push.pb-c.h"
+
+#include "rpc/push_call.h"
+
+static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
+                        struct hearth_push_series *out)
+{
+    out->n_labels = in->n_labels;
+    out->labels = hearth_arena_array(arena, in->n_labels, sizeof *out->labels);
+    out->n_samples = in->n_samples;
+    out->samples = hearth_arena_array(arena, in->n_samples, sizeof *out->samples);
+    if (out->labels == NULL || out->samples == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < in->n_labels; i++) {
+        out->labels[i] = (struct hearth_label){hearth_str_c(in->labels[i]->name),
+                                               hearth_str_c(in->labels[i]->value)};
+    }
+    for (size_t i = 0; i < in->n_samples; i++) {
+        const Push__V1__RawSample *sample = in->samples[i];
+        out->samples[i] = (struct hearth_push_sample){
+            .profile = {(const char *)sample->raw_profile.data, sample->raw_profile.len},
+            .id = hearth_str_c(sample->id),
+        };
+    }
+    return true;
+}
+
+static bool fill_request(struct hearth_push_call *call, const Push__V1__PushRequest *in)
+{
+    struct hearth_push_request *out = &call->request;
+    out->n_series = in->n_series;
+    out->series = hearth_arena_array(&call->arena, in->n_series, sizeof *out->series);
+    if (out->series == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < in->n_series; i++) {
+        if (!fill_series(&call->arena, in->series[i], &out->series[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void hearth_svc_push(struct hearth_rpc *rpc)
+{
+    struct hearth_push_call *call = hearth_push_call_new(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a push"));
+        return;
+    }
+    /* The message lives in the request's arena: take it over. */
+    const Push__V1__PushRequest *message = (const Push__V1__PushRequest *)rpc->request;
+    call->arena = rpc->arena;
+    hearth_arena_init(&rpc->arena, 1u << 20);
+    if (!fill_request(call, message)) {
+        hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
+        return;
+    }
+    hearth_push_call_run(call);
+}

@@ -1,0 +1,590 @@
+/*
+ * acceptor.c -- accept, look at the first bytes, hand over.
+ *
+ * One thread, one epoll set: the listeners (level-triggered), a wake-up eventfd, and the
+ * connections whose first bytes have not come (edge-triggered: a peeked byte stays readable). The
+ * latter wait in a list in order of arrival, so the oldest is always the first to time out.
+ */
+#include "net/acceptor.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/base/signals.h"
+
+#include "net/linger.h"
+#include "net/listen.h"
+#include "rpc/request_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MAX_EVENTS       256
+#define ACCEPTS_PER_TURN 64
+#define SWEEP_NS         HEARTH_NS_PER_SEC
+#define FULL_SWEEP_NS    (50 * HEARTH_NS_PER_MS) /* while at the limit */
+#define GUARD_NS         (100 * HEARTH_NS_PER_MS)
+#define GUARD_SLACK \
+    (UINT64_C(16) << 20) /* more than a refused call's client sends before it knows */
+#define TRIM_NS       HEARTH_NS_PER_SEC
+#define PAUSE_NS      (50 * HEARTH_NS_PER_MS)
+#define MAX_TABLE_FDS (1u << 20)
+#define HEALTH_RESERVE \
+    32 /* connections beyond the limit, of health checks; fit_to_descriptors leaves room */
+#define HEALTH_MAX_PENDING    16 /* of those that have not said yet what they are */
+#define HEALTH_FIRST_BYTES_NS (2 * HEARTH_NS_PER_SEC)
+
+/* A connection that has not said what it is. */
+struct pending {
+    struct pending *prev, *next;
+    int64_t deadline_mono_ns;
+    int fd;
+    bool is_extra; /* beyond the limit: let in for health checks only */
+    socklen_t address_bytes;
+    struct sockaddr_storage address;
+};
+
+struct hearth_acceptor {
+    struct hearth_acceptor_options options;
+    struct hearth_listeners listeners;
+    struct hearth_peers *peers;
+    struct hearth_lingers *lingers;
+    int epoll_fd, wake_fd, spare_fd;
+    bool runs;
+    pthread_t thread;
+    struct pending *oldest, *newest;
+    size_t n_extra;          /* of them */
+    int64_t paused_until_ns; /* listeners are out of the epoll set; 0: they are in */
+    int64_t swept_ns, guarded_ns, paced_ns, no_room_until_ns;
+    int64_t trim_ns; /* when to give memory back; 0: no need */
+    bool has_grpc;   /* there was a gRPC connection */
+    struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate;
+};
+
+/* Marks of epoll_data that are not connections. */
+static char g_mark_listener, g_mark_wake, g_mark_lingers;
+
+static void unlink_pending(struct hearth_acceptor *acceptor, struct pending *pending)
+{
+    acceptor->n_extra -= pending->is_extra ? 1 : 0;
+    *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending->next;
+    *(pending->next != NULL ? &pending->next->prev : &acceptor->newest) = pending->prev;
+}
+
+static void drop_pending(struct hearth_acceptor *acceptor, struct pending *pending)
+{
+    unlink_pending(acceptor, pending);
+    hearth_peers_remove(acceptor->peers, pending->fd);
+    (void)close(pending->fd); /* leaves the epoll set by itself */
+    hearth_mem_free(pending);
+}
+
+enum verdict {
+    IS_GRPC,
+    IS_HTTP,
+    IS_UNDECIDED,
+    IS_GONE,
+};
+
+/* "PRI " begins the HTTP/2 preface and no HTTP/1 request that anybody answers. */
+static enum verdict look(int fd)
+{
+    static const char preface[4] = {'P', 'R', 'I', ' '};
+    char first[4];
+    ssize_t n = recv(fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR ? IS_UNDECIDED : IS_GONE;
+    }
+    if (n == 0) {
+        return IS_GONE;
+    }
+    if (memcmp(first, preface, (size_t)n) != 0) {
+        return IS_HTTP;
+    }
+    return n == (ssize_t)sizeof preface ? IS_GRPC : IS_UNDECIDED;
+}
+
+/* Whether this asks how the server is; what is not decided yet is waited for. */
+static enum verdict look_for_health(int fd)
+{
+    static const char *const wanted[] = {"GET /healthz ", "GET /ready ", "HEAD /healthz ",
+                                         "HEAD /ready "};
+    char first[16];
+    ssize_t n = recv(fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR ? IS_UNDECIDED : IS_GONE;
+    }
+    for (size_t i = 0; n > 0 && i < HEARTH_ARRAY_LEN(wanted); i++) {
+        size_t n_wanted = strlen(wanted[i]);
+        if (memcmp(first, wanted[i], (size_t)n < n_wanted ? (size_t)n : n_wanted) == 0) {
+            return (size_t)n < n_wanted ? IS_UNDECIDED : IS_HTTP;
+        }
+    }
+    return IS_GONE;
+}
+
+static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
+                      const struct sockaddr_storage *address, socklen_t address_bytes)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL,
+                            is_grpc ? HEARTH_STR("grpc") : HEARTH_STR("http"), 1);
+    const struct hearth_acceptor_options *options = &acceptor->options;
+    if (is_grpc) {
+        acceptor->has_grpc = true;
+        hearth_peers_set_grpc(acceptor->peers, fd);
+        options->take_grpc(options->grpc_context, fd, (const struct sockaddr *)address,
+                           address_bytes);
+    } else {
+        options->take_http(options->http_context, fd, (const struct sockaddr *)address,
+                           address_bytes);
+    }
+}
+
+static void say_refused(struct hearth_acceptor *acceptor, const char *why)
+{
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("refused"), 1);
+    int missed;
+    if (hearth_log_rate_take(&acceptor->refused_rate, 1, hearth_clock_mono_ns(), &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front", "refusing connections", "reason", why, "open",
+                   hearth_log_i64((int64_t)hearth_peers_count(acceptor->peers)), "missed",
+                   hearth_log_i64(missed), NULL);
+    }
+}
+
+static void look_at_pending(struct hearth_acceptor *acceptor, struct pending *pending, bool hung_up)
+{
+    enum verdict verdict = pending->is_extra ? look_for_health(pending->fd) : look(pending->fd);
+    if (verdict == IS_UNDECIDED && !hung_up) {
+        return;
+    }
+    if (verdict == IS_UNDECIDED || verdict == IS_GONE) {
+        if (pending->is_extra) {
+            say_refused(acceptor, "max-connections");
+        }
+        drop_pending(acceptor, pending);
+        return;
+    }
+    (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_DEL, pending->fd, NULL);
+    unlink_pending(acceptor, pending);
+    hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->address, pending->address_bytes);
+    hearth_mem_free(pending);
+}
+
+static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
+                           const struct sockaddr_storage *address, socklen_t address_bytes,
+                           bool is_extra)
+{
+    int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
+    if (is_extra && wait_ns > HEALTH_FIRST_BYTES_NS) {
+        wait_ns = HEALTH_FIRST_BYTES_NS;
+    }
+    struct pending *pending = hearth_mem_alloc(sizeof *pending);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = pending};
+    if (pending == NULL || epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        hearth_mem_free(pending);
+        hearth_peers_remove(acceptor->peers, fd);
+        (void)close(fd);
+        return;
+    }
+    *pending = (struct pending){
+        .prev = acceptor->newest,
+        .deadline_mono_ns = hearth_clock_mono_ns() + wait_ns,
+        .fd = fd,
+        .is_extra = is_extra,
+        .address_bytes = address_bytes,
+        .address = *address,
+    };
+    *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending;
+    acceptor->newest = pending;
+    acceptor->n_extra += is_extra ? 1 : 0;
+}
+
+static bool is_full(const struct hearth_acceptor *acceptor)
+{
+    return hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections;
+}
+
+/* At the limit: forget connections that have gone, then cut some that others may take the place of. Not again at once
+ * when there were none. */
+static void find_room(struct hearth_acceptor *acceptor)
+{
+    int64_t now = hearth_clock_mono_ns();
+    if (now < acceptor->no_room_until_ns) {
+        return;
+    }
+    acceptor->swept_ns = now;
+    hearth_peers_sweep(acceptor->peers);
+    if (!is_full(acceptor)) {
+        return;
+    }
+    size_t n_cut = hearth_peers_make_room(acceptor->peers, &acceptor->options.pace);
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("displaced"), (int64_t)n_cut);
+    if (n_cut == 0) {
+        acceptor->no_room_until_ns = now + FULL_SWEEP_NS;
+    }
+    int missed;
+    if (n_cut > 0 && hearth_log_rate_take(&acceptor->room_rate, 1, now, &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "max-connections reached: cut connections that bring no request", "cut",
+                   hearth_log_i64((int64_t)n_cut), "open",
+                   hearth_log_i64((int64_t)hearth_peers_count(acceptor->peers)), "missed",
+                   hearth_log_i64(missed), NULL);
+    }
+}
+
+/* Beyond the limit: it may be a health check. Of the connections that have sent nothing yet, the newest are kept. */
+static void take_extra(struct hearth_acceptor *acceptor, int fd,
+                       const struct sockaddr_storage *address, socklen_t address_bytes)
+{
+    if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
+        (void)close(fd);
+        say_refused(acceptor, "max-connections");
+        return;
+    }
+    for (struct pending *pending = acceptor->oldest; acceptor->n_extra >= HEALTH_MAX_PENDING;) {
+        struct pending *next = pending->next;
+        if (pending->is_extra) {
+            say_refused(acceptor, "max-connections");
+            drop_pending(acceptor, pending);
+        }
+        pending = next;
+    }
+    hearth_peers_add(acceptor->peers, fd, address);
+    wait_for_bytes(acceptor, fd, address, address_bytes, true);
+}
+
+static void take_new(struct hearth_acceptor *acceptor, int fd,
+                     const struct sockaddr_storage *address, socklen_t address_bytes)
+{
+    if (is_full(acceptor)) {
+        find_room(acceptor);
+    }
+    if (is_full(acceptor)) {
+        take_extra(acceptor, fd, address, address_bytes);
+        return;
+    }
+    hearth_peers_add(acceptor->peers, fd, address);
+    enum verdict verdict = look(fd);
+    if (verdict == IS_GONE) {
+        hearth_peers_remove(acceptor->peers, fd);
+        (void)close(fd);
+    } else if (verdict == IS_UNDECIDED) {
+        wait_for_bytes(acceptor, fd, address, address_bytes, false);
+    } else {
+        hand_over(acceptor, verdict == IS_GRPC, fd, address, address_bytes);
+    }
+}
+
+static void set_listening(struct hearth_acceptor *acceptor, bool on)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_mark_listener};
+    for (size_t i = 0; i < acceptor->listeners.n; i++) {
+        (void)epoll_ctl(acceptor->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
+                        acceptor->listeners.fd[i], &event);
+    }
+    acceptor->paused_until_ns = on ? 0 : hearth_clock_mono_ns() + PAUSE_NS;
+}
+
+static int open_spare(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * No descriptor is left. Waiting connections would keep the listener readable, so they are taken
+ * with the spare descriptor and closed; without a spare, the listeners rest for a moment.
+ */
+static void refuse_for_want_of_fds(struct hearth_acceptor *acceptor, int listener)
+{
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        if (acceptor->spare_fd < 0) {
+            break;
+        }
+        (void)close(acceptor->spare_fd);
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            (void)close(fd);
+            say_refused(acceptor, "out of descriptors");
+        }
+        acceptor->spare_fd = open_spare();
+        if (fd < 0) {
+            return;
+        }
+    }
+    set_listening(acceptor, false);
+}
+
+static void accept_some(struct hearth_acceptor *acceptor, int listener)
+{
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        struct sockaddr_storage address = {0};
+        socklen_t n = sizeof address;
+        int fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            take_new(acceptor, fd, &address, n);
+        } else if (errno == EMFILE || errno == ENFILE) {
+            refuse_for_want_of_fds(acceptor, listener);
+            return;
+        } else if (errno == ENOBUFS || errno == ENOMEM) {
+            set_listening(acceptor, false);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+        /* Everything else (ECONNABORTED, EINTR, network errors) is about that one connection. */
+    }
+}
+
+static void accept_all(struct hearth_acceptor *acceptor)
+{
+    for (size_t i = 0; i < acceptor->listeners.n && acceptor->paused_until_ns == 0; i++) {
+        accept_some(acceptor, acceptor->listeners.fd[i]);
+    }
+}
+
+static void guard(struct hearth_acceptor *acceptor, int64_t now)
+{
+    if (acceptor->has_grpc && now - acceptor->guarded_ns >= GUARD_NS) {
+        acceptor->guarded_ns = now;
+        size_t n_cut =
+            hearth_peers_guard(acceptor->peers, GUARD_SLACK, acceptor->options.max_message_bytes,
+                               acceptor->options.max_unread_bytes);
+        int missed;
+        if (n_cut > 0) {
+            hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("cut"), (int64_t)n_cut);
+            acceptor->trim_ns = now + TRIM_NS;
+        }
+        if (n_cut > 0 && hearth_log_rate_take(&acceptor->cut_rate, 1, now, &missed)) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                       "cut a gRPC connection that sent much and asked for nothing", "missed",
+                       hearth_log_i64(missed), NULL);
+        }
+    }
+    if (acceptor->trim_ns != 0 && acceptor->trim_ns <= now) {
+        acceptor->trim_ns = 0;
+        (void)malloc_trim(0); /* the C library keeps what a flood took, else */
+    }
+}
+
+static void cut_slow(struct hearth_acceptor *acceptor, int64_t now)
+{
+    size_t n_cut = hearth_peers_cut_slow(acceptor->peers, &acceptor->options.pace);
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("slow"), (int64_t)n_cut);
+    int missed;
+    if (n_cut > 0 && hearth_log_rate_take(&acceptor->slow_rate, 1, now, &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "cut connections slower than head-timeout and min-body-rate allow", "cut",
+                   hearth_log_i64((int64_t)n_cut), "missed", hearth_log_i64(missed), NULL);
+    }
+}
+
+static void expire(struct hearth_acceptor *acceptor, int64_t now)
+{
+    while (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns <= now) {
+        hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("idle"), 1);
+        drop_pending(acceptor, acceptor->oldest);
+    }
+    if (acceptor->paused_until_ns != 0 && acceptor->paused_until_ns <= now) {
+        set_listening(acceptor, true);
+    }
+    if (acceptor->spare_fd < 0) {
+        acceptor->spare_fd = open_spare();
+    }
+    hearth_lingers_work(acceptor->lingers, now);
+    guard(acceptor, now);
+    if (now - acceptor->paced_ns >= SWEEP_NS) {
+        acceptor->paced_ns = now;
+        cut_slow(acceptor, now);
+    }
+    if (now - acceptor->swept_ns >= SWEEP_NS) {
+        acceptor->swept_ns = now;
+        hearth_peers_sweep(acceptor->peers);
+        hearth_metric_set(HEARTH_M_CONNECTIONS, (int64_t)hearth_peers_count(acceptor->peers));
+    }
+}
+
+static int timeout_ms(const struct hearth_acceptor *acceptor)
+{
+    int64_t until = acceptor->swept_ns + SWEEP_NS;
+    if (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns < until) {
+        until = acceptor->oldest->deadline_mono_ns;
+    }
+    if (acceptor->paused_until_ns != 0 && acceptor->paused_until_ns < until) {
+        until = acceptor->paused_until_ns;
+    }
+    if (acceptor->has_grpc && acceptor->guarded_ns + GUARD_NS < until) {
+        until = acceptor->guarded_ns + GUARD_NS;
+    }
+    int64_t ms = (until - hearth_clock_mono_ns()) / HEARTH_NS_PER_MS + 1;
+    return ms < 1 ? 1 : (int)ms;
+}
+
+static void *run_acceptor(void *arg)
+{
+    struct hearth_acceptor *acceptor = arg;
+    struct epoll_event events[MAX_EVENTS];
+    for (;;) {
+        int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, timeout_ms(acceptor));
+        bool is_listening = false;
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.ptr == &g_mark_wake) {
+                return NULL;
+            }
+            if (events[i].data.ptr == &g_mark_listener) {
+                is_listening = true;
+            } else if (events[i].data.ptr != &g_mark_lingers) { /* those: expire */
+                look_at_pending(acceptor, events[i].data.ptr,
+                                (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
+            }
+        }
+        /* After the connections: taking a new one may free none of the entries above. */
+        if (is_listening) {
+            accept_all(acceptor);
+        }
+        expire(acceptor, hearth_clock_mono_ns());
+    }
+}
+
+/* So many connections that other users of descriptors (the database, the libraries) keep some. */
+static void fit_to_descriptors(struct hearth_acceptor *acceptor, size_t *ret_max_fds)
+{
+    struct rlimit limit;
+    size_t max_fds = MAX_TABLE_FDS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < max_fds) {
+        max_fds = (size_t)limit.rlim_cur;
+    }
+    size_t kept = max_fds / 4 > 128 ? 128 : max_fds / 4;
+    if (acceptor->options.max_connections > max_fds - kept) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "front", "max-connections lowered to what descriptors allow",
+                   "max_connections", hearth_log_i64((int64_t)(max_fds - kept)), "descriptors",
+                   hearth_log_i64((int64_t)max_fds), NULL);
+        acceptor->options.max_connections = max_fds - kept;
+    }
+    *ret_max_fds = max_fds;
+}
+
+enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *options,
+                                        struct hearth_acceptor **ret_acceptor,
+                                        struct hearth_err *err)
+{
+    struct hearth_acceptor *acceptor = hearth_mem_zalloc(sizeof *acceptor);
+    if (acceptor == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the acceptor");
+    }
+    acceptor->options = *options;
+    acceptor->options.listen = NULL;
+    acceptor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    acceptor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    acceptor->spare_fd = open_spare();
+    size_t max_fds;
+    fit_to_descriptors(acceptor, &max_fds);
+    enum hearth_status status = HEARTH_OK;
+    if (acceptor->epoll_fd < 0 || acceptor->wake_fd < 0 || acceptor->spare_fd < 0) {
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "no descriptors left for the acceptor");
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_peers_new(max_fds, &acceptor->peers, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_lingers_new(&acceptor->lingers, err);
+    }
+    if (status == HEARTH_OK) {
+        hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
+    }
+    for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
+        status = hearth_listeners_add(&acceptor->listeners, options->listen[i], err);
+    }
+    if (status == HEARTH_OK && acceptor->listeners.n == 0) {
+        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no address to listen on");
+    }
+    if (status != HEARTH_OK) {
+        hearth_acceptor_free(acceptor);
+        return status;
+    }
+    *ret_acceptor = acceptor;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct hearth_err *err)
+{
+    acceptor->swept_ns = hearth_clock_mono_ns();
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_mark_wake};
+    (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, acceptor->wake_fd, &event);
+    event.data.ptr = &g_mark_lingers;
+    (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, hearth_lingers_fd(acceptor->lingers),
+                    &event);
+    set_listening(acceptor, true);
+    sigset_t all, old;
+    hearth_signals_to_block(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    int rc = pthread_create(&acceptor->thread, NULL, run_acceptor, acceptor);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the acceptor's thread");
+    }
+    (void)pthread_setname_np(acceptor->thread, "acceptor");
+    acceptor->runs = true;
+    return HEARTH_OK;
+}
+
+void hearth_acceptor_stop(struct hearth_acceptor *acceptor)
+{
+    if (acceptor->runs) {
+        uint64_t one = 1;
+        ssize_t n = write(acceptor->wake_fd, &one, sizeof one);
+        HEARTH_ASSERT(n == (ssize_t)sizeof one);
+        (void)pthread_join(acceptor->thread, NULL);
+        acceptor->runs = false;
+    }
+    while (acceptor->oldest != NULL) {
+        drop_pending(acceptor, acceptor->oldest);
+    }
+    hearth_listeners_close(&acceptor->listeners);
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+void hearth_acceptor_free(struct hearth_acceptor *acceptor)
+{
+    if (acceptor == NULL) {
+        return;
+    }
+    hearth_acceptor_stop(acceptor);
+    hearth_peers_free(acceptor->peers);
+    hearth_lingers_free(acceptor->lingers);
+    close_if_open(acceptor->epoll_fd);
+    close_if_open(acceptor->wake_fd);
+    close_if_open(acceptor->spare_fd);
+    hearth_mem_free(acceptor);
+}
+
+const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i)
+{
+    return i < acceptor->listeners.n ? acceptor->listeners.text[i] : NULL;
+}
+
+struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)
+{
+    return acceptor->peers;
+}
+
+void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd)
+{
+    hearth_lingers_add(acceptor->lingers, fd);
+}

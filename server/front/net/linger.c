@@ -1,0 +1,126 @@
+/* linger.c -- a few descriptors in an epoll set of their own, each for a bounded time and number of bytes. */
+#include "net/linger.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_LINGERS     64
+#define LINGER_NS       (3 * HEARTH_NS_PER_SEC)
+#define MAX_BYTES       ((int64_t)256 << 20)
+#define BYTES_PER_TURN  ((size_t)4 << 20) /* the acceptor has other things to do */
+#define EVENTS_PER_TURN 16
+
+struct lingering {
+    int fd; /* -1: free */
+    int64_t until_mono_ns, bytes_left;
+};
+
+struct hearth_lingers {
+    int epoll_fd;
+    pthread_mutex_t lock; /* guards all of them */
+    struct lingering all[MAX_LINGERS];
+};
+
+enum hearth_status hearth_lingers_new(struct hearth_lingers **ret_lingers, struct hearth_err *err)
+{
+    struct hearth_lingers *lingers = hearth_mem_zalloc(sizeof *lingers);
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (lingers == NULL || epoll_fd < 0) {
+        hearth_mem_free(lingers);
+        if (epoll_fd >= 0) {
+            (void)close(epoll_fd);
+        }
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "no memory or descriptor for the acceptor");
+    }
+    lingers->epoll_fd = epoll_fd;
+    (void)pthread_mutex_init(&lingers->lock, NULL);
+    for (size_t i = 0; i < MAX_LINGERS; i++) {
+        lingers->all[i].fd = -1;
+    }
+    *ret_lingers = lingers;
+    return HEARTH_OK;
+}
+
+static void let_go(struct lingering *one)
+{
+    if (one->fd >= 0) {
+        (void)close(one->fd); /* leaves the epoll set: nobody else has this copy */
+        one->fd = -1;
+    }
+}
+
+void hearth_lingers_free(struct hearth_lingers *lingers)
+{
+    if (lingers == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < MAX_LINGERS; i++) {
+        let_go(&lingers->all[i]);
+    }
+    (void)close(lingers->epoll_fd);
+    (void)pthread_mutex_destroy(&lingers->lock);
+    hearth_mem_free(lingers);
+}
+
+int hearth_lingers_fd(const struct hearth_lingers *lingers)
+{
+    return lingers->epoll_fd;
+}
+
+void hearth_lingers_add(struct hearth_lingers *lingers, int fd)
+{
+    (void)pthread_mutex_lock(&lingers->lock);
+    for (size_t i = 0; i < MAX_LINGERS; i++) {
+        struct lingering *one = &lingers->all[i];
+        if (one->fd >= 0) {
+            continue;
+        }
+        struct epoll_event event = {.events = EPOLLIN, .data.u64 = i};
+        one->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        one->until_mono_ns = hearth_clock_mono_ns() + LINGER_NS;
+        one->bytes_left = MAX_BYTES;
+        if (one->fd >= 0 && epoll_ctl(lingers->epoll_fd, EPOLL_CTL_ADD, one->fd, &event) != 0) {
+            let_go(one);
+        }
+        break;
+    }
+    (void)pthread_mutex_unlock(&lingers->lock);
+}
+
+/* False when no more comes, or may come. */
+static bool drop_input(struct lingering *one)
+{
+    /* TCP drops so many bytes without copying them. */
+    ssize_t n = recv(one->fd, NULL, BYTES_PER_TURN, MSG_TRUNC | MSG_DONTWAIT);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    one->bytes_left -= n;
+    return n > 0 && one->bytes_left > 0;
+}
+
+void hearth_lingers_work(struct hearth_lingers *lingers, int64_t now_mono_ns)
+{
+    struct epoll_event events[EVENTS_PER_TURN];
+    (void)pthread_mutex_lock(&lingers->lock);
+    int n = epoll_wait(lingers->epoll_fd, events, EVENTS_PER_TURN, 0);
+    for (int i = 0; i < n; i++) {
+        struct lingering *one = &lingers->all[events[i].data.u64];
+        if (one->fd >= 0 && !drop_input(one)) {
+            let_go(one);
+        }
+    }
+    for (size_t i = 0; i < MAX_LINGERS; i++) {
+        if (lingers->all[i].fd >= 0 && lingers->all[i].until_mono_ns <= now_mono_ns) {
+            let_go(&lingers->all[i]);
+        }
+    }
+    (void)pthread_mutex_unlock(&lingers->lock);
+}

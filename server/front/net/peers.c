@@ -1,0 +1,318 @@
+/* peers.c -- a table over descriptors; the used entries are also a dense list, for the sweep. */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+
+#include "net/peers_internal.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+struct address {
+    unsigned char ip[16];
+    uint16_t port; /* host byte order */
+    bool is_ipv6;
+    unsigned char unused[5];
+};
+
+_Static_assert(sizeof(struct address) == sizeof(((struct peer *)NULL)->address), "whole words");
+
+enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_peers,
+                                    struct hearth_err *err)
+{
+    struct hearth_peers *peers =
+        hearth_mem_zalloc(sizeof *peers + max_fds * sizeof peers->by_fd[0]);
+    uint32_t *fds = hearth_mem_calloc(max_fds, sizeof *fds);
+    int64_t *times = hearth_mem_calloc(max_fds, sizeof *times);
+    if (peers == NULL || fds == NULL || times == NULL) {
+        hearth_mem_free(times);
+        hearth_mem_free(peers);
+        hearth_mem_free(fds);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a table of %zu peers", max_fds);
+    }
+    peers->max_fds = max_fds;
+    peers->fds = fds;
+    peers->times = times;
+    *ret_peers = peers;
+    return HEARTH_OK;
+}
+
+void hearth_peers_free(struct hearth_peers *peers)
+{
+    if (peers != NULL) {
+        hearth_mem_free(peers->fds);
+        hearth_mem_free(peers->times);
+        hearth_mem_free(peers);
+    }
+}
+
+uint64_t hearth_peers_cookie(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t n = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n) == 0 ? cookie : 0;
+}
+
+void hearth_peers_remove(struct hearth_peers *peers, int fd)
+{
+    if (fd < 0 || (size_t)fd >= peers->max_fds || peers->by_fd[fd].listed == 0) {
+        return;
+    }
+    peers->n_cut -= peers->by_fd[fd].is_cut ? 1 : 0;
+    peers->by_fd[fd].is_cut = false;
+    uint32_t at = peers->by_fd[fd].listed;
+    uint32_t last = peers->fds[--peers->n];
+    peers->fds[at - 1] = last;
+    peers->by_fd[last].listed = at;
+    peers->by_fd[fd].listed = 0;
+}
+
+static struct address address_of(const struct sockaddr_storage *from)
+{
+    struct address address = {.is_ipv6 = from->ss_family == AF_INET6};
+    if (address.is_ipv6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+        memcpy(address.ip, &in6->sin6_addr, sizeof in6->sin6_addr);
+        address.port = ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+        memcpy(address.ip, &in->sin_addr, sizeof in->sin_addr);
+        address.port = ntohs(in->sin_port);
+    }
+    return address;
+}
+
+static void set_address(struct peer *peer, const struct sockaddr_storage *from)
+{
+    struct address address = address_of(from);
+    uint64_t words[3];
+    memcpy(words, &address, sizeof words);
+    uint64_t generation = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
+    atomic_store_explicit(&peer->reading, (generation + 1) << 32, memory_order_relaxed);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
+        atomic_store_explicit(&peer->address[i], words[i], memory_order_release);
+    }
+    atomic_store_explicit(&peer->reading, (generation + 2) << 32, memory_order_release);
+}
+
+void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_peer *ret_peer)
+{
+    *ret_peer = (struct hearth_peer){.fd = -1};
+    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+        return;
+    }
+    const struct peer *peer = &peers->by_fd[fd];
+    uint64_t before = atomic_load_explicit(&peer->reading, memory_order_acquire) >> 32;
+    uint64_t words[3];
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
+        words[i] = atomic_load_explicit(&peer->address[i], memory_order_acquire);
+    }
+    uint64_t after = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
+    if (before != after || before == 0 || before % 2 != 0) {
+        return;
+    }
+    struct address address;
+    memcpy(&address, words, sizeof address);
+    *ret_peer = (struct hearth_peer){
+        .fd = fd, .generation = (uint32_t)before, .port = address.port, .is_ipv6 = address.is_ipv6};
+    memcpy(ret_peer->ip, address.ip, sizeof ret_peer->ip);
+}
+
+void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address)
+{
+    if (fd < 0 || (size_t)fd >= peers->max_fds) {
+        return;
+    }
+    hearth_peers_remove(peers,
+                        fd); /* the number was given out again: its old connection has gone */
+    struct peer *peer = &peers->by_fd[fd];
+    peer->cookie = hearth_peers_cookie(fd);
+    peer->is_grpc = false;
+    set_address(peer, address);
+    atomic_store_explicit(&peer->n_progress, 0, memory_order_relaxed);
+    peer->seen_progress = 0;
+    peer->base_bytes = peer->since_bytes = 0;
+    peer->base_mono_ns = hearth_clock_mono_ns();
+    hearth_peers_pace_begin(peer);
+    peers->fds[peers->n++] = (uint32_t)fd;
+    peer->listed = (uint32_t)peers->n;
+}
+
+void hearth_peers_sweep(struct hearth_peers *peers)
+{
+    for (size_t i = 0; i < peers->n;) {
+        int fd = (int)peers->fds[i];
+        if (hearth_peers_cookie(fd) == peers->by_fd[fd].cookie) {
+            i++;
+        } else {
+            hearth_peers_remove(peers, fd); /* puts the last one at i */
+        }
+    }
+}
+
+void hearth_peers_set_grpc(struct hearth_peers *peers, int fd)
+{
+    if (fd >= 0 && (size_t)fd < peers->max_fds) {
+        peers->by_fd[fd].is_grpc = true;
+    }
+}
+
+void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer)
+{
+    if (peer->fd >= 0) { /* of another one by now: that once may be measured from now on */
+        (void)atomic_fetch_add_explicit(&peers->by_fd[peer->fd].n_progress, 1,
+                                        memory_order_relaxed);
+    }
+}
+
+void hearth_peers_reading(struct hearth_peers *peers, const struct hearth_peer *peer, int n)
+{
+    if (peer->fd < 0) {
+        return;
+    }
+    _Atomic uint64_t *reading = &peers->by_fd[peer->fd].reading;
+    uint64_t now = atomic_load_explicit(reading, memory_order_relaxed), then;
+    do {
+        if (now >> 32 != peer->generation) {
+            return;
+        }
+        then = (uint64_t)peer->generation << 32 | (uint32_t)((int32_t)(uint32_t)now + n);
+    } while (!atomic_compare_exchange_weak_explicit(reading, &now, then, memory_order_relaxed,
+                                                    memory_order_relaxed));
+}
+
+void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_s)
+{
+    peers->quiet_bytes_per_s = bytes_per_s;
+}
+
+bool hearth_peers_measure(int fd, struct tcp_info *ret_info)
+{
+    *ret_info = (struct tcp_info){0};
+    socklen_t n = sizeof *ret_info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret_info, &n) == 0;
+}
+
+/* What pings may have brought since there was progress. */
+static uint64_t quiet_bytes(const struct peer *peer, uint64_t bytes_per_s, int64_t now_mono_ns)
+{
+    uint64_t ms = (uint64_t)(now_mono_ns - peer->base_mono_ns) / HEARTH_NS_PER_MS;
+    return ms * bytes_per_s / 1000;
+}
+
+static void measure(struct peer *peer, int fd, uint64_t quiet_bytes_per_s, int64_t now_mono_ns)
+{
+    struct tcp_info info;
+    if (!hearth_peers_measure(fd, &info)) {
+        peer->since_bytes = 0;
+        return;
+    }
+    uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_relaxed);
+    if (progress != peer->seen_progress) {
+        peer->seen_progress = progress;
+        peer->base_bytes = info.tcpi_bytes_received;
+        peer->base_mono_ns = now_mono_ns;
+    }
+    uint64_t since = info.tcpi_bytes_received - peer->base_bytes;
+    uint64_t quiet = quiet_bytes(peer, quiet_bytes_per_s, now_mono_ns);
+    peer->since_bytes = since > quiet ? since - quiet : 0;
+}
+
+bool hearth_peers_cut(struct hearth_peers *peers, int fd)
+{
+    struct peer *peer = &peers->by_fd[fd];
+    bool is_same = hearth_peers_cookie(fd) == peer->cookie;
+    if (is_same) {
+        static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+        (void)connect(fd, &nothing, sizeof nothing);
+    }
+    peer->is_grpc = false;
+    peer->since_bytes = 0;
+    if (!peer->is_cut) {
+        peer->is_cut = true;
+        peers->n_cut++;
+    }
+    return is_same;
+}
+
+void hearth_peers_end_grpc(struct hearth_peers *peers)
+{
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        const struct peer *peer = &peers->by_fd[fd];
+        if (peer->is_grpc && hearth_peers_cookie(fd) == peer->cookie) {
+            (void)shutdown(fd, SHUT_WR);
+        }
+    }
+}
+
+size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint64_t message_bytes,
+                          uint64_t total_bytes)
+{
+    size_t n_cut = 0;
+    uint64_t sum = 0;
+    int64_t now = hearth_clock_mono_ns();
+    int worst = -1;
+    for (size_t i = 0; i < peers->n; i++) {
+        int fd = (int)peers->fds[i];
+        struct peer *peer = &peers->by_fd[fd];
+        if (!peer->is_grpc) {
+            continue;
+        }
+        measure(peer, fd, peers->quiet_bytes_per_s, now);
+        int32_t n_reading =
+            (int32_t)(uint32_t)atomic_load_explicit(&peer->reading, memory_order_relaxed);
+        uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
+        if (peer->since_bytes > allowed) {
+            n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
+            continue;
+        }
+        sum += peer->since_bytes;
+        if (worst < 0 || peer->since_bytes > peers->by_fd[worst].since_bytes) {
+            worst = fd;
+        }
+    }
+    if (sum > total_bytes && worst >= 0) {
+        n_cut += hearth_peers_cut(peers, worst) ? 1 : 0;
+    }
+    return n_cut;
+}
+
+size_t hearth_peers_count(const struct hearth_peers *peers)
+{
+    return peers->n - peers->n_cut;
+}
+
+static void format_address(bool is_ipv6, const void *ip, unsigned port,
+                           char out[HEARTH_PEER_TEXT_BYTES])
+{
+    char text[INET6_ADDRSTRLEN];
+    if (inet_ntop(is_ipv6 ? AF_INET6 : AF_INET, ip, text, sizeof text) == NULL) {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+        return;
+    }
+    (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, is_ipv6 ? "[%s]:%u" : "%s:%u", text, port);
+}
+
+void hearth_peer_text(const struct hearth_peer *peer, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    if (peer->fd < 0) {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+        return;
+    }
+    format_address(peer->is_ipv6, peer->ip, peer->port, out);
+}
+
+void hearth_address_text(const struct sockaddr *address, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    if (address->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, address, sizeof in6);
+        format_address(true, &in6.sin6_addr, ntohs(in6.sin6_port), out);
+    } else if (address->sa_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof in);
+        format_address(false, &in.sin_addr, ntohs(in.sin_port), out);
+    } else {
+        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+    }
+}

@@ -1,0 +1,117 @@
+/* svc_sw_policies.c -- skywalking.v3.ContinuousProfilingService: agents ask for policies, and report what these started. */
+#include "hearth/engine/policies.h"
+#include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
+
+#include "front_internal.h"
+#include "query/svc_querier.h"
+#include "tasks/sw_commands.h"
+
+/* At most one command, about all services that differ. */
+static enum hearth_status query_policies(struct hearth_rpc *rpc)
+{
+    const Skywalking__V3__ContinuousProfilingPolicyQuery *in =
+        (const Skywalking__V3__ContinuousProfilingPolicyQuery *)rpc->request;
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_policy_query *asked =
+        hearth_arena_array(&rpc->arena, in->n_policies, sizeof asked[0]);
+    if (asked == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    for (size_t i = 0; i < in->n_policies; i++) {
+        asked[i] = (struct hearth_policy_query){hearth_str_c(in->policies[i]->servicename),
+                                                hearth_str_c(in->policies[i]->uuid)};
+    }
+    struct hearth_buf json;
+    hearth_buf_init(&json, 0);
+    enum hearth_status status =
+        hearth_policies_for_agent(&query, asked, in->n_policies, &json, &rpc->err);
+    if (status == HEARTH_OK && json.n > 0) {
+        struct hearth_sw_arg arg = {"ServiceWithPolicyJSON", hearth_buf_view(&json)};
+        status = hearth_sw_answer_command(rpc, "ContinuousProfilingPolicyQuery", &arg, 1);
+    }
+    hearth_buf_release(&json);
+    return status;
+}
+
+void hearth_svc_sw_query_policies(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, query_policies(rpc));
+}
+
+/* ---- reports ---- */
+
+static struct hearth_policy_cause read_cause(const Skywalking__V3__ContinuousProfilingCause *in)
+{
+    struct hearth_policy_cause cause = {0}; /* of no monitor: refused */
+    if (in->type >= 0 && (int)in->type < HEARTH_MONITOR_END - 1) {
+        cause.monitor = (enum hearth_monitor)((int)in->type + 1);
+    }
+    if (in->cause_case == SKYWALKING__V3__CONTINUOUS_PROFILING_CAUSE__CAUSE_SINGLE_VALUE) {
+        cause.threshold = in->singlevalue->threshold;
+        cause.current = in->singlevalue->current;
+    } else if (in->cause_case == SKYWALKING__V3__CONTINUOUS_PROFILING_CAUSE__CAUSE_URI) {
+        cause.threshold = in->uri->threshold;
+        cause.current = in->uri->current;
+        if (in->uri->uri_case == SKYWALKING__V3__CONTINUOUS_PROFILING_URICAUSE__URI_REGEX) {
+            cause.uri_regex = hearth_str_c(in->uri->regex);
+        } else if (in->uri->uri_case == SKYWALKING__V3__CONTINUOUS_PROFILING_URICAUSE__URI_PATH) {
+            cause.uri_path = hearth_str_c(in->uri->path);
+        }
+    }
+    return cause;
+}
+
+static enum hearth_status read_report(struct hearth_rpc *rpc,
+                                      const Skywalking__V3__ContinuousProfilingReport *in,
+                                      struct hearth_policy_report *ret)
+{
+    *ret = (struct hearth_policy_report){
+        .layer = hearth_str_c(in->layer),
+        .service = hearth_str_c(in->servicename),
+        .instance = hearth_str_c(in->instancename),
+        .process = hearth_str_c(in->processname),
+        .duration_seconds = in->duration,
+        .causes = hearth_arena_array(&rpc->arena, in->n_causes, sizeof ret->causes[0]),
+        .n_causes = in->n_causes,
+    };
+    if (ret->causes == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    for (size_t i = 0; i < in->n_causes; i++) {
+        ret->causes[i] = read_cause(in->causes[i]);
+    }
+    switch (in->target_task_case) {
+    case SKYWALKING__V3__CONTINUOUS_PROFILING_REPORT__TARGET_TASK_ON_CPU:
+        ret->kind = HEARTH_POLICY_ON_CPU;
+        break;
+    case SKYWALKING__V3__CONTINUOUS_PROFILING_REPORT__TARGET_TASK_OFF_CPU:
+        ret->kind = HEARTH_POLICY_OFF_CPU;
+        break;
+    case SKYWALKING__V3__CONTINUOUS_PROFILING_REPORT__TARGET_TASK_NETWORK:
+        ret->kind = HEARTH_POLICY_NETWORK;
+        ret->n_uri_regexes = in->network->n_samplinguriregexes;
+        ret->uri_regexes =
+            hearth_rpc_strs(rpc, in->network->samplinguriregexes, ret->n_uri_regexes);
+        break;
+    default:
+        break; /* refused as no kind */
+    }
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
+/* Exactly one command, or an error: agents take the first without looking whether there is one. */
+static enum hearth_status report_task(struct hearth_rpc *rpc)
+{
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_policy_report report;
+    struct hearth_sw_arg arg = {.key = "TaskId"};
+    HEARTH_TRY(
+        read_report(rpc, (const Skywalking__V3__ContinuousProfilingReport *)rpc->request, &report));
+    HEARTH_TRY(hearth_policies_report(&query, &report, &arg.value, &rpc->err));
+    return hearth_sw_answer_command(rpc, "ContinuousProfilingReportTask", &arg, 1);
+}
+
+void hearth_svc_sw_report_profiling_task(struct hearth_rpc *rpc)
+{
+    hearth_rpc_end(rpc, report_task(rpc));
+}

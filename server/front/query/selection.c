@@ -1,0 +1,83 @@
+/* selection.c -- hearth.v1.Selection to what the engine asks for. */
+#include "query/selection.h"
+
+#include "front_internal.h"
+
+enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
+                                           const Hearth__V1__StackFilter *in,
+                                           struct hearth_stack_filter *ret)
+{
+    *ret = (struct hearth_stack_filter){0};
+    if (in == NULL) {
+        return HEARTH_OK;
+    }
+    *ret = (struct hearth_stack_filter){
+        .call_site = hearth_rpc_strs(rpc, in->call_site, in->n_call_site),
+        .n_call_site = in->n_call_site,
+        .functions = hearth_rpc_strs(rpc, in->functions, in->n_functions),
+        .n_functions = in->n_functions,
+        .all_functions = in->all_functions,
+        .without = hearth_rpc_strs(rpc, in->without, in->n_without),
+        .n_without = in->n_without,
+        .regex = hearth_str_c(in->regex),
+        .without_regex = hearth_str_c(in->without_regex),
+    };
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
+enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,
+                                        enum hearth_go_stacks *ret)
+{
+    switch (in) {
+    case HEARTH__V1__GO_STACKS__GO_STACKS_UNSPECIFIED:
+    case HEARTH__V1__GO_STACKS__GO_STACKS_STORED:
+        *ret = HEARTH_GO_STORED;
+        return HEARTH_OK;
+    case HEARTH__V1__GO_STACKS__GO_STACKS_REPAIRED:
+        *ret = HEARTH_GO_REPAIRED;
+        return HEARTH_OK;
+    default:
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "go_stacks has no value %d",
+                           (int)in);
+    }
+}
+
+/* Of gauges: as the request says, else as the tenant's setting does. */
+static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation aggregation)
+{
+    if (aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_SUM ||
+        aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN) {
+        return aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
+    }
+    return hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) !=
+           HEARTH_GAUGES_SUM;
+}
+
+enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,
+                                        struct hearth_rpc_selection *ret)
+{
+    if (in == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "selection is missing");
+    }
+    struct hearth_profile_type type;
+    HEARTH_TRY(hearth_profile_type_parse(hearth_str_c(in->profile_type), &type, &rpc->err));
+    *ret = (struct hearth_rpc_selection){
+        .query = hearth_rpc_query(rpc, in->start, in->end),
+        .merge = {.profile_type = hearth_str_c(in->profile_type),
+                  .selector = hearth_str_c(in->label_selector),
+                  .mean = hearth_profile_type_is_gauge(&type) && wants_mean(rpc, in->aggregation)},
+        .unit = hearth_rpc_text(rpc, type.sample_unit),
+    };
+    ret->aggregation = ret->merge.mean ? HEARTH__V1__AGGREGATION__AGGREGATION_MEAN
+                                       : HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
+    if (ret->unit == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    HEARTH_TRY(hearth_rpc_stack_filter(rpc, in->stacks, &ret->merge.stacks));
+    return hearth_rpc_profile_filter(
+        rpc,
+        (struct hearth_rpc_ids){"selection.profile_ids", in->profile_ids, in->n_profile_ids, false},
+        (struct hearth_rpc_ids){"selection.span_ids", in->span_ids, in->n_span_ids, true},
+        (struct hearth_rpc_ids){"selection.trace_ids", in->trace_ids, in->n_trace_ids, true},
+        &ret->merge.profiles);
+}

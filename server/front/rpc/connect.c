@@ -1,0 +1,94 @@
+/* connect.c -- unary Connect: heads, bodies, errors. Knows no sockets. */
+#include "rpc/connect.h"
+
+#include "hearth/base/budget.h"
+#include "hearth/codec/json_writer.h"
+#include "hearth/codec/pb.h"
+
+bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms)
+{
+    /* Ten digits at most: the protocol's bound, and no overflow when it becomes nanoseconds. */
+    return text.n <= 10 && text.n > 0 && text.p[0] != '-' && text.p[0] != '+' &&
+           hearth_str_to_i64(text, ret_ms);
+}
+
+enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *head,
+                                             struct hearth_connect_call *ret_call,
+                                             struct hearth_err *err)
+{
+    struct hearth_connect_call call = {.timeout_ms = HEARTH_CONNECT_NO_TIMEOUT};
+    if (head->protocol_version.n > 0 && !hearth_str_eq_c(head->protocol_version, "1")) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "connect-protocol-version must be \"1\": got \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(head->protocol_version));
+    }
+    if (head->timeout_ms.n > 0 &&
+        !hearth_connect_parse_timeout(head->timeout_ms, &call.timeout_ms)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "connect-timeout-ms \"" HEARTH_STR_FMT
+                           "\" is not a number of at most ten digits",
+                           HEARTH_STR_ARG(head->timeout_ms));
+    }
+    HEARTH_TRY(hearth_content_encoding_parse(head->content_encoding, &call.compression, err));
+    *ret_call = call;
+    return HEARTH_OK;
+}
+
+static enum hearth_status decode_plain(const struct ProtobufCMessageDescriptor *descriptor,
+                                       enum hearth_rpc_codec codec, struct hearth_str body,
+                                       struct hearth_arena *arena,
+                                       struct ProtobufCMessage **ret_message,
+                                       struct hearth_err *err)
+{
+    return codec == HEARTH_RPC_JSON ? hearth_pb_from_json(descriptor, body, arena, ret_message, err)
+                                    : hearth_pb_unpack(descriptor, body, arena, ret_message, err);
+}
+
+enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
+                                      enum hearth_rpc_codec codec,
+                                      enum hearth_compression compression, struct hearth_str body,
+                                      size_t max_bytes, struct hearth_inflater *inflater,
+                                      struct hearth_arena *arena,
+                                      struct ProtobufCMessage **ret_message, struct hearth_err *err)
+{
+    if (body.n > max_bytes) {
+        return HEARTH_FAIL(err, HEARTH_TOO_LARGE,
+                           "request body is %zu bytes; the limit (max-request-bytes) is %zu",
+                           body.n, max_bytes);
+    }
+    /* A client that compresses does not compress nothing: zero bytes are the empty body. */
+    if (compression == HEARTH_COMPRESSION_NONE || body.n == 0) {
+        return decode_plain(descriptor, codec, body, arena, ret_message, err);
+    }
+    struct hearth_buf plain;
+    hearth_buf_init(&plain, 0);
+    plain.budget = arena->budget;
+    enum hearth_status status = hearth_inflate(inflater, compression, body, max_bytes, &plain, err);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        status = HEARTH_FAIL(err, HEARTH_TOO_LARGE,
+                             "request body inflates to more than the limit (max-request-bytes) of "
+                             "%zu bytes",
+                             max_bytes);
+    } else if (status == HEARTH_NO_MEMORY && plain.budget != NULL) {
+        status = HEARTH_FAIL_BUDGET(err, plain.budget);
+    } else if (status == HEARTH_OK) {
+        status = decode_plain(descriptor, codec, hearth_buf_view(&plain), arena, ret_message, err);
+    }
+    if (status == HEARTH_NO_MEMORY) {
+        hearth_budget_refused_beside(plain.cap);
+    }
+    hearth_buf_release(&plain);
+    return status;
+}
+
+void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out)
+{
+    struct hearth_json json;
+    hearth_json_init(&json, out);
+    hearth_json_object(&json);
+    hearth_json_key_c(&json, "code");
+    hearth_json_string_c(&json, code);
+    hearth_json_key_c(&json, "message");
+    hearth_json_string_c(&json, msg);
+    hearth_json_object_end(&json);
+}

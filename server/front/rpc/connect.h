@@ -1,0 +1,56 @@
+/*
+ * connect.h -- the unary rules of the Connect protocol, as pure functions over header texts and
+ * bytes.
+ *
+ * Threads:   pure.
+ * Source:    Connect protocol, "Unary requests"; docs/api.md, "Connect".
+ */
+#ifndef HEARTH_FRONT_CONNECT_H
+#define HEARTH_FRONT_CONNECT_H
+
+#include "hearth/base/arena.h"
+
+#include "rpc/media.h"
+
+struct ProtobufCMessage;
+struct ProtobufCMessageDescriptor;
+
+#define HEARTH_CONNECT_NO_TIMEOUT INT64_MAX
+
+/* The headers of a call; absent ones are empty. Borrowed. */
+struct hearth_connect_head {
+    struct hearth_str content_type, content_encoding, protocol_version, timeout_ms;
+};
+
+struct hearth_connect_call {
+    enum hearth_compression compression;
+    int64_t timeout_ms; /* HEARTH_CONNECT_NO_TIMEOUT: none sent */
+};
+
+/* What the headers decide, but for the content type: hearth_rpc_media_find. INVALID_ARGUMENT or UNIMPLEMENTED (unknown compression).
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *head,
+                                             struct hearth_connect_call *ret_call,
+                                             struct hearth_err *err);
+
+/* At most ten digits of milliseconds. */
+HEARTH_MUST_CHECK bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms);
+
+/*
+ * Bytes of a request, by any transport, to its message in arena.
+ *
+ * Returns  OK; TOO_LARGE when more than max_bytes would come out of a compressed body;
+ *          INVALID_ARGUMENT for a damaged body; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status
+hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor, enum hearth_rpc_codec codec,
+                   enum hearth_compression compression, struct hearth_str body, size_t max_bytes,
+                   struct hearth_inflater *inflater, struct hearth_arena *arena,
+                   struct ProtobufCMessage **ret_message, struct hearth_err *err);
+
+/* Append the JSON of an error; the code is a status' name, or what a plain route says instead. */
+void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);
+
+#endif

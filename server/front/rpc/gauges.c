@@ -1,0 +1,34 @@
+/* gauges.c -- sum or mean: the tenant's setting, the API's default, a header. */
+#include "rpc/gauges.h"
+
+#include "hearth/model/profile_type.h"
+
+#include "front_internal.h"
+
+#define HEADER "hearth-aggregation"
+
+static bool has_header(const struct hearth_rpc *rpc)
+{
+    for (size_t i = 0; i < rpc->n_headers; i++) {
+        if (strcmp(rpc->headers[i].name, HEADER) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type)
+{
+    struct hearth_profile_type type;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (hearth_profile_type_parse(hearth_str_c(profile_type), &type, &err) != HEARTH_OK ||
+        !hearth_profile_type_is_gauge(&type)) {
+        return false;
+    }
+    bool mean = hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) ==
+                HEARTH_GAUGES_MEAN;
+    if (!has_header(rpc)) { /* both sides of a diff are asked */
+        hearth_rpc_add_header(rpc, HEADER, mean ? "mean" : "sum");
+    }
+    return mean;
+}

@@ -1,0 +1,106 @@
+/* request_log.c -- what is said about a request when it has ended. */
+#include "rpc/request_log.h"
+
+#include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
+
+#include "front_internal.h"
+
+#define LINES_PER_SECOND 10
+#define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
+
+bool hearth_log_rate_take(struct hearth_log_rate *rate, int per_second, int64_t now_mono_ns,
+                          int *ret_missed)
+{
+    int64_t second = now_mono_ns / HEARTH_NS_PER_SEC;
+    if (atomic_exchange(&rate->window_s, second) != second) {
+        atomic_store(&rate->n_in_window, 0);
+    }
+    if (atomic_fetch_add(&rate->n_in_window, 1) >= per_second) {
+        (void)atomic_fetch_add(&rate->n_missed, 1);
+        return false;
+    }
+    *ret_missed = atomic_exchange(&rate->n_missed, 0);
+    return true;
+}
+
+/* Of a stream that collects: its client's deadline, and our stopping, are nobody's fault. */
+static bool is_stream_fault(const struct hearth_rpc *rpc)
+{
+    return rpc->status == HEARTH_INTERNAL || rpc->status == HEARTH_CORRUPT ||
+           rpc->status == HEARTH_NO_MEMORY ||
+           (rpc->status == HEARTH_UNAVAILABLE && !atomic_load(&rpc->front->is_stopping));
+}
+
+static bool is_server_fault(enum hearth_status status)
+{
+    return status == HEARTH_INTERNAL || status == HEARTH_CORRUPT || status == HEARTH_UNAVAILABLE ||
+           status == HEARTH_NO_MEMORY || status == HEARTH_DEADLINE_EXCEEDED;
+}
+
+static void write_line(struct hearth_rpc *rpc, enum hearth_log_level level, const char *what,
+                       int64_t took_ns, int missed)
+{
+    char tenant[HEARTH_TENANT_MAX_BYTES + 1];
+    memcpy(tenant, rpc->tenant.text, rpc->tenant.n);
+    tenant[rpc->tenant.n] = '\0';
+    char peer[HEARTH_PEER_TEXT_BYTES];
+    rpc->peer_text(rpc, peer);
+    hearth_log_write(
+        level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
+        peer, "tenant", tenant, "code", hearth_status_name(rpc->status), "duration_us",
+        hearth_log_i64(took_ns / 1000), "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes),
+        "out_bytes",
+        rpc->pieces.more != NULL ? "in pieces" : hearth_log_i64((int64_t)rpc->packed.n), "messages",
+        hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
+        "missed", hearth_log_i64(missed), NULL);
+}
+
+/* Of an upload that did not reach the engine, which counts its profiles itself. */
+static void count_refusal(const struct hearth_rpc *rpc)
+{
+    if (rpc->status != HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
+        !rpc->counts_refusals) {
+        const char *reason = rpc->refusal != NULL ? rpc->refusal : hearth_status_name(rpc->status);
+        hearth_metric_add_labels(HEARTH_M_REJECTED, reason, rpc->client, 1);
+    }
+}
+
+void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
+{
+    static struct hearth_log_rate fault_rate, slow_rate;
+    int64_t took_ns = now_mono_ns - rpc->started_mono_ns;
+    bool is_collected = hearth_rpc_is_collecting(rpc);
+    bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0 || is_collected;
+    if (!is_stream) { /* how long a watch lasts says nothing */
+        hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
+                                 took_ns);
+    }
+    if (rpc->status != HEARTH_OK) {
+        hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(hearth_status_name(rpc->status)),
+                                1);
+    }
+    count_refusal(rpc);
+    int missed = 0;
+    if (is_collected ? is_stream_fault(rpc) : !is_stream && is_server_fault(rpc->status)) {
+        if (hearth_log_rate_take(&fault_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {
+            write_line(rpc, HEARTH_LOG_WARN, "request failed", took_ns, missed);
+        }
+    } else if (!is_stream && took_ns > SLOW_NS) {
+        if (hearth_log_rate_take(&slow_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {
+            write_line(rpc, HEARTH_LOG_INFO, "slow request", took_ns, missed);
+        }
+    } else if (hearth_log_enabled(HEARTH_LOG_DEBUG)) {
+        write_line(rpc, HEARTH_LOG_DEBUG, "request", took_ns, 0);
+    }
+}
+
+void hearth_request_log_cut(const struct hearth_rpc *rpc)
+{
+    static struct hearth_log_rate rate;
+    int missed = 0;
+    if (hearth_log_rate_take(&rate, LINES_PER_SECOND, hearth_clock_mono_ns(), &missed)) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "front", "an answer was cut: no memory for more of it",
+                   "method", rpc->method->path + 1, "missed", hearth_log_i64(missed), NULL);
+    }
+}

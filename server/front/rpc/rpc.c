@@ -1,0 +1,674 @@
+/*
+ * rpc.c -- the life of a request between its transport and its handler.
+ *
+ * In flight are the requests whose work has begun and not ended; stopping waits for them. Streams
+ * are not among them: they have no end of their own. Of those that collect, the work on a message is.
+ */
+#include "rpc/rpc.h"
+
+#include "hearth/base/metrics.h"
+#include "hearth/codec/pb.h"
+
+#include "front_internal.h"
+#include "rpc/client_family.h"
+#include "rpc/request_log.h"
+
+#include <poll.h>
+
+#define INLINE_MAX_BODY_BYTES 4096u
+#define CHAT_MAX_BYTES        (64u << 10) /* inflated */
+#define POLL_BATCH            256u
+#define NOTES_MAX_BYTES       (64u << 10)
+#define QUERY_FREE_BYTES      ((size_t)1 << 20) /* so that small questions are always answered */
+#define QUERY_LEAST_BYTES     ((size_t)1 << 20)
+#define BODY_FREE_BYTES       4096u /* questions, not pushes */
+#define LARGE_QUERY_BYTES     ((size_t)32 << 20)
+#define KEEP_ARENA_BYTES      ((size_t)64 << 10)
+#define ANSWER_EARLY_NS       (500 * HEARTH_NS_PER_MS)
+#define TURN_NS               (10 * HEARTH_NS_PER_MS) /* of one stream on a pool's thread */
+
+static pthread_key_t g_inflater_key;
+static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
+
+static void free_inflater(void *inflater)
+{
+    hearth_inflater_free(inflater);
+}
+
+static void make_inflater_key(void)
+{
+    if (pthread_key_create(&g_inflater_key, free_inflater) != 0) {
+        HEARTH_BUG("no thread-specific key left for the inflater");
+    }
+}
+
+struct hearth_inflater *hearth_rpc_inflater(void)
+{
+    (void)pthread_once(&g_inflater_once, make_inflater_key);
+    struct hearth_inflater *inflater = pthread_getspecific(g_inflater_key);
+    if (inflater == NULL) {
+        inflater = hearth_inflater_new();
+        (void)pthread_setspecific(g_inflater_key, inflater);
+    }
+    return inflater;
+}
+
+void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
+                     const struct hearth_method *method)
+{
+    memset(rpc, 0, sizeof *rpc);
+    rpc->front = front;
+    rpc->method = method;
+    rpc->client = HEARTH_CLIENT_OTHER;
+    rpc->fd = -1;
+    rpc->started_mono_ns = hearth_clock_mono_ns();
+    hearth_cancel_init(&rpc->cancel, INT64_MAX);
+    rpc->client_deadline_mono_ns = INT64_MAX;
+    const struct hearth_front_options *options = &front->options;
+    hearth_buf_init(&rpc->packed, 0);
+    hearth_buf_init(&rpc->notes, NOTES_MAX_BYTES);
+    if (method->pool == HEARTH_POOL_INGEST) {
+        hearth_arena_init(&rpc->arena, 2 * (size_t)options->max_request_bytes + (1u << 20));
+        rpc->arena.budget = options->push_memory;
+        return;
+    }
+    hearth_arena_init(&rpc->arena, (size_t)options->max_query_memory_bytes);
+    hearth_budget_init_part(&rpc->memory, "max-query-memory-bytes",
+                            (size_t)options->max_query_memory_bytes, QUERY_FREE_BYTES,
+                            options->query_memory);
+    rpc->arena.budget = rpc->packed.budget = &rpc->memory;
+}
+
+void hearth_rpc_release(struct hearth_rpc *rpc)
+{
+    hearth_pieces_release(&rpc->pieces);
+    hearth_arena_release(&rpc->arena);
+    hearth_buf_release(&rpc->packed);
+    hearth_buf_release(&rpc->notes);
+    hearth_rpc_let_body_go(rpc);
+    hearth_budget_close(&rpc->memory);
+    if (rpc->memory.peak_bytes > LARGE_QUERY_BYTES) {
+        atomic_store(&rpc->front->has_garbage, true);
+    }
+}
+
+/* What others use will be free again; what one request needs alone will not. */
+static enum hearth_status refuse_body(struct hearth_rpc *rpc, size_t n_bytes)
+{
+    const struct hearth_budget *budget = rpc->front->options.push_memory;
+    if (n_bytes > budget->limit_bytes) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                           "this request alone needs %zu bytes of memory; the limit (%s) is %zu",
+                           n_bytes, budget->option, budget->limit_bytes);
+    }
+    hearth_ingest_drop_idle(rpc->front->ingest);
+    return HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                       "request bodies and pushes in work need more than %s (%zu)", budget->option,
+                       budget->limit_bytes);
+}
+
+enum hearth_status hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes,
+                                           enum hearth_status status)
+{
+    size_t refused = hearth_budget_refused_bytes();
+    if (status != HEARTH_NO_MEMORY || refused == 0 || rpc->method->pool != HEARTH_POOL_INGEST) {
+        return status;
+    }
+    return refuse_body(rpc, refused + n_more_bytes + rpc->body_held +
+                                hearth_arena_held_bytes(&rpc->arena));
+}
+
+enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes)
+{
+    size_t held = n_bytes > BODY_FREE_BYTES ? n_bytes : 0;
+    if (held <= rpc->body_held) {
+        return HEARTH_OK;
+    }
+    if (!hearth_budget_take(rpc->front->options.push_memory, held - rpc->body_held)) {
+        return refuse_body(rpc, held);
+    }
+    rpc->body_held = held;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n)
+{
+    struct hearth_budget *budget = rpc->front->options.push_memory;
+    if (n <= (int64_t)BODY_FREE_BYTES) {
+        return HEARTH_OK;
+    }
+    if (!hearth_budget_take(budget, (size_t)n)) {
+        return refuse_body(rpc, (size_t)n);
+    }
+    hearth_budget_give(budget, (size_t)n);
+    return HEARTH_OK;
+}
+
+void hearth_rpc_let_body_go(struct hearth_rpc *rpc)
+{
+    hearth_budget_give(rpc->front->options.push_memory, rpc->body_held);
+    rpc->body_held = 0;
+}
+
+static int64_t deadline_after(int64_t timeout_ns)
+{
+    int64_t deadline;
+    return timeout_ns == INT64_MAX ||
+                   __builtin_add_overflow(hearth_clock_mono_ns(), timeout_ns, &deadline)
+               ? INT64_MAX
+               : deadline;
+}
+
+void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
+{
+    rpc->client_deadline_mono_ns = deadline_after(timeout_ns);
+    if (hearth_rpc_is_collecting(rpc)) { /* ours is for work: set_run_deadline */
+        rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
+        return;
+    }
+    if (timeout_ns == INT64_MAX && rpc->front->options.default_deadline_ns > 0) {
+        timeout_ns = rpc->front->options.default_deadline_ns;
+    }
+    rpc->cancel.deadline_mono_ns = deadline_after(timeout_ns);
+}
+
+/* Of a collecting method, whose client may take its time between messages: the work on each has the usual one. */
+static void set_run_deadline(struct hearth_rpc *rpc)
+{
+    int64_t ours = rpc->front->options.default_deadline_ns;
+    int64_t deadline = ours > 0 ? deadline_after(ours) : INT64_MAX;
+    rpc->cancel.deadline_mono_ns =
+        deadline < rpc->client_deadline_mono_ns ? deadline : rpc->client_deadline_mono_ns;
+}
+
+void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value)
+{
+    if (rpc->n_headers < HEARTH_RPC_MAX_HEADERS && value != NULL) {
+        rpc->headers[rpc->n_headers++] = (struct hearth_rpc_header){name, value};
+    }
+}
+
+/* ---- in flight ---- */
+
+static void link_in_flight(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    rpc->prev = NULL;
+    rpc->next = front->in_flight.first;
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc;
+    }
+    front->in_flight.first = rpc;
+    front->in_flight.n++;
+    rpc->is_in_flight = true;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+static void unlink_in_flight(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    if (rpc->prev != NULL) {
+        rpc->prev->next = rpc->next;
+    } else {
+        front->in_flight.first = rpc->next;
+    }
+    if (rpc->next != NULL) {
+        rpc->next->prev = rpc->prev;
+    }
+    front->in_flight.n--;
+    rpc->is_in_flight = false;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+size_t hearth_rpc_in_flight(struct hearth_front *front)
+{
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    size_t n = front->in_flight.n;
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    return n;
+}
+
+void hearth_rpc_set_abandon(struct hearth_rpc *rpc, hearth_rpc_abandon_fn *abandon, void *work)
+{
+    (void)pthread_mutex_lock(&rpc->front->in_flight_lock);
+    rpc->abandon = abandon;
+    rpc->work = work;
+    (void)pthread_mutex_unlock(&rpc->front->in_flight_lock);
+}
+
+/* Under the in-flight lock. */
+static void abandon(struct hearth_rpc *rpc, enum hearth_status why)
+{
+    hearth_rpc_abandon_fn *fn = rpc->abandon;
+    rpc->abandon = NULL;
+    fn(rpc, rpc->work, why);
+}
+
+void hearth_rpc_cancel_all(struct hearth_front *front)
+{
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        atomic_store(&rpc->cancel.cancelled, true);
+        if (rpc->abandon != NULL) {
+            abandon(rpc, HEARTH_UNAVAILABLE);
+        }
+    }
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+static void poll_batch(struct pollfd *fds, struct hearth_rpc **rpcs, nfds_t n)
+{
+    if (n == 0 || poll(fds, n, 0) <= 0) {
+        return;
+    }
+    for (nfds_t i = 0; i < n; i++) {
+        if ((fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+            atomic_store(&rpcs[i]->cancel.cancelled, true);
+        }
+    }
+}
+
+/* OK, or why nobody waits for the request any more. */
+static enum hearth_status is_awaited(struct hearth_rpc *rpc)
+{
+    HEARTH_TRY(hearth_cancel_check(&rpc->cancel, NULL));
+    int64_t deadline = rpc->client_deadline_mono_ns;
+    if (deadline == INT64_MAX) {
+        return HEARTH_OK;
+    }
+    int64_t early = (deadline - rpc->started_mono_ns) / 5;
+    early = early > ANSWER_EARLY_NS ? ANSWER_EARLY_NS : early;
+    return hearth_clock_mono_ns() < deadline - early ? HEARTH_OK : HEARTH_DEADLINE_EXCEEDED;
+}
+
+/* Under the in-flight lock. The deadline of a request that can be abandoned does not change any more. */
+static void abandon_overdue(struct hearth_front *front)
+{
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        enum hearth_status why = rpc->abandon != NULL ? is_awaited(rpc) : HEARTH_OK;
+        if (why != HEARTH_OK) {
+            abandon(rpc, why);
+        }
+    }
+}
+
+/*
+ * libmicrohttpd does not look at a connection whose request is being worked on, so we do. A request
+ * leaves the list before its connection is resumed: no descriptor seen under the lock can be
+ * closed.
+ */
+void hearth_rpc_cancel_gone(struct hearth_front *front)
+{
+    struct pollfd fds[POLL_BATCH];
+    struct hearth_rpc *rpcs[POLL_BATCH];
+    nfds_t n = 0;
+    (void)pthread_mutex_lock(&front->in_flight_lock);
+    for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
+        if (rpc->fd >= 0) {
+            fds[n] = (struct pollfd){.fd = rpc->fd, .events = POLLRDHUP};
+            rpcs[n++] = rpc;
+        }
+        if (n == POLL_BATCH) {
+            poll_batch(fds, rpcs, n);
+            n = 0;
+        }
+    }
+    poll_batch(fds, rpcs, n);
+    abandon_overdue(front);
+    (void)pthread_mutex_unlock(&front->in_flight_lock);
+}
+
+/* ---- end ---- */
+
+enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct hearth_pieces pieces)
+{
+    rpc->pieces = pieces;
+    return hearth_pieces_begin(&rpc->pieces, rpc->pieces_way, &rpc->cancel, &rpc->packed,
+                               &rpc->is_gzip, &rpc->err);
+}
+
+static bool more_json(void *json, size_t n_bytes, struct hearth_buf *out)
+{
+    return hearth_pb_json_more(json, n_bytes, out);
+}
+
+static void release_json(void *json)
+{
+    hearth_pb_json_release(json);
+}
+
+static enum hearth_status encode_json(struct hearth_rpc *rpc)
+{
+    const struct ProtobufCMessage *answer = rpc->answer;
+    if (rpc->is_packed) {
+        struct ProtobufCMessage *message;
+        HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
+                                    &rpc->arena, &message, &rpc->err));
+        answer = message;
+        hearth_buf_release(&rpc->packed);
+    }
+    if (answer == NULL) {
+        hearth_buf_cstr(&rpc->packed, "{}");
+        return HEARTH_OK;
+    }
+    struct hearth_pb_json *json = hearth_pb_json_new(answer, &rpc->arena);
+    if (json == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    return hearth_rpc_answer_in_pieces(
+        rpc, (struct hearth_pieces){.more = more_json, .release = release_json, .context = json});
+}
+
+static enum hearth_status encode_answer(struct hearth_rpc *rpc)
+{
+    if (rpc->http == NULL && rpc->codec == HEARTH_RPC_JSON) {
+        HEARTH_TRY(encode_json(rpc));
+    } else if (rpc->answer != NULL) {
+        hearth_pb_pack(rpc->answer, &rpc->packed);
+    }
+    if (hearth_buf_failed(&rpc->packed)) {
+        return rpc->packed.budget != NULL
+                   ? HEARTH_FAIL_BUDGET(&rpc->err, rpc->packed.budget)
+                   : HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
+    }
+    return HEARTH_OK;
+}
+
+/* Of a stream both ways: this answer, if there is one. Of others that stream there is nothing to encode here. */
+static enum hearth_status encode_message(struct hearth_rpc *rpc)
+{
+    bool has_answer = rpc->answer != NULL || rpc->is_packed;
+    rpc->has_message = has_answer && hearth_rpc_is_collecting(rpc);
+    return rpc->has_message ? encode_answer(rpc) : HEARTH_OK;
+}
+
+/*
+ * The answer is in `packed`, and a slow client may take minutes to read it: what it was made from
+ * goes now, unless the rest of the answer is still to be made from it. Header values live in the
+ * arena.
+ */
+static void shed_arena(struct hearth_rpc *rpc)
+{
+    rpc->request = rpc->answer = NULL;
+    if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES || rpc->pieces.more != NULL) {
+        return;
+    }
+    struct hearth_arena kept;
+    hearth_arena_init(&kept, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < rpc->n_headers; i++) {
+        const char *value = rpc->headers[i].value;
+        value = hearth_arena_strndup(&kept, value, strlen(value));
+        if (value != NULL) {
+            rpc->headers[n++] = (struct hearth_rpc_header){rpc->headers[i].name, value};
+        }
+    }
+    rpc->n_headers = n;
+    if (rpc->long_message != NULL) {
+        rpc->long_message =
+            hearth_arena_strndup(&kept, rpc->long_message, strlen(rpc->long_message));
+    }
+    hearth_arena_release(&rpc->arena);
+    rpc->arena = kept;
+}
+
+/* What the handler of a collecting method kept is not needed for what is still to be sent. */
+static void end_session(struct hearth_rpc *rpc)
+{
+    if (rpc->session != NULL) {
+        rpc->free_session(rpc->session);
+        rpc->session = NULL;
+    }
+}
+
+void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (rpc->drop_body != NULL) {
+        rpc->drop_body(rpc);
+        rpc->drop_body = NULL;
+    }
+    if (status == HEARTH_CANCELLED && atomic_load(&rpc->front->is_stopping)) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (status == HEARTH_OK) {
+        bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
+        status = is_stream ? encode_message(rpc) : encode_answer(rpc);
+    }
+    rpc->status = status;
+    if (status != HEARTH_OK) {
+        hearth_pieces_release(&rpc->pieces);
+    }
+    shed_arena(rpc);
+    end_session(rpc);
+    if (status != HEARTH_OK) {
+        hearth_buf_release(&rpc->packed);
+    } else {
+        rpc->n_notes =
+            hearth_notes_encode(hearth_buf_view(&rpc->notes), &rpc->arena, rpc->note_values);
+    }
+    hearth_budget_settle(&rpc->memory);
+    hearth_request_log(rpc, hearth_clock_mono_ns());
+    if (rpc->is_in_flight) {
+        unlink_in_flight(rpc);
+    }
+    rpc->finish(rpc);
+}
+
+static void run_end(struct hearth_job *job)
+{
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    hearth_rpc_end(rpc, rpc->later);
+}
+
+void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    rpc->later = status;
+    rpc->job.run = run_end;
+    /* Unbounded, and stopped only when nothing is in flight any more. */
+    if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
+        HEARTH_BUG("a request ended after its front had stopped");
+    }
+}
+
+/* Nothing of a message outlives it: its stream may now be quiet for days. */
+static void forget_message(struct hearth_rpc *rpc)
+{
+    rpc->request = rpc->answer = NULL;
+    rpc->is_packed = false;
+    rpc->n_headers = 0;
+    rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
+    hearth_buf_release(&rpc->notes);
+    hearth_arena_release(&rpc->arena);
+    rpc->long_message = NULL;
+    rpc->err = (struct hearth_err)HEARTH_ERR_INIT;
+}
+
+void hearth_rpc_next(struct hearth_rpc *rpc)
+{
+    HEARTH_ASSERT(hearth_rpc_is_collecting(rpc) && !rpc->said_all);
+    enum hearth_status status = HEARTH_OK;
+    if (atomic_load(&rpc->front->is_stopping)) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
+    } else if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
+        status = encode_message(rpc);
+    }
+    rpc->n_messages++;
+    hearth_metric_add_label(HEARTH_M_STREAM_MESSAGES, hearth_str_c(rpc->method->path + 1), 1);
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    forget_message(rpc);
+    unlink_in_flight(rpc);
+    rpc->read_on(rpc);
+}
+
+/* ---- start ---- */
+
+static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_bytes)
+{
+    HEARTH_TRY(hearth_cancel_check(&rpc->cancel, &rpc->err));
+    if (rpc->http != NULL) {
+        return HEARTH_OK; /* its handler reads the body */
+    }
+    if (rpc->open_body != NULL) {
+        HEARTH_TRY(rpc->open_body(rpc));
+    }
+    struct hearth_inflater *inflater = hearth_rpc_inflater();
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+    struct ProtobufCMessage *message;
+    HEARTH_TRY(hearth_body_decode(rpc->method->request, rpc->codec, rpc->compression, rpc->body,
+                                  max_bytes, inflater, &rpc->arena, &message, &rpc->err));
+    rpc->request = message;
+    /* The message holds copies; a large body should not live as long as the work. */
+    rpc->drop_body(rpc);
+    rpc->drop_body = NULL;
+    return HEARTH_OK;
+}
+
+/* Of a query, before it allocates: the tenant may have a limit of its own. Enough is left to change it
+ * again. */
+static void apply_memory_limit(struct hearth_rpc *rpc)
+{
+    if (rpc->method->pool != HEARTH_POOL_QUERY ||
+        (rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
+        return;
+    }
+    struct hearth_limits limits;
+    hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+    size_t limit = (size_t)limits.max_query_memory_bytes;
+    limit = limit > 0 && limit < QUERY_LEAST_BYTES ? QUERY_LEAST_BYTES : limit;
+    rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
+}
+
+/* A push that waited too long for a thread: its client may repeat it. */
+static enum hearth_status say_not_begun(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (status != HEARTH_DEADLINE_EXCEEDED || rpc->method->pool != HEARTH_POOL_INGEST) {
+        return status;
+    }
+    return HEARTH_FAIL(
+        &rpc->err, HEARTH_UNAVAILABLE,
+        "the deadline (the request's own, or request-timeout) passed before a thread "
+        "took the request; nothing of it was stored: retry");
+}
+
+static void run_request(struct hearth_rpc *rpc)
+{
+    apply_memory_limit(rpc);
+    (void)hearth_budget_refused_bytes(); /* of the request before */
+    enum hearth_status status =
+        rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
+                      : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
+    if (status != HEARTH_OK) {
+        status = hearth_rpc_judge_memory(rpc, 0, status);
+        hearth_rpc_end(rpc, say_not_begun(rpc, status));
+        return;
+    }
+    rpc->method->handle(rpc);
+}
+
+static void run_job(struct hearth_job *job)
+{
+    run_request(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
+}
+
+/*
+ * What this thread does for a stream. When the next message is there by the time a handler is done with one, its
+ * hearth_rpc_next comes back to hearth_rpc_start here, and the thread goes on with it when the handler has returned:
+ * neither by recursion, nor by waking another thread for each message. If the handler leaves its hearth_rpc_next to
+ * another thread, or another stream has its turn, the pool is asked again.
+ */
+struct turn {
+    struct hearth_rpc *rpc;
+    int64_t until_mono_ns;
+    bool goes_on;
+};
+
+static _Thread_local struct turn *g_turn;
+
+static void run_turn(struct hearth_job *job)
+{
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    struct turn turn = {.rpc = rpc, .until_mono_ns = hearth_clock_mono_ns() + TURN_NS};
+    g_turn = &turn;
+    do {
+        turn.goes_on = false;
+        run_request(rpc); /* if it does not go on, the request may be gone */
+    } while (turn.goes_on);
+    g_turn = NULL;
+}
+
+static bool goes_on(const struct hearth_rpc *rpc)
+{
+    if (g_turn == NULL || g_turn->rpc != rpc || hearth_clock_mono_ns() >= g_turn->until_mono_ns) {
+        return false;
+    }
+    g_turn->goes_on = true;
+    return true;
+}
+
+enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc)
+{
+    hearth_arena_reset(&rpc->arena);
+    rpc->answer = NULL;
+    rpc->body_bytes += rpc->body.n;
+    if (rpc->body.n > INLINE_MAX_BODY_BYTES) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "a message of %zu bytes; this method takes %u", rpc->body.n,
+                           INLINE_MAX_BODY_BYTES);
+    }
+    HEARTH_TRY(decode_request(rpc, CHAT_MAX_BYTES));
+    rpc->method->handle(rpc);
+    return rpc->status == HEARTH_OK ? encode_answer(rpc) : rpc->status;
+}
+
+bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
+{
+    return (rpc->method->flags & HEARTH_METHOD_INLINE) != 0 &&
+           rpc->body.n <= INLINE_MAX_BODY_BYTES && rpc->compression == HEARTH_COMPRESSION_NONE;
+}
+
+/* A pool has not taken it. */
+static enum hearth_status refuse_queued(struct hearth_rpc *rpc)
+{
+    return atomic_load(&rpc->front->is_stopping)
+               ? HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping")
+               : HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
+                             "too many requests are waiting (max-queued-requests is %lld)",
+                             (long long)rpc->front->options.max_queued_requests);
+}
+
+void hearth_rpc_start(struct hearth_rpc *rpc)
+{
+    struct hearth_front *front = rpc->front;
+    rpc->body_bytes += rpc->body.n;
+    rpc->job.run = run_job;
+    if (hearth_rpc_is_collecting(rpc)) {
+        rpc->job.run = run_turn;
+        set_run_deadline(rpc);
+    }
+    if (hearth_rpc_is_collecting(rpc) || (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
+        link_in_flight(rpc);
+    }
+    if (goes_on(rpc)) {
+        return;
+    }
+    if (hearth_rpc_is_inline(rpc)) {
+        run_request(rpc);
+        return;
+    }
+    bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
+    if (!hearth_workers_submit(is_ingest ? front->ingest_pool : front->query_pool, &rpc->job)) {
+        hearth_rpc_end(rpc, refuse_queued(rpc));
+    }
+}
+
+void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    hearth_rpc_end(rpc, status);
+}

@@ -1,0 +1,445 @@
+/*
+ * svc_otlp_traces.c -- spans by OpenTelemetry's protocol: TraceService/Export, and POST /v1/traces.
+ *
+ * Of a span only what leads to profiles goes on: ids, service, instance, name, kind, times, status, and the attributes that
+ * otlp-span-attributes names, of the span before those of its resource. Spans without ids that can be are left out, one by
+ * one, which the answer says.
+ */
+#include "hearth/base/metrics.h"
+#include "hearth/codec/pb.h"
+#include "hearth/engine/exported_spans.h"
+#include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
+
+#include "http_call.h"
+#include "query/svc_querier.h"
+#include "rpc/agent_methods.h"
+#include "rpc/trace_call.h"
+#include "spans/otlp_values.h"
+
+#define UNKNOWN_SERVICE "unknown_service"
+#define UNSUPPORTED     415u
+
+/* What is made of a request. */
+struct export
+{
+    struct hearth_rpc *rpc;
+    struct hearth_str *names; /* of attributes that are kept */
+    size_t n_names;
+    struct hearth_str *inherited; /* [n_names]: values that the resource has; empty: none */
+    struct hearth_export_resource *resources;
+    size_t n_resources;
+    size_t at_resource, at_scope, at_span; /* for messages */
+    size_t n_invalid;
+    struct hearth_err first; /* what is wrong with the first of these */
+};
+
+static bool read_names(struct export *export)
+{
+    const char *const *names = export->rpc->front->options.otlp.span_attributes;
+    size_t n = 0;
+    while (names != NULL && names[n] != NULL) {
+        n++;
+    }
+    export->names = hearth_arena_array(&export->rpc->arena, n, sizeof *export->names);
+    export->inherited = hearth_arena_calloc(&export->rpc->arena, n, sizeof *export->inherited);
+    for (size_t i = 0; i < n && export->names != NULL; i++) {
+        export->names[i] = hearth_str_c(names[i]);
+    }
+    export->n_names = n;
+    return !export->rpc->arena.refused;
+}
+
+/* ---- ids ---- */
+
+static bool is_some(const ProtobufCBinaryData *bytes)
+{
+    for (size_t i = 0; i < bytes->len; i++) {
+        if (bytes->data[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hearth_status check_id(const struct export *export, const ProtobufCBinaryData *id,
+                                   size_t n_bytes, const char *field, struct hearth_err *err)
+{
+    if (id->len == n_bytes && is_some(id)) {
+        return HEARTH_OK;
+    }
+    return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                       "resource_spans[%zu].scope_spans[%zu].spans[%zu].%s has %zu bytes%s: %zu "
+                       "are needed, not all of them 0",
+                       export->at_resource, export->at_scope, export->at_span, field, id->len,
+                       id->len == n_bytes ? ", all 0" : "", n_bytes);
+}
+
+static enum hearth_status check_ids(const struct export *export,
+                                    const Opentelemetry__Proto__Trace__V1__Span *in,
+                                    struct hearth_err *err)
+{
+    HEARTH_TRY(check_id(export, &in->trace_id, 16, "trace_id", err));
+    HEARTH_TRY(check_id(export, &in->span_id, 8, "span_id", err));
+    return is_some(&in->parent_span_id)
+               ? check_id(export, &in->parent_span_id, 8, "parent_span_id", err)
+               : HEARTH_OK;
+}
+
+static struct hearth_str bytes_of(const ProtobufCBinaryData *id)
+{
+    return hearth_str_n((const char *)id->data, id->len);
+}
+
+/* ---- attributes ---- */
+
+static bool has_kept(const struct export *export,
+                     Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str key = hearth_str_c(attributes[i]->key);
+        for (size_t k = 0; k < export->n_names; k++) {
+            if (hearth_str_eq(key, export->names[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Those that are kept, in the order of the option; of the span's own before its resource's. */
+static struct hearth_span_tag *
+make_tags(struct export *export, Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
+          size_t n, size_t *ret_n)
+{
+    struct hearth_arena *arena = &export->rpc->arena;
+    struct hearth_span_tag *tags = hearth_arena_array(arena, export->n_names, sizeof *tags);
+    *ret_n = 0;
+    for (size_t i = 0; i < export->n_names && tags != NULL; i++) {
+        struct hearth_str own = hearth_otlp_attribute(attributes, n, export->names[i], arena);
+        struct hearth_str value = own.n > 0 ? own : export->inherited[i];
+        if (value.n > 0) {
+            tags[(*ret_n)++] = (struct hearth_span_tag){export->names[i], value};
+        }
+    }
+    return tags;
+}
+
+static struct hearth_str first_of(const Opentelemetry__Proto__Resource__V1__Resource *resource,
+                                  const char *const *names, size_t n, struct hearth_arena *arena)
+{
+    struct hearth_str found = {0};
+    for (size_t i = 0; i < n && found.n == 0 && resource != NULL; i++) {
+        found = hearth_otlp_attribute(resource->attributes, resource->n_attributes,
+                                      hearth_str_c(names[i]), arena);
+    }
+    return found;
+}
+
+/* ---- spans ---- */
+
+static enum hearth_span_kind kind_of(Opentelemetry__Proto__Trace__V1__Span__SpanKind kind)
+{
+    switch (kind) {
+    case OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_SERVER:
+        return HEARTH_SPAN_ENTRY;
+    case OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_CLIENT:
+        return HEARTH_SPAN_EXIT;
+    case OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_PRODUCER:
+        return HEARTH_SPAN_PRODUCER;
+    case OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_CONSUMER:
+        return HEARTH_SPAN_CONSUMER;
+    default:
+        return HEARTH_SPAN_LOCAL;
+    }
+}
+
+static enum hearth_span_status status_of(const Opentelemetry__Proto__Trace__V1__Status *status)
+{
+    if (status == NULL) {
+        return HEARTH_SPAN_UNSET;
+    }
+    switch (status->code) {
+    case OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_OK:
+        return HEARTH_SPAN_OK;
+    case OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_ERROR:
+        return HEARTH_SPAN_ERROR;
+    default:
+        return HEARTH_SPAN_UNSET;
+    }
+}
+
+/* What begins beyond our times does not begin; what ends there has not ended. */
+static int64_t start_of(uint64_t ns)
+{
+    return ns == 0 || ns > INT64_MAX ? INT64_MIN : (int64_t)ns;
+}
+
+static int64_t end_of(uint64_t ns)
+{
+    return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+static void take_span(struct export *export, const Opentelemetry__Proto__Trace__V1__Span *in,
+                      const struct hearth_span *like, struct hearth_export_resource *to)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    if (check_ids(export, in, &err) != HEARTH_OK) {
+        if (export->n_invalid++ == 0) {
+            export->first = err;
+        }
+        return;
+    }
+    struct hearth_exported_span *out = &to->spans[to->n_spans++];
+    out->trace = hearth_trace_id_of_bytes(bytes_of(&in->trace_id));
+    out->span = (struct hearth_span){
+        .span_id = (int64_t)hearth_span_id_of_bytes(bytes_of(&in->span_id)),
+        .parent_id = (int64_t)hearth_span_id_of_bytes(bytes_of(&in->parent_span_id)),
+        .has_parent = is_some(&in->parent_span_id),
+        .kind = kind_of(in->kind),
+        .status = status_of(in->status),
+        .start_ns = start_of(in->start_time_unix_nano),
+        .end_ns = end_of(in->end_time_unix_nano),
+        .name = hearth_str_c(in->name),
+        .tags = like->tags, /* the same array of all that have nothing of their own */
+        .n_tags = like->n_tags,
+    };
+    if (has_kept(export, in->attributes, in->n_attributes)) {
+        out->span.tags = make_tags(export, in->attributes, in->n_attributes, &out->span.n_tags);
+    }
+}
+
+static void take_resource(struct export *export,
+                          const Opentelemetry__Proto__Trace__V1__ResourceSpans *in,
+                          struct hearth_export_resource *to)
+{
+    static const char *const services[] = {"service.name"};
+    static const char *const instances[] = {"service.instance.id", "k8s.pod.name", "pod",
+                                            "host.name", "hostname"};
+    const Opentelemetry__Proto__Resource__V1__Resource *resource = in->resource;
+    struct hearth_arena *arena = &export->rpc->arena;
+    struct hearth_span like = {0};
+    size_t n = 0;
+    to->service = first_of(resource, services, HEARTH_ARRAY_LEN(services), arena);
+    to->service = to->service.n > 0 ? to->service : HEARTH_STR(UNKNOWN_SERVICE);
+    to->instance = first_of(resource, instances, HEARTH_ARRAY_LEN(instances), arena);
+    for (size_t i = 0; i < export->n_names; i++) {
+        export->inherited[i] =
+            resource == NULL ? hearth_str_n(NULL, 0)
+                             : hearth_otlp_attribute(resource->attributes, resource->n_attributes,
+                                                     export->names[i], arena);
+    }
+    like.tags = make_tags(export, NULL, 0, &like.n_tags);
+    for (size_t i = 0; i < in->n_scope_spans; i++) {
+        n += in->scope_spans[i]->n_spans;
+    }
+    to->spans = hearth_arena_array(arena, n, sizeof *to->spans);
+    for (size_t i = 0; i < in->n_scope_spans && to->spans != NULL; i++) {
+        export->at_scope = i;
+        for (size_t k = 0; k < in->scope_spans[i]->n_spans; k++) {
+            export->at_span = k;
+            take_span(export, in->scope_spans[i]->spans[k], &like, to);
+        }
+    }
+}
+
+static enum hearth_status
+take_resources(struct export *export,
+               const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *in)
+{
+    struct hearth_rpc *rpc = export->rpc;
+    export->resources =
+        hearth_arena_calloc(&rpc->arena, in->n_resource_spans, sizeof *export->resources);
+    if (export->resources == NULL || !read_names(export)) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    export->n_resources = in->n_resource_spans;
+    for (size_t i = 0; i < in->n_resource_spans; i++) {
+        export->at_resource = i;
+        take_resource(export, in->resource_spans[i], &export->resources[i]);
+    }
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
+/* ---- the answer ---- */
+
+/* "..., 3 that ..." */
+static void add_reason(struct hearth_buf *text, size_t n, const char *what)
+{
+    if (n > 0) {
+        hearth_buf_printf(text, "%s%zu %s", text->n == 0 ? "" : ", ", n, what);
+    }
+}
+
+static char *explain(const struct export *export, const struct hearth_export_outcome *outcome)
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+    add_reason(&text, export->n_invalid, "without valid ids");
+    if (export->n_invalid > 0) {
+        hearth_buf_printf(&text, " (%s%s)", export->n_invalid > 1 ? "the first: " : "",
+                          export->first.msg);
+    }
+    add_reason(&text, outcome->n_untimely,
+               "that did not begin within retain-spans or began in the future");
+    add_reason(&text, outcome->n_too_many, "beyond max-otlp-span-rate");
+    char *copy = hearth_arena_printf(&export->rpc->arena, "spans are not kept: %.*s", (int)text.n,
+                                     text.n == 0 ? "" : text.p);
+    hearth_buf_release(&text);
+    return copy;
+}
+
+/* Sampled out is as it should be, and no rejection. */
+static enum hearth_status
+make_answer(struct export *export, const struct hearth_export_outcome *outcome,
+            Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
+{
+    struct hearth_arena *arena = &export->rpc->arena;
+    struct {
+        Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse answer;
+        Opentelemetry__Proto__Collector__Trace__V1__ExportTracePartialSuccess partial;
+    } *made = hearth_arena_alloc(arena, sizeof *made);
+    if (made == NULL) {
+        return HEARTH_FAIL_ARENA(&export->rpc->err, arena);
+    }
+    opentelemetry__proto__collector__trace__v1__export_trace_service_response__init(&made->answer);
+    opentelemetry__proto__collector__trace__v1__export_trace_partial_success__init(&made->partial);
+    size_t n = export->n_invalid + outcome->n_untimely + outcome->n_too_many;
+    if (n > 0) {
+        made->partial.rejected_spans = (int64_t)n;
+        made->partial.error_message = explain(export, outcome);
+        made->answer.partial_success = &made->partial;
+    }
+    *ret = &made->answer;
+    return arena->refused ? HEARTH_FAIL_ARENA(&export->rpc->err, arena) : HEARTH_OK;
+}
+
+/* ---- the request ---- */
+
+static enum hearth_status
+take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
+     const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *in,
+     Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
+{
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct export export = {.rpc = rpc};
+    struct hearth_export_outcome outcome;
+    const char *text = rpc->front->options.otlp.traces_ratio;
+    double ratio = 1;
+    if (text != NULL && !hearth_sampling_ratio_parse(hearth_str_c(text), &ratio)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INTERNAL, "otlp-traces-ratio is \"%s\"", text);
+    }
+    HEARTH_TRY(take_resources(&export, in));
+    bool waits = false;
+    hearth_trace_call_expect(call);
+    enum hearth_status status =
+        hearth_traces_take_export(&query, ratio, export.resources, export.n_resources,
+                                  hearth_trace_call_done, call, &waits, &outcome, &rpc->err);
+    if (!waits) {
+        hearth_trace_call_forget(call);
+    }
+    HEARTH_TRY(status);
+    if (export.n_invalid > 0) {
+        hearth_metric_add(HEARTH_M_OTLP_SPANS, (int64_t) export.n_invalid);
+        hearth_metric_add_label(HEARTH_M_OTLP_SPANS_DROPPED, HEARTH_STR("invalid"),
+                                (int64_t) export.n_invalid);
+    }
+    return make_answer(&export, &outcome, ret);
+}
+
+void hearth_svc_otlp_traces(struct hearth_rpc *rpc)
+{
+    struct hearth_trace_call *call = hearth_trace_call_of(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an export"));
+        return;
+    }
+    Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse *answer = NULL;
+    enum hearth_status status = take(
+        rpc, call,
+        (const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *)rpc->request,
+        &answer);
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    rpc->answer = &answer->base;
+    hearth_trace_call_end(rpc, call);
+}
+
+/* The message of a plain request; *ret_codec is that of the answer, too. */
+static enum hearth_status read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec,
+                                    struct ProtobufCMessage **ret)
+{
+    struct hearth_http_call *http = rpc->http;
+    struct hearth_inflater *inflater = hearth_rpc_inflater();
+    enum hearth_compression compression;
+    if (!hearth_otlp_media_find(http->content_type, ret_codec)) {
+        http->code = UNSUPPORTED;
+        hearth_rpc_add_header(rpc, "Accept-Post", HEARTH_OTLP_PROTO ", " HEARTH_OTLP_JSON);
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "Content-Type is \"%.64s\": it has to be " HEARTH_OTLP_PROTO
+                           " or " HEARTH_OTLP_JSON,
+                           http->content_type.p);
+    }
+    if (!hearth_otlp_encoding_find(http->content_encoding, &compression)) {
+        http->code = UNSUPPORTED;
+        hearth_rpc_add_header(rpc, "Accept-Encoding", "gzip, deflate, zstd");
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "Content-Encoding is \"%.64s\": gzip, deflate and zstd are known",
+                           http->content_encoding.p);
+    }
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+    HEARTH_TRY(hearth_body_decode(
+        &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
+        *ret_codec, compression, rpc->body, (size_t)rpc->front->options.max_request_bytes, inflater,
+        &rpc->arena, ret, &rpc->err));
+    rpc->drop_body(rpc); /* the message holds copies */
+    rpc->drop_body = NULL;
+    return HEARTH_OK;
+}
+
+/* A request that can never be held is not to come again, as one that finds others in the way is. */
+static enum hearth_status is_too_large(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    status = hearth_rpc_judge_memory(rpc, 0, status);
+    if (status != HEARTH_NO_MEMORY || !rpc->arena.refused || rpc->arena.over_budget) {
+        return status;
+    }
+    return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
+                       "the spans of this request need more than %zu bytes of memory, which is due "
+                       "to max-request-bytes: send fewer at once",
+                       rpc->arena.limit_bytes);
+}
+
+void hearth_http_otlp_traces(struct hearth_rpc *rpc)
+{
+    struct hearth_trace_call *call = hearth_trace_call_of(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an export"));
+        return;
+    }
+    Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse *answer = NULL;
+    struct ProtobufCMessage *in = NULL;
+    enum hearth_rpc_codec codec = HEARTH_RPC_PROTO;
+    enum hearth_status status = read_body(rpc, &codec, &in);
+    if (status == HEARTH_OK) {
+        status =
+            take(rpc, call,
+                 (const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *)in,
+                 &answer);
+    }
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, is_too_large(rpc, status));
+        return;
+    }
+    if (codec == HEARTH_RPC_JSON) {
+        hearth_pb_to_json(&answer->base, &rpc->packed);
+        rpc->http->answer_type = HEARTH_OTLP_JSON;
+    } else {
+        rpc->answer = &answer->base;
+        rpc->http->answer_type = HEARTH_OTLP_PROTO;
+    }
+    hearth_trace_call_end(rpc, call);
+}

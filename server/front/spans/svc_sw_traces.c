@@ -1,0 +1,241 @@
+/* svc_sw_traces.c -- segments and thread snapshots of SkyWalking's agents. Their answers are empty: no commands. */
+#include "hearth/pb/skywalking/v3/profile.pb-c.h"
+#include "hearth/pb/skywalking/v3/trace.pb-c.h"
+
+#include "query/svc_querier.h"
+#include "rpc/trace_call.h"
+
+/* Milliseconds that are no nanoseconds are a time far from now: the engine leaves such out. */
+static int64_t to_ns(int64_t ms)
+{
+    int64_t ns;
+    return __builtin_mul_overflow(ms, INT64_C(1000000), &ns) ? INT64_MIN : ns;
+}
+
+static enum hearth_segments_keep keep_of(const struct hearth_rpc *rpc)
+{
+    enum hearth_segments_keep keep = HEARTH_KEEP_ALL;
+    const char *text = rpc->front->options.agents.segments_keep;
+    return text != NULL && hearth_segments_keep_parse(hearth_str_c(text), &keep) ? keep
+                                                                                 : HEARTH_KEEP_ALL;
+}
+
+/* ---- segments ---- */
+
+static struct hearth_span_tag *take_tags(struct hearth_arena *arena,
+                                         Skywalking__V3__KeyStringValuePair *const *in, size_t n)
+{
+    struct hearth_span_tag *tags = hearth_arena_array(arena, n, sizeof *tags);
+    for (size_t i = 0; i < n && tags != NULL; i++) {
+        tags[i] = (struct hearth_span_tag){hearth_str_c(in[i]->key), hearth_str_c(in[i]->value)};
+    }
+    return tags;
+}
+
+static void take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
+{
+    out->refs = hearth_arena_array(arena, in->n_refs, sizeof *out->refs);
+    out->n_refs = out->refs == NULL ? 0 : in->n_refs;
+    for (size_t i = 0; i < out->n_refs; i++) {
+        const Skywalking__V3__SegmentReference *ref = in->refs[i];
+        out->refs[i] = (struct hearth_span_ref){
+            .across_threads = ref->reftype == SKYWALKING__V3__REF_TYPE__CrossThread,
+            .trace_id = hearth_str_c(ref->traceid),
+            .segment_id = hearth_str_c(ref->parenttracesegmentid),
+            .span_id = ref->parentspanid,
+            .service = hearth_str_c(ref->parentservice),
+            .instance = hearth_str_c(ref->parentserviceinstance),
+            .endpoint = hearth_str_c(ref->parentendpoint),
+            .address = hearth_str_c(ref->networkaddressusedatpeer),
+        };
+    }
+}
+
+static void take_logs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
+{
+    out->logs = hearth_arena_array(arena, in->n_logs, sizeof *out->logs);
+    out->n_logs = out->logs == NULL ? 0 : in->n_logs;
+    for (size_t i = 0; i < out->n_logs; i++) {
+        const Skywalking__V3__Log *log = in->logs[i];
+        out->logs[i] = (struct hearth_span_log){
+            to_ns(log->time), take_tags(arena, log->data, log->n_data), log->n_data};
+    }
+}
+
+static enum hearth_span_kind kind_of(Skywalking__V3__SpanType type)
+{
+    switch (type) {
+    case SKYWALKING__V3__SPAN_TYPE__Entry:
+        return HEARTH_SPAN_ENTRY;
+    case SKYWALKING__V3__SPAN_TYPE__Exit:
+        return HEARTH_SPAN_EXIT;
+    default:
+        return HEARTH_SPAN_LOCAL;
+    }
+}
+
+static void take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                      struct hearth_span *out)
+{
+    *out = (struct hearth_span){
+        .span_id = in->spanid,
+        .parent_id = in->parentspanid,
+        .has_parent = in->parentspanid >= 0,
+        .skip_analysis = in->skipanalysis,
+        .kind = kind_of(in->spantype),
+        .status = in->iserror ? HEARTH_SPAN_ERROR : HEARTH_SPAN_UNSET,
+        .start_ns = to_ns(in->starttime),
+        .end_ns = to_ns(in->endtime),
+        .name = hearth_str_c(in->operationname),
+        .peer = hearth_str_c(in->peer),
+        .layer = (int32_t)in->spanlayer,
+        .component = in->componentid,
+        .tags = take_tags(arena, in->tags, in->n_tags),
+        .n_tags = in->n_tags,
+    };
+    take_refs(arena, in, out);
+    take_logs(arena, in, out);
+}
+
+/* False: the arena is full. */
+static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__SegmentObject *in,
+                         struct hearth_segment *out)
+{
+    *out = (struct hearth_segment){
+        .trace_id = hearth_str_c(in->traceid),
+        .segment_id = hearth_str_c(in->tracesegmentid),
+        .service = hearth_str_c(in->service),
+        .instance = hearth_str_c(in->serviceinstance),
+        .spans = hearth_arena_array(arena, in->n_spans, sizeof *out->spans),
+        .n_spans = in->n_spans,
+        .is_cut = in->issizelimited,
+    };
+    for (size_t i = 0; i < in->n_spans && out->spans != NULL; i++) {
+        take_span(arena, in->spans[i], &out->spans[i]);
+    }
+    return !arena->refused;
+}
+
+static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_trace_call *call,
+                                        const Skywalking__V3__SegmentObject *const *in, size_t n)
+{
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_segment *segments = hearth_arena_array(&rpc->arena, n, sizeof *segments);
+    for (size_t i = 0; i < n; i++) {
+        if (segments == NULL || !take_segment(&rpc->arena, in[i], &segments[i])) {
+            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+        }
+    }
+    bool waits = false;
+    hearth_trace_call_expect(call);
+    enum hearth_status status = hearth_traces_take_segments(
+        &query, keep_of(rpc), segments, n, hearth_trace_call_done, call, &waits, &rpc->err);
+    if (!waits) {
+        hearth_trace_call_forget(call);
+    }
+    return status;
+}
+
+/* ---- snapshots ---- */
+
+static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_trace_call *call,
+                                        const Skywalking__V3__ThreadSnapshot *in)
+{
+    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_snapshot snapshot = {.sequence = in->sequence, .at_ms = in->time};
+    if (in->stack != NULL) {
+        snapshot.frames =
+            hearth_rpc_strs(rpc, in->stack->codesignatures, in->stack->n_codesignatures);
+        snapshot.n_frames = (uint32_t)in->stack->n_codesignatures;
+        if (snapshot.frames == NULL) {
+            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+        }
+    }
+    bool waits = false;
+    hearth_trace_call_expect(call);
+    enum hearth_status status = hearth_traces_take_snapshot(
+        &query, hearth_str_c(in->taskid), hearth_str_c(in->tracesegmentid), &snapshot,
+        hearth_trace_call_done, call, &waits, &rpc->err);
+    if (!waits) {
+        hearth_trace_call_forget(call);
+    }
+    return status;
+}
+
+/* ---- methods ---- */
+
+/* One message, or the end of the stream. */
+static void collect(struct hearth_rpc *rpc,
+                    enum hearth_status (*take)(struct hearth_rpc *rpc,
+                                               struct hearth_trace_call *call))
+{
+    struct hearth_trace_call *call = hearth_trace_call_of(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a stream"));
+        return;
+    }
+    if (rpc->request == NULL) {
+        hearth_trace_call_end(rpc, call);
+        return;
+    }
+    enum hearth_status status = hearth_trace_call_check(call, &rpc->err);
+    if (status == HEARTH_OK) {
+        status = take(rpc, call);
+    }
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    hearth_rpc_next(rpc);
+}
+
+static enum hearth_status take_one_segment(struct hearth_rpc *rpc, struct hearth_trace_call *call)
+{
+    const Skywalking__V3__SegmentObject *segment =
+        (const Skywalking__V3__SegmentObject *)rpc->request;
+    return take_segments(rpc, call, &segment, 1);
+}
+
+static enum hearth_status take_one_snapshot(struct hearth_rpc *rpc, struct hearth_trace_call *call)
+{
+    return take_snapshot(rpc, call, (const Skywalking__V3__ThreadSnapshot *)rpc->request);
+}
+
+void hearth_svc_sw_segments(struct hearth_rpc *rpc)
+{
+    collect(rpc, take_one_segment);
+}
+
+void hearth_svc_sw_snapshots(struct hearth_rpc *rpc)
+{
+    collect(rpc, take_one_snapshot);
+}
+
+void hearth_svc_sw_segments_in_sync(struct hearth_rpc *rpc)
+{
+    const Skywalking__V3__SegmentCollection *in =
+        (const Skywalking__V3__SegmentCollection *)rpc->request;
+    struct hearth_trace_call *call = hearth_trace_call_of(rpc);
+    if (call == NULL) {
+        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for segments"));
+        return;
+    }
+    const Skywalking__V3__SegmentObject **all =
+        hearth_arena_array(&rpc->arena, in->n_segments, sizeof *all);
+    for (size_t i = 0; i < in->n_segments && all != NULL; i++) {
+        all[i] = in->segments[i];
+    }
+    enum hearth_status status = all == NULL ? HEARTH_NO_MEMORY : HEARTH_OK;
+    if (status == HEARTH_OK) {
+        status = take_segments(rpc, call, all, in->n_segments);
+    } else {
+        (void)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    if (status != HEARTH_OK) {
+        hearth_rpc_end(rpc, status);
+        return;
+    }
+    hearth_trace_call_end(rpc, call);
+}

@@ -1,0 +1,292 @@
+/*
+ * task_trees.c -- trees of the stack traces of a task: one for each outermost frame (contract:
+ * hearth/model/task_chunk.h).
+ *
+ * A node is known by its parent, symbol and space, so a symbol of the kernel is never one of the program. Totals
+ * are of the node and all below it.
+ */
+#include "hearth/base/mem.h"
+#include "hearth/model/task_chunk.h"
+
+#include <stdlib.h>
+
+#define NO_NODE UINT32_MAX
+
+struct node {
+    uint32_t parent; /* NO_NODE: a root */
+    uint32_t symbol;
+    enum hearth_stack_space space;
+    int64_t total;
+};
+
+struct hearth_stack_forest {
+    struct hearth_arena *arena;
+    struct hearth_idmap symbol_ids, node_ids;
+    struct hearth_str *symbols;
+    struct node *nodes;
+    uint32_t n_symbols, cap_symbols, n_nodes, cap_nodes;
+    uint32_t *of_chunk; /* symbols of the chunk that is being added */
+    size_t cap_of_chunk;
+    uint64_t seed;
+};
+
+struct hearth_stack_forest *hearth_stack_forest_new(struct hearth_arena *arena)
+{
+    struct hearth_stack_forest *f = hearth_mem_zalloc(sizeof *f);
+    if (f != NULL) {
+        f->arena = arena;
+        f->seed = hearth_hash_process_seed();
+        hearth_idmap_init(&f->symbol_ids);
+        hearth_idmap_init(&f->node_ids);
+    }
+    return f;
+}
+
+void hearth_stack_forest_free(struct hearth_stack_forest *f)
+{
+    if (f != NULL) {
+        hearth_idmap_release(&f->symbol_ids);
+        hearth_idmap_release(&f->node_ids);
+        hearth_mem_free(f);
+    }
+}
+
+/* Twice the room, in the arena; false without memory, also when the maps outgrow the arena's limit. */
+static bool grow(struct hearth_stack_forest *f, void **p, uint32_t n, uint32_t *cap, size_t size)
+{
+    size_t larger = *cap == 0 ? 256 : (size_t)*cap * 2;
+    size_t maps = hearth_idmap_bytes(&f->symbol_ids) + hearth_idmap_bytes(&f->node_ids);
+    bool fits = larger < UINT32_MAX && (f->arena->limit_bytes == 0 || maps < f->arena->limit_bytes);
+    void *grown = fits ? hearth_arena_array(f->arena, larger, size) : NULL;
+    if (grown == NULL) {
+        f->arena->refused = true;
+        return false;
+    }
+    if (n > 0) {
+        memcpy(grown, *p, n * size);
+    }
+    *p = grown;
+    *cap = (uint32_t)larger;
+    return true;
+}
+
+static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str text)
+{
+    struct hearth_hash128 key = hearth_hash128(text.p, text.n, f->seed);
+    uint32_t id = hearth_idmap_find(&f->symbol_ids, key);
+    if (id != HEARTH_IDMAP_NONE) {
+        return id;
+    }
+    void *p = f->symbols;
+    if (f->n_symbols == f->cap_symbols &&
+        !grow(f, &p, f->n_symbols, &f->cap_symbols, sizeof *f->symbols)) {
+        return HEARTH_IDMAP_NONE;
+    }
+    f->symbols = p;
+    struct hearth_str copy = hearth_arena_str(f->arena, text);
+    bool inserted;
+    id = copy.p == NULL ? HEARTH_IDMAP_NONE
+                        : hearth_idmap_intern(&f->symbol_ids, key, f->n_symbols, &inserted);
+    if (id != HEARTH_IDMAP_NONE) {
+        f->symbols[f->n_symbols++] = copy;
+    }
+    return id;
+}
+
+static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_t symbol,
+                         enum hearth_stack_space space)
+{
+    const uint64_t where = (uint64_t)parent << 32 | symbol;
+    const struct hearth_hash128 key = {hearth_hash_mix(where, f->seed ^ (uint64_t)space),
+                                       where * 2 + (uint64_t)space};
+    bool inserted;
+    if (f->n_nodes == f->cap_nodes) {
+        void *p = f->nodes;
+        if (!grow(f, &p, f->n_nodes, &f->cap_nodes, sizeof *f->nodes)) {
+            return NO_NODE;
+        }
+        f->nodes = p;
+    }
+    uint32_t id = hearth_idmap_intern(&f->node_ids, key, f->n_nodes, &inserted);
+    if (id != HEARTH_IDMAP_NONE && inserted) {
+        f->nodes[f->n_nodes++] = (struct node){parent, symbol, space, 0};
+    }
+    return id;
+}
+
+/* The symbols of the chunk as those of the forest. */
+static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_chunk *chunk)
+{
+    if (chunk->n_strings > f->cap_of_chunk) {
+        size_t cap = (size_t)chunk->n_strings * 2;
+        f->of_chunk = hearth_arena_array(f->arena, cap, sizeof *f->of_chunk);
+        f->cap_of_chunk = f->of_chunk == NULL ? 0 : cap;
+        if (f->of_chunk == NULL) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < chunk->n_strings; i++) {
+        f->of_chunk[i] = intern_symbol(f, chunk->strings[i]);
+        if (f->of_chunk[i] == HEARTH_IDMAP_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The frames of a stack below *at, from its root end on. */
+static enum hearth_status add_frames(struct hearth_stack_forest *f,
+                                     const struct hearth_task_chunk *chunk, uint32_t stack,
+                                     enum hearth_stack_space space, int64_t weight, uint32_t *at,
+                                     struct hearth_err *err)
+{
+    if (stack == HEARTH_NO_STACK) {
+        return HEARTH_OK;
+    }
+    const struct hearth_task_stack *s = &chunk->stacks[stack];
+    for (uint32_t i = s->n; i > 0; i--) {
+        *at = child_of(f, *at, f->of_chunk[chunk->frames[s->first + i - 1]], space);
+        if (*at == NO_NODE) {
+            return HEARTH_FAIL_ARENA(err, f->arena);
+        }
+        int64_t *total = &f->nodes[*at].total;
+        if (__builtin_add_overflow(*total, weight, total)) {
+            return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                               "the sum of the stack traces exceeds 64 bits: shorten the range");
+        }
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
+                                           const struct hearth_task_chunk *chunk,
+                                           enum hearth_stack_weight weight, struct hearth_err *err)
+{
+    bool by_duration = weight == HEARTH_STACK_DURATION && chunk->kind == HEARTH_STACKS_OFF_CPU;
+    if (!map_symbols(f, chunk)) {
+        return HEARTH_FAIL_ARENA(err, f->arena);
+    }
+    for (uint32_t i = 0; i < chunk->n_records; i++) {
+        const struct hearth_task_record *record = &chunk->records[i];
+        int64_t value = by_duration ? record->duration_ns : record->count;
+        uint32_t at = NO_NODE;
+        if (value > 0) {
+            HEARTH_TRY(add_frames(f, chunk, record->user, HEARTH_STACK_USER, value, &at, err));
+            HEARTH_TRY(add_frames(f, chunk, record->kernel, HEARTH_STACK_KERNEL, value, &at, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- answers ---- */
+
+/* A node in the order of answers: what is needed to compare two, side by side. */
+struct placed {
+    const struct hearth_stack_forest *forest;
+    uint32_t parent_place, node;
+};
+
+/* Of one parent: the largest first, then by symbol, then the kernel's. */
+static int compare_nodes(const void *va, const void *vb)
+{
+    const struct placed *pa = va, *pb = vb;
+    if (pa->parent_place != pb->parent_place) {
+        return pa->parent_place < pb->parent_place ? -1 : 1;
+    }
+    const struct node *a = &pa->forest->nodes[pa->node], *b = &pb->forest->nodes[pb->node];
+    if (a->total != b->total) {
+        return a->total > b->total ? -1 : 1;
+    }
+    int order = hearth_str_cmp(pa->forest->symbols[a->symbol], pb->forest->symbols[b->symbol]);
+    return order != 0 ? order : (int)a->space - (int)b->space;
+}
+
+/* Nodes by parent: list[first[p] .. first[p + 1]) are the children of p; of roots, p is n_nodes. */
+struct children {
+    uint32_t *first, *list;
+};
+
+static bool find_children(struct hearth_stack_forest *f, struct children *ret)
+{
+    uint32_t n = f->n_nodes;
+    ret->first = hearth_arena_calloc(f->arena, (size_t)n + 2, sizeof *ret->first);
+    ret->list = hearth_arena_array(f->arena, (size_t)n + 1, sizeof *ret->list);
+    uint32_t *at = hearth_arena_array(f->arena, (size_t)n + 1, sizeof *at);
+    if (ret->first == NULL || ret->list == NULL || at == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ret->first[(f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent) + 1]++;
+    }
+    for (uint32_t p = 0; p <= n; p++) {
+        ret->first[p + 1] += ret->first[p];
+        at[p] = ret->first[p];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ret->list[at[f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent]++] = i;
+    }
+    return true;
+}
+
+/* Append the children of a node, in order; `place` is the parent's. Returns the new end. */
+static uint32_t append_children(const struct hearth_stack_forest *f,
+                                const struct children *children, uint32_t node, uint32_t place,
+                                struct placed *queue, uint32_t end)
+{
+    uint32_t from = end;
+    for (uint32_t k = children->first[node]; k < children->first[node + 1]; k++) {
+        queue[end++] = (struct placed){f, place, children->list[k]};
+    }
+    if (end - from > 1) {
+        qsort(&queue[from], end - from, sizeof *queue, compare_nodes);
+    }
+    return end;
+}
+
+static void make_tree(const struct hearth_stack_forest *f, const struct children *children,
+                      uint32_t root, struct placed *queue, struct hearth_stack_element *elements,
+                      size_t *ret_n)
+{
+    uint32_t end = 1;
+    queue[0] = (struct placed){f, NO_NODE, root};
+    for (uint32_t at = 0; at < end; at++) {
+        const struct node *node = &f->nodes[queue[at].node];
+        elements[at] = (struct hearth_stack_element){
+            .id = at + 1,
+            .parent_id = at == 0 ? 0 : queue[at].parent_place + 1,
+            .symbol = f->symbols[node->symbol],
+            .space = node->space,
+            .total = node->total,
+        };
+        end = append_children(f, children, queue[at].node, at, queue, end);
+    }
+    *ret_n = end;
+}
+
+enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
+                                             struct hearth_stack_tree **ret, size_t *ret_n,
+                                             struct hearth_err *err)
+{
+    struct children children;
+    struct hearth_arena *arena = f->arena;
+    size_t n = f->n_nodes;
+    struct placed *roots = hearth_arena_array(arena, n + 1, sizeof *roots);
+    struct placed *queue = hearth_arena_array(arena, n + 1, sizeof *queue);
+    struct hearth_stack_element *elements = hearth_arena_array(arena, n + 1, sizeof *elements);
+    if (roots == NULL || queue == NULL || elements == NULL || !find_children(f, &children)) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    size_t n_roots = append_children(f, &children, (uint32_t)n, NO_NODE, roots, 0);
+    struct hearth_stack_tree *trees = hearth_arena_array(arena, n_roots + 1, sizeof *trees);
+    if (trees == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n_roots; i++) {
+        trees[i].elements = elements;
+        make_tree(f, &children, roots[i].node, queue, elements, &trees[i].n);
+        elements += trees[i].n;
+    }
+    *ret = trees;
+    *ret_n = n_roots;
+    return HEARTH_OK;
+}

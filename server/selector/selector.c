@@ -1,0 +1,217 @@
+/*
+ * selector.c -- parse a selector and compile its matchers: the entry points and the parser's
+ * actions.
+ *
+ * The text is copied into the arena with a NUL behind it (the lexer's sentinel), so that names and
+ * strings without escapes can point into the copy.
+ */
+#include "hearth/selector/selector.h"
+
+#include "hearth/model/labels.h"
+
+#include "regex_re2.h"
+#include "selector_internal.h"
+
+void hearth_selector_init(struct hearth_selector *selector)
+{
+    *selector = (struct hearth_selector){0};
+}
+
+/* Drop the matchers from `keep` on. */
+static void cut(struct hearth_selector *selector, size_t keep)
+{
+    while (selector->n > keep) {
+        hearth_regex_free(selector->matchers[--selector->n].regex);
+    }
+}
+
+void hearth_selector_release(struct hearth_selector *selector)
+{
+    cut(selector, 0);
+    hearth_selector_init(selector);
+}
+
+/* Name and value are checked and live long enough. */
+static enum hearth_status append(struct hearth_selector *selector, struct hearth_str name,
+                                 enum hearth_match_op op, struct hearth_str value,
+                                 struct hearth_arena *arena, struct hearth_err *err)
+{
+    if (selector->n >= HEARTH_SELECTOR_MAX_MATCHERS) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u matchers in one selector",
+                           HEARTH_SELECTOR_MAX_MATCHERS);
+    }
+    if (selector->n == selector->cap) {
+        size_t cap = selector->cap == 0 ? 8 : selector->cap * 2;
+        struct hearth_matcher *grown = hearth_arena_array(arena, cap, sizeof *grown);
+        if (grown == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        if (selector->n > 0) {
+            memcpy(grown, selector->matchers, selector->n * sizeof *grown);
+        }
+        selector->matchers = grown;
+        selector->cap = cap;
+    }
+    size_t n_engines = 0;
+    for (size_t i = 0; i < selector->n; i++) {
+        n_engines += selector->matchers[i].regex != NULL;
+    }
+    struct hearth_matcher *matcher = &selector->matchers[selector->n];
+    *matcher = (struct hearth_matcher){.op = op, .name = name, .value = value};
+    HEARTH_TRY(hearth_matcher_compile(matcher, n_engines, arena, err));
+    selector->n++;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct hearth_str name,
+                                       enum hearth_match_op op, struct hearth_str value,
+                                       struct hearth_arena *arena, struct hearth_err *err)
+{
+    if (name.n == 0 || !hearth_str_utf8_valid(name)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label name is empty or not UTF-8 text");
+    }
+    if (!hearth_str_utf8_valid(value)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "value of label \"" HEARTH_STR_FMT "\" is not UTF-8 text",
+                           HEARTH_STR_ARG(name));
+    }
+    struct hearth_str own_name = hearth_arena_str(arena, name);
+    struct hearth_str own_value = hearth_arena_str(arena, value);
+    if (own_name.p == NULL || own_value.p == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    return append(selector, own_name, op, own_value, arena, err);
+}
+
+void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const char *fmt, ...)
+{
+    if (ctx->status != HEARTH_OK) {
+        return;
+    }
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ctx->offset = (size_t)(at - (const char *)ctx->lexer.start);
+    ctx->status =
+        HEARTH_FAIL(ctx->err, HEARTH_INVALID_ARGUMENT, "%s, at offset %zu", text, ctx->offset);
+}
+
+/* Append for the parser: an error of the matcher is placed at `at`. */
+static void append_at(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str name,
+                      enum hearth_match_op op, struct hearth_str value)
+{
+    struct hearth_err why = HEARTH_ERR_INIT;
+    enum hearth_status status = append(ctx->selector, name, op, value, ctx->arena, &why);
+    if (status == HEARTH_INVALID_ARGUMENT) {
+        hearth_selector_fail(ctx, at, "%s", why.msg);
+    } else if (status != HEARTH_OK) {
+        ctx->status = HEARTH_FAIL(ctx->err, status, "%s", why.msg);
+    }
+}
+
+/* A name in the list sets the metric name: allowed once, counting the one before the list. */
+static bool metric_is_free(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str value)
+{
+    if (ctx->metric.p == NULL) {
+        return true;
+    }
+    hearth_selector_fail(ctx, at, "the metric name is set twice, by \"%.*s\" and by \"%.*s\"",
+                         ctx->metric.n > 64 ? 64 : (int)ctx->metric.n, ctx->metric.p,
+                         value.n > 64 ? 64 : (int)value.n, value.n == 0 ? "" : value.p);
+    return false;
+}
+
+void hearth_selector_on_metric(struct hearth_selector_ctx *ctx, struct hearth_selector_token name)
+{
+    ctx->metric = hearth_str_n(name.p, name.n);
+    append_at(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, ctx->metric);
+}
+
+static bool unquote_name(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
+                         struct hearth_str *ret_name)
+{
+    *ret_name = hearth_str_n(token.p, token.n);
+    char c = token.p[0];
+    if ((c == '"' || c == '\'' || c == '`') && !hearth_selector_unquote(ctx, token, ret_name)) {
+        return false;
+    }
+    if (ret_name->n == 0) {
+        hearth_selector_fail(ctx, token.p, "a name is empty");
+        return false;
+    }
+    return true;
+}
+
+void hearth_selector_on_quoted_metric(struct hearth_selector_ctx *ctx,
+                                      struct hearth_selector_token name)
+{
+    struct hearth_str text;
+    if (ctx->status == HEARTH_OK && unquote_name(ctx, name, &text) &&
+        metric_is_free(ctx, name.p, text)) {
+        append_at(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, text);
+    }
+}
+
+void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_selector_token name,
+                                enum hearth_match_op op, struct hearth_selector_token value)
+{
+    struct hearth_str label, text;
+    if (ctx->status != HEARTH_OK || !unquote_name(ctx, name, &label) ||
+        !hearth_selector_unquote(ctx, value, &text)) {
+        return;
+    }
+    if (!hearth_str_eq(label, HEARTH_STR(HEARTH_LABEL_NAME)) || metric_is_free(ctx, name.p, text)) {
+        bool is_regex = op == HEARTH_MATCH_RE || op == HEARTH_MATCH_NRE;
+        append_at(ctx, is_regex ? value.p : name.p, label, op, text);
+    }
+}
+
+/* Refuse what the lexer must not see, at the offending byte. */
+static bool check_bytes(struct hearth_selector_ctx *ctx)
+{
+    const char *p = (const char *)ctx->lexer.start, *end = (const char *)ctx->lexer.limit;
+    if ((size_t)(end - p) > HEARTH_SELECTOR_MAX_BYTES) {
+        hearth_selector_fail(ctx, p + HEARTH_SELECTOR_MAX_BYTES,
+                             "the selector is longer than %u bytes", HEARTH_SELECTOR_MAX_BYTES);
+        return false;
+    }
+    while (p < end) {
+        size_t len = hearth_selector_utf8_len(p, (size_t)(end - p));
+        if (len == 0 || *p == '\0') {
+            hearth_selector_fail(ctx, p,
+                                 len == 0 ? "the selector is not valid UTF-8"
+                                          : "the selector holds a NUL byte");
+            return false;
+        }
+        p += len;
+    }
+    return true;
+}
+
+enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struct hearth_str text,
+                                         struct hearth_arena *arena, size_t *ret_offset,
+                                         struct hearth_err *err)
+{
+    struct hearth_selector_ctx ctx = {.selector = selector, .arena = arena, .err = err};
+    size_t n_before = selector->n;
+    /* One byte over the limit is enough to see that it is over. */
+    size_t n = text.n > HEARTH_SELECTOR_MAX_BYTES ? HEARTH_SELECTOR_MAX_BYTES + 1 : text.n;
+    const char *copy = hearth_arena_strndup(arena, text.p, n);
+    if (copy == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    ctx.lexer.start = ctx.lexer.cursor = (const unsigned char *)copy;
+    ctx.lexer.limit = ctx.lexer.start + n;
+    if (check_bytes(&ctx)) {
+        hearth_selector_run(&ctx);
+    }
+    if (ctx.status != HEARTH_OK) {
+        cut(selector, n_before);
+        if (ret_offset != NULL) {
+            *ret_offset = ctx.offset;
+        }
+    }
+    return ctx.status;
+}

@@ -1,0 +1,331 @@
+/*
+ * background_state.c -- what the background work is at, for people; and asking for roll-ups to be
+ * built anew (contract: hearth/store/background.h).
+ */
+#include "hearth/store/background.h"
+
+#include "build/roll.h"
+#include "catalog/catalog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- state ---- */
+
+struct state_question {
+    struct hearth_store *store;
+    struct hearth_arena *arena;
+    struct hearth_background_state *ret;
+};
+
+static enum hearth_status ask(struct hearth_pg *pg, const char *sql, PGresult **ret_result,
+                              enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    return hearth_pg_exec(pg, sql, NULL, NULL, ret_result, ret_fault, err);
+}
+
+static enum hearth_status copy_text(struct hearth_arena *arena, struct hearth_str text,
+                                    struct hearth_str *ret, struct hearth_err *err)
+{
+    *ret = hearth_arena_str(arena, text);
+    return ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static enum hearth_status read_lease(struct state_question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_background_state *ret = question->ret;
+    PGresult *result = NULL;
+    HEARTH_TRY(ask(pg,
+                   "SELECT holder, token, host FROM hearth_data.lease JOIN hearth_data.writer ON"
+                   " writer_id = holder WHERE name = '" HEARTH_LEASE_BUILDER
+                   "' AND expires_at > clock_timestamp()",
+                   &result, ret_fault, err));
+    enum hearth_status status = HEARTH_OK;
+    if (PQntuples(result) > 0) {
+        ret->has_builder = true;
+        ret->builder_writer = hearth_pg_i32(result, 0, 0);
+        ret->lease_token = hearth_pg_i64(result, 0, 1);
+        status = copy_text(question->arena, hearth_pg_str(result, 0, 2), &ret->builder_host, err);
+    }
+    PQclear(result);
+    return status;
+}
+
+/*
+ * The oldest bucket with profiles that is due and not built, among all services. Hours are known by series_hour. Within
+ * the first hour of a service that was not built yet, or was idle, profiles are looked up: an hour may be old, and its
+ * first profile a second.
+ */
+#define SQL_DUE                                                                                 \
+    "SELECT b.service_id, b.built_to, (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE" \
+    " h.service_id = b.service_id AND h.hour BETWEEN " HEARTH_SQL_HOUR(                         \
+        "b.built_to") " AND %" PRId32 ") AS hour FROM (SELECT service_id, coalesce(built_to,"   \
+                      " %" PRId64 ") AS built_to FROM hearth_data.service LEFT JOIN"            \
+                      " hearth_data.roll_state USING (service_id)) b WHERE built_to < %" PRId64
+#define SQL_FIRST_OF_HOUR                                                                   \
+    "SELECT min(f.ts) FROM hearth_data.series_hour h, LATERAL (SELECT p.ts FROM"            \
+    " hearth_data.profile p WHERE p.series_id = h.series_id AND p.ts >= from_ns AND p.ts <" \
+    " from_ns + %" PRId64 " ORDER BY p.ts LIMIT 1) f WHERE h.service_id = d.service_id AND" \
+    " h.hour = d.hour"
+
+static enum hearth_status read_lag(struct state_question *question, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int64_t grace_ns = question->store->options.rollup_grace_ns;
+    int64_t now_ns = hearth_clock_wall_ns();
+    int64_t target_ns = hearth_floor_ns(now_ns - grace_ns, HEARTH_BUCKET_NS);
+    char sql[1536];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT min(CASE WHEN built_to < from_ns THEN coalesce((" SQL_FIRST_OF_HOUR
+                   "), from_ns) ELSE built_to END) FROM (SELECT *, hour * %" PRId64
+                   " AS from_ns FROM (" SQL_DUE ") due WHERE hour IS NOT NULL) d",
+                   HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, hearth_hour_of(target_ns - 1),
+                   HEARTH_NEVER_NS, target_ns);
+    PGresult *result = NULL;
+    HEARTH_TRY(ask(pg, sql, &result, ret_fault, err));
+    if (!hearth_pg_is_null(result, 0, 0)) {
+        int64_t from_ns = hearth_floor_ns(hearth_pg_i64(result, 0, 0), HEARTH_BUCKET_NS);
+        int64_t lag_ns = now_ns - from_ns - HEARTH_BUCKET_NS - grace_ns;
+        question->ret->lag_ns = lag_ns > 0 ? lag_ns : 0;
+    }
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+/* *ret_ns stays as it is when the day has no profiles. By series, the first of each: the index of a
+ * leaf is by series and time. */
+static enum hearth_status oldest_of_day(struct hearth_pg *pg, int32_t day, int64_t *ret_ns,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int64_t from_ns = day * HEARTH_NS_PER_DAY;
+    char sql[1024], where[96];
+    (void)snprintf(where, sizeof where, "BETWEEN %" PRId64 " AND %" PRId64, from_ns,
+                   from_ns + HEARTH_NS_PER_DAY - 1);
+    (void)snprintf(sql, sizeof sql,
+                   "WITH RECURSIVE s AS ((SELECT series_id, ts FROM hearth_data.profile WHERE ts %s"
+                   " ORDER BY series_id, ts LIMIT 1) UNION ALL SELECT n.series_id, n.ts FROM s,"
+                   " LATERAL (SELECT series_id, ts FROM hearth_data.profile p WHERE ts %s AND"
+                   " p.series_id > s.series_id ORDER BY series_id, ts LIMIT 1) n)"
+                   " SELECT least((SELECT min(ts) FROM s), (SELECT min(t0) FROM"
+                   " hearth_data.segment WHERE t0 %s))",
+                   where, where, where);
+    PGresult *result = NULL;
+    HEARTH_TRY(ask(pg, sql, &result, ret_fault, err));
+    if (!hearth_pg_is_null(result, 0, 0)) {
+        *ret_ns = hearth_pg_i64(result, 0, 0);
+    }
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+/* The days that profiles have leaves for, ascending. */
+static enum hearth_status read_days(struct hearth_pg *pg, PGresult **ret_result,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    return ask(pg,
+               "SELECT DISTINCT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' FROM"
+               " pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent IN"
+               " ('hearth_data.profile'::regclass, 'hearth_data.segment'::regclass) ORDER BY 1",
+               ret_result, ret_fault, err);
+}
+
+static enum hearth_status read_oldest(struct state_question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(read_days(pg, &result, ret_fault, err));
+    enum hearth_status status = HEARTH_OK;
+    int64_t *oldest_ns = &question->ret->oldest_profile_ns;
+    for (int i = 0; i < PQntuples(result) && status == HEARTH_OK && *oldest_ns == INT64_MAX; i++) {
+        status = oldest_of_day(pg, hearth_pg_i32(result, i, 0), oldest_ns, ret_fault, err);
+    }
+    PQclear(result);
+    return status;
+}
+
+static enum hearth_status read_counts(struct state_question *question, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(ask(pg,
+                   "SELECT (SELECT count(*) FROM hearth_data.profile_late),"
+                   " (SELECT count(*) FROM hearth_data.tombstone)",
+                   &result, ret_fault, err));
+    question->ret->n_late_rows = hearth_pg_i64(result, 0, 0);
+    question->ret->n_tombstones = hearth_pg_i64(result, 0, 1);
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_sizes(struct state_question *question, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_background_state *ret = question->ret;
+    PGresult *result = NULL;
+    HEARTH_TRY(ask(pg,
+                   "SELECT coalesce(p.relname, c.relname)::text,"
+                   " sum(pg_total_relation_size(c.oid))::int8 FROM pg_class c JOIN pg_namespace n"
+                   " ON n.oid = c.relnamespace LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
+                   " LEFT JOIN pg_class p ON p.oid = i.inhparent WHERE n.nspname = 'hearth_data'"
+                   " AND c.relkind = 'r' GROUP BY 1 ORDER BY 1",
+                   &result, ret_fault, err));
+    size_t n = (size_t)PQntuples(result);
+    enum hearth_status status = HEARTH_OK;
+    ret->n_tables = 0;
+    ret->tables = hearth_arena_array(question->arena, n, sizeof *ret->tables);
+    if (ret->tables == NULL) {
+        status = HEARTH_FAIL_ARENA(err, question->arena);
+    }
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        struct hearth_table_size *size = &ret->tables[ret->n_tables++];
+        size->n_bytes = hearth_pg_is_null(result, (int)i, 1) ? 0 : hearth_pg_i64(result, (int)i, 1);
+        status = copy_text(question->arena, hearth_pg_str(result, (int)i, 0), &size->table, err);
+    }
+    PQclear(result);
+    return status;
+}
+
+static enum hearth_status read_state(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct state_question *question = context;
+    *question->ret = (struct hearth_background_state){.oldest_profile_ns = INT64_MAX};
+    HEARTH_TRY(read_lease(question, pg, ret_fault, err));
+    HEARTH_TRY(read_lag(question, pg, ret_fault, err));
+    HEARTH_TRY(read_counts(question, pg, ret_fault, err));
+    HEARTH_TRY(read_oldest(question, pg, ret_fault, err));
+    return read_sizes(question, pg, ret_fault, err);
+}
+
+enum hearth_status hearth_store_background_state(struct hearth_store *store,
+                                                 struct hearth_arena *arena,
+                                                 struct hearth_background_state *ret,
+                                                 struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct state_question question = {store, arena, ret};
+    return hearth_store_with_pg(store, NULL, read_state, &question, err);
+}
+
+/* ---- building anew ---- */
+
+struct rebuild {
+    struct hearth_store *store;
+    struct hearth_str tenant;
+    int32_t service_id; /* 0: all */
+    int64_t day_ns;
+};
+
+/* What is thrown away begins with the first day of roll-ups: before it nothing can be lost. */
+static enum hearth_status first_rolled_up(const struct rebuild *rebuild, struct hearth_pg *pg,
+                                          int64_t *ret_ns, struct hearth_err *err)
+{
+    int32_t day = 0;
+    bool found = false;
+    HEARTH_TRY(hearth_partitions_next_day(pg, "'roll_10m', 'roll_1h', 'roll_1d', 'hour_totals'",
+                                          hearth_day_of(rebuild->day_ns), &day, &found, err));
+    *ret_ns = found ? day * HEARTH_NS_PER_DAY : INT64_MAX;
+    return HEARTH_OK;
+}
+
+/* Blocks outlive profiles: what cannot be built again must not be thrown away. */
+static enum hearth_status check_reach(const struct rebuild *rebuild, const PGresult *services,
+                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    int64_t from_ns, reach_ns;
+    HEARTH_TRY(first_rolled_up(rebuild, pg, &from_ns, err));
+    HEARTH_TRY(hearth_profiles_reach(rebuild->store, pg, rebuild->tenant, &reach_ns, err));
+    for (int i = 0; i < PQntuples(services) && from_ns >= reach_ns && from_ns < INT64_MAX; i++) {
+        HEARTH_TRY(hearth_profiles_check_reach(pg, hearth_pg_i32(services, i, 0), from_ns,
+                                               &reach_ns, ret_fault, err));
+    }
+    if (from_ns < reach_ns) {
+        char from[32], reach[32];
+        hearth_clock_format(from_ns, from);
+        hearth_clock_format(reach_ns, reach);
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "roll-ups from %s on cannot be built again: profiles reach back to %s",
+                           from, reach);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status find_services(const struct rebuild *rebuild, struct hearth_pg *pg,
+                                        PGresult **ret_result, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text(&params, rebuild->tenant);
+    hearth_pg_param_i32(&params, rebuild->service_id);
+    enum hearth_status status =
+        hearth_pg_exec(pg,
+                       "SELECT service_id FROM hearth_data.service JOIN hearth_data.tenant t USING"
+                       " (tenant_id) WHERE t.name = $1 AND ($2 = 0 OR service_id = $2)"
+                       " ORDER BY service_id",
+                       &params, NULL, ret_result, ret_fault, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/*
+ * Lower built_to first: it is the row that the builder locks first too. Whatever it is: a builder that
+ * is about to raise it beyond the day is waited for, and what it built goes as well.
+ */
+static enum hearth_status throw_away(const struct rebuild *rebuild, int32_t service_id,
+                                     struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
+{
+    static const char *const TABLES[] = {"roll_10m", "roll_1h", "roll_1d", "hour_totals"};
+    char sql[1024];
+    int n = snprintf(sql, sizeof sql,
+                     "BEGIN; UPDATE hearth_data.roll_state SET built_to = least(built_to, %" PRId64
+                     "), generation = generation + 1 WHERE service_id = %" PRId32 "; ",
+                     rebuild->day_ns, service_id);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
+        n += snprintf(sql + n, sizeof sql - (size_t)n,
+                      "DELETE FROM hearth_data.%s WHERE service_id = %" PRId32 " AND t0 >= %" PRId64
+                      "; ",
+                      TABLES[i], service_id, rebuild->day_ns);
+    }
+    (void)snprintf(sql + n, sizeof sql - (size_t)n, "COMMIT");
+    enum hearth_status status = hearth_pg_script(pg, sql, ret_fault, err);
+    hearth_pg_rollback(pg);
+    return status;
+}
+
+static enum hearth_status run_rebuild(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    const struct rebuild *rebuild = context;
+    PGresult *result = NULL;
+    HEARTH_TRY(find_services(rebuild, pg, &result, ret_fault, err));
+    enum hearth_status status = HEARTH_OK;
+    if (PQntuples(result) == 0) {
+        status = HEARTH_FAIL(err, HEARTH_NOT_FOUND, "the tenant has no such service");
+    } else {
+        status = check_reach(rebuild, result, pg, ret_fault, err);
+    }
+    for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
+        status = throw_away(rebuild, hearth_pg_i32(result, i, 0), pg, ret_fault, err);
+    }
+    PQclear(result);
+    return status;
+}
+
+enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct hearth_str tenant,
+                                        int32_t service_id, int64_t from_ns, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct rebuild rebuild = {store, tenant, service_id,
+                              hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY)};
+    HEARTH_TRY(hearth_store_with_pg(store, NULL, run_rebuild, &rebuild, err));
+    if (store->builder != NULL) {
+        hearth_builder_wake(store->builder);
+    }
+    return HEARTH_OK;
+}

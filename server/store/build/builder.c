@@ -1,0 +1,383 @@
+/*
+ * builder.c -- the builder's thread, its lease, and the order of its steps (contract: builder.h).
+ *
+ * The lease is a row. Who holds it renews it between transactions; who does not looks each second
+ * whether it has expired. Taking it over raises the token, and every transaction of the builder
+ * begins by share-locking the row and comparing the token: so the old holder cannot write any more,
+ * and nobody can take over in the middle of a transaction. Expiry is by the database's clock alone.
+ */
+#include "build/builder.h"
+
+#include "hearth/base/log.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/base/signals.h"
+
+#include "build/roll.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define CONNECT_TIMEOUT_MS   5000
+#define STATEMENT_TIMEOUT_MS (10 * 60 * 1000)
+#define RELEASE_TIMEOUT_MS   2000
+#define PACK_LEVEL           1
+#define LEASE_EXPIRY         "interval '30 s'"
+#define RENEW_EACH_NS        (8 * HEARTH_NS_PER_SEC)
+/* Of servers that wait for the lease, or for their database. */
+#define IDLE_WAIT_NS HEARTH_NS_PER_SEC
+
+static const struct step {
+    const char *name; /* label of its metrics */
+    hearth_builder_step *run;
+} STEPS[] = {
+    {"close", hearth_step_close},         {"fold", hearth_step_fold},
+    {"rules", hearth_step_rules},         {"erase", hearth_step_erase},
+    {"spans", hearth_step_spans},         {"compact", hearth_step_compact},
+    {"retention", hearth_step_retention},
+};
+
+struct hearth_builder_thread {
+    struct hearth_builder builder; /* the thread's own, like said */
+    struct hearth_cancel cancel;   /* of its statements */
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards woken, stopping */
+    pthread_cond_t wake;
+    bool woken, stopping;
+    char said[HEARTH_ARRAY_LEN(STEPS)][160]; /* why each step failed last: logged once */
+    char said_connect[160];
+};
+
+/* ---- the lease ---- */
+
+/* A statement that returns at most one int8; *ret_value 0 when it returns none. */
+static enum hearth_status ask_i64(struct hearth_pg *pg, const char *sql, int64_t *ret_value,
+                                  struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_value = PQntuples(result) > 0 ? hearth_pg_i64(result, 0, 0) : 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static void set_token(struct hearth_builder *builder, int64_t token)
+{
+    if (token != builder->token) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "builder",
+                   token != 0 ? "took the lease of background work"
+                              : "another server has the lease",
+                   "token", hearth_log_i64(token != 0 ? token : builder->token), NULL);
+    }
+    if (token == 0 && builder->token != 0) {
+        hearth_metric_set(HEARTH_M_ROLL_LAG, 0); /* the new holder's to say */
+        hearth_metric_set(HEARTH_M_RULE_LAG, 0);
+    }
+    hearth_metric_set(HEARTH_M_BUILDER_LEASE, token != 0);
+    builder->token = token;
+}
+
+/* Renew it, take it when it has expired, or leave it: token 0. Outside a transaction. */
+static enum hearth_status take_lease(struct hearth_builder *builder, struct hearth_err *err)
+{
+    char sql[512];
+    int32_t holder = builder->store->batch_writer_id;
+    int64_t token = 0;
+    /* UPDATE looks before it locks: servers that wait do not disturb the one that works. */
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.lease SET holder = %" PRId32
+                   ", token = token + (holder <> %" PRId32 ")::int,"
+                   " expires_at = clock_timestamp() + " LEASE_EXPIRY
+                   " WHERE name = '" HEARTH_LEASE_BUILDER "' AND (holder = %" PRId32
+                   " OR expires_at < clock_timestamp()) RETURNING token",
+                   holder, holder, holder);
+    HEARTH_TRY(ask_i64(&builder->pg, sql, &token, err));
+    if (token == 0) {
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO hearth_data.lease (name, holder, token, expires_at) VALUES"
+                       " ('" HEARTH_LEASE_BUILDER "', %" PRId32
+                       ", 1, clock_timestamp() + " LEASE_EXPIRY
+                       ") ON CONFLICT (name) DO NOTHING RETURNING token",
+                       holder);
+        HEARTH_TRY(ask_i64(&builder->pg, sql, &token, err));
+    }
+    set_token(builder, token);
+    builder->renewed_mono_ns = hearth_clock_mono_ns();
+    return HEARTH_OK;
+}
+
+/* At the end: the next server need not wait for the expiry. */
+static void release_lease(struct hearth_builder *builder)
+{
+    if (builder->token == 0) {
+        return;
+    }
+    builder->pg.cancel = NULL; /* it has ended what ran; this is to be done nevertheless */
+    builder->pg.timeout_ms = RELEASE_TIMEOUT_MS;
+    char sql[256];
+    (void)snprintf(
+        sql, sizeof sql,
+        "UPDATE hearth_data.lease SET expires_at = '-infinity' WHERE name = '" HEARTH_LEASE_BUILDER
+        "' AND holder = %" PRId32 " AND token = %" PRId64,
+        builder->store->batch_writer_id, builder->token);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_status status = HEARTH_OK;
+    if (!hearth_pg_alive(&builder->pg)) {
+        status = hearth_pg_connect(&builder->pg, RELEASE_TIMEOUT_MS, &err);
+    }
+    if (status == HEARTH_OK) {
+        hearth_pg_rollback(&builder->pg);
+        status = hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, &err);
+    }
+    if (status != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_DEBUG, "builder", "the lease was not released, it will expire",
+                   "reason", err.msg, NULL);
+    }
+    hearth_metric_set(HEARTH_M_BUILDER_LEASE, 0);
+}
+
+/* ---- transactions ---- */
+
+enum hearth_status hearth_builder_begin(struct hearth_builder *builder, struct hearth_err *err)
+{
+    if (hearth_clock_mono_ns() - builder->renewed_mono_ns > RENEW_EACH_NS) {
+        HEARTH_TRY(take_lease(builder, err));
+    }
+    char sql[192];
+    (void)snprintf(sql, sizeof sql,
+                   "BEGIN; SELECT FROM hearth_data.lease WHERE name = '" HEARTH_LEASE_BUILDER
+                   "' AND token = %" PRId64 " FOR SHARE",
+                   builder->token);
+    HEARTH_TRY(hearth_pg_script_send(&builder->pg, sql, NULL, err));
+    int n_rows = 0;
+    for (;;) {
+        PGresult *result = NULL;
+        HEARTH_TRY(hearth_pg_script_next(&builder->pg, &result, NULL, err));
+        if (result == NULL) {
+            break;
+        }
+        n_rows = PQntuples(result);
+        PQclear(result);
+    }
+    if (n_rows == 0) {
+        hearth_builder_rollback(builder);
+        set_token(builder, 0);
+        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                           "another server has taken over the background work");
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_builder_commit(struct hearth_builder *builder, struct hearth_err *err)
+{
+    return hearth_pg_script(&builder->pg, "COMMIT", NULL, err);
+}
+
+void hearth_builder_rollback(struct hearth_builder *builder)
+{
+    hearth_pg_rollback(&builder->pg);
+}
+
+enum hearth_status hearth_builder_next_generation(struct hearth_builder *builder,
+                                                  int32_t service_id, int64_t *ret_generation,
+                                                  struct hearth_err *err)
+{
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state SET generation = generation + 1"
+                   " WHERE service_id = %" PRId32 " RETURNING generation",
+                   service_id);
+    HEARTH_TRY(ask_i64(&builder->pg, sql, ret_generation, err));
+    if (*ret_generation == 0) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service %" PRId32 " has no row in roll_state",
+                           service_id);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- the thread ---- */
+
+static bool is_stopping(struct hearth_builder_thread *thread)
+{
+    (void)pthread_mutex_lock(&thread->lock);
+    bool stopping = thread->stopping;
+    (void)pthread_mutex_unlock(&thread->lock);
+    return stopping;
+}
+
+/* Until the time has passed or somebody wakes us. */
+static void rest(struct hearth_builder_thread *thread, int64_t duration_ns)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
+    struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
+                          .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
+    (void)pthread_mutex_lock(&thread->lock);
+    int rc = 0;
+    while (rc != ETIMEDOUT && !thread->stopping && !thread->woken) {
+        rc = pthread_cond_timedwait(&thread->wake, &thread->lock, &ts);
+    }
+    thread->woken = false;
+    (void)pthread_mutex_unlock(&thread->lock);
+}
+
+/* Log a reason when it is a new one. */
+static void complain(char said[160], const char *what, const char *reason)
+{
+    if (strncmp(said, reason, 159) != 0) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "builder", "background work failed, will be tried again",
+                   "step", what, "reason", reason, NULL);
+        (void)snprintf(said, 160, "%.159s", reason);
+    }
+}
+
+/* True when the step wants to go on at once. */
+static bool run_step(struct hearth_builder_thread *thread, size_t i)
+{
+    struct hearth_builder *builder = &thread->builder;
+    struct hearth_str name = hearth_str_c(STEPS[i].name);
+    struct hearth_err err = HEARTH_ERR_INIT;
+    bool more = false;
+    int64_t cpu_ns = hearth_clock_thread_cpu_ns();
+    enum hearth_status status = STEPS[i].run(builder, &more, &err);
+    hearth_metric_add_label(HEARTH_M_BUILDER_CPU, name, hearth_clock_thread_cpu_ns() - cpu_ns);
+    if (status == HEARTH_OK) {
+        thread->said[i][0] = '\0';
+        return more;
+    }
+    hearth_builder_rollback(builder);
+    if (builder->token != 0 && !is_stopping(thread)) {
+        hearth_metric_add_label(HEARTH_M_BUILDER_ERRORS, name, 1);
+        complain(thread->said[i], STEPS[i].name, err.msg);
+    }
+    return false;
+}
+
+/* Connected and with the lease? */
+static bool is_holder(struct hearth_builder_thread *thread)
+{
+    struct hearth_builder *builder = &thread->builder;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_status status = HEARTH_OK;
+    if (!hearth_pg_alive(&builder->pg)) {
+        status = hearth_pg_connect(&builder->pg, CONNECT_TIMEOUT_MS, &err);
+    }
+    if (status == HEARTH_OK) {
+        status = take_lease(builder, &err);
+    }
+    if (status != HEARTH_OK && !is_stopping(thread)) {
+        complain(thread->said_connect, "lease", err.msg);
+    } else {
+        thread->said_connect[0] = '\0';
+    }
+    return status == HEARTH_OK && builder->token != 0;
+}
+
+static void *run_builder(void *arg)
+{
+    struct hearth_builder_thread *thread = arg;
+    struct hearth_builder *builder = &thread->builder;
+    while (!is_stopping(thread)) {
+        int64_t rest_ns = IDLE_WAIT_NS;
+        if (is_holder(thread)) {
+            bool more = false;
+            for (size_t i = 0; i < HEARTH_ARRAY_LEN(STEPS) && builder->token != 0 &&
+                               hearth_pg_usable(&builder->pg) && !is_stopping(thread);
+                 i++) {
+                more = run_step(thread, i) || more;
+            }
+            if (more) {
+                continue;
+            }
+            rest_ns = builder->store->options.builder_interval_ns;
+        }
+        rest(thread, rest_ns);
+    }
+    release_lease(builder);
+    return NULL;
+}
+
+static void free_thread(struct hearth_builder_thread *thread)
+{
+    hearth_pg_close(&thread->builder.pg);
+    hearth_close_free(thread->builder.close);
+    hearth_inflater_free(thread->builder.inflater);
+    hearth_packer_free(thread->builder.packer);
+    (void)pthread_cond_destroy(&thread->wake);
+    (void)pthread_mutex_destroy(&thread->lock);
+    hearth_mem_free(thread);
+}
+
+static enum hearth_status start_thread(struct hearth_builder_thread *thread, struct hearth_err *err)
+{
+    sigset_t all, old; /* signals are for the main thread */
+    hearth_signals_to_block(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &old);
+    int rc = pthread_create(&thread->thread, NULL, run_builder, thread);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the builder's thread");
+    }
+    (void)pthread_setname_np(thread->thread, "builder");
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_builder_start(struct hearth_store *store,
+                                        struct hearth_builder_thread **ret_thread,
+                                        struct hearth_err *err)
+{
+    struct hearth_builder_thread *thread = hearth_mem_zalloc(sizeof *thread);
+    if (thread == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the builder");
+    }
+    hearth_cancel_init(&thread->cancel, INT64_MAX);
+    (void)pthread_mutex_init(&thread->lock, NULL);
+    hearth_cond_init(&thread->wake);
+    thread->builder = (struct hearth_builder){
+        .store = store,
+        .pg = {.url = store->url, .cancel = &thread->cancel, .timeout_ms = STATEMENT_TIMEOUT_MS},
+        .inflater = hearth_inflater_new(),
+        .packer = hearth_packer_new(PACK_LEVEL),
+        .close = hearth_close_new(),
+    };
+    enum hearth_status status = HEARTH_OK;
+    if (thread->builder.inflater == NULL || thread->builder.packer == NULL ||
+        thread->builder.close == NULL) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the builder");
+    } else {
+        status = start_thread(thread, err);
+    }
+    if (status != HEARTH_OK) {
+        free_thread(thread);
+        return status;
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(STEPS); i++) {
+        hearth_metric_declare(HEARTH_M_BUILDER_CPU, STEPS[i].name);
+        hearth_metric_declare(HEARTH_M_BUILDER_ERRORS, STEPS[i].name);
+    }
+    hearth_retention_declare_metrics();
+    *ret_thread = thread;
+    return HEARTH_OK;
+}
+
+void hearth_builder_wake(struct hearth_builder_thread *thread)
+{
+    (void)pthread_mutex_lock(&thread->lock);
+    thread->woken = true;
+    (void)pthread_cond_signal(&thread->wake);
+    (void)pthread_mutex_unlock(&thread->lock);
+}
+
+void hearth_builder_stop(struct hearth_builder_thread *thread)
+{
+    if (thread == NULL) {
+        return;
+    }
+    atomic_store(&thread->cancel.cancelled, true);
+    (void)pthread_mutex_lock(&thread->lock);
+    thread->stopping = true;
+    (void)pthread_cond_signal(&thread->wake);
+    (void)pthread_mutex_unlock(&thread->lock);
+    (void)pthread_join(thread->thread, NULL);
+    free_thread(thread);
+}

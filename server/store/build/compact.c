@@ -1,0 +1,432 @@
+/*
+ * compact.c -- closed hours into segments: fewer bytes, and beside each other what is read together
+ * (contract: builder.h).
+ *
+ * One transaction an hour of a service: raise compacted_to and the generation, copy the rows. The
+ * rows stay in the leaf, where nobody looks for them any more, until the leaf as a whole goes
+ * (compact_days.c): deleting one by one would write more than the segments. Rows come through a
+ * cursor, some megabytes at a time, so memory does not grow with the hour.
+ *
+ * Late profiles are folded first. One that comes later than that is no harm: the fold sees
+ * compacted_to, and writes it as a segment of its own.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+#include "hearth/store/background.h"
+
+#include "build/builder.h"
+#include "build/roll.h"
+#include "read/stored_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define STEP_NS          HEARTH_NS_PER_SEC
+#define SERVICES_AT_ONCE 1000
+#define FLUSH_BYTES      ((size_t)8 << 20)
+#define SLICE_BYTES      (HEARTH_SEGMENT_SLICES * HEARTH_SEGMENT_BYTES) /* less is not worth slices */
+#define FETCH_BYTES      ((size_t)2 << 20)
+#define FIRST_FETCH      64
+#define MAX_FETCH        4096
+#define MAX_RESULTS      64
+
+#define CURSOR "hearth_compact"
+
+/* ---- what is due ---- */
+
+struct due {
+    int32_t service_id;
+    int64_t compacted_to_ns, limit_ns; /* hours from one to the other */
+    int64_t hour_ns;                   /* the first of them that has profiles */
+    int64_t keep_from_ns;              /* what is older is past its time */
+    bool has_hour, has_tombstones;
+};
+
+static enum hearth_status exec_i64(struct hearth_builder *builder, const char *sql, int64_t *ret,
+                                   bool *ret_found, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_found = PQntuples(result) > 0 && !hearth_pg_is_null(result, 0, 0);
+    *ret = *ret_found ? hearth_pg_i64(result, 0, 0) : 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+/* hours [hour(from), hour(to)) of the service that have profiles: the first */
+static enum hearth_status next_hour(struct hearth_builder *builder, struct due *due,
+                                    int64_t from_ns, struct hearth_err *err)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT min(hour)::int8 FROM hearth_data.series_hour WHERE service_id = %" PRId32
+                   " AND hour >= %" PRId32 " AND hour < %" PRId32,
+                   due->service_id, hearth_hour_of(from_ns), hearth_hour_of(due->limit_ns));
+    HEARTH_TRY(exec_i64(builder, sql, &due->hour_ns, &due->has_hour, err));
+    due->hour_ns *= HEARTH_NS_PER_HOUR;
+    return HEARTH_OK;
+}
+
+static void take_due(struct hearth_builder *builder, const PGresult *result, int row,
+                     int64_t now_ns, struct due *due)
+{
+    *due = (struct due){
+        .service_id = hearth_pg_i32(result, row, 0),
+        .compacted_to_ns = hearth_pg_i64(result, row, 1),
+        .limit_ns = hearth_floor_ns(hearth_pg_i64(result, row, 2), HEARTH_NS_PER_HOUR),
+        .has_tombstones = PQgetvalue(result, row, 4)[0] != 0,
+        .has_hour = !hearth_pg_is_null(result, row, 5),
+        .keep_from_ns = INT64_MIN,
+    };
+    due->hour_ns = due->has_hour ? hearth_pg_i32(result, row, 5) * HEARTH_NS_PER_HOUR : 0;
+    struct hearth_retention retention;
+    hearth_store_retention(builder->store, hearth_pg_str(result, row, 3), &retention);
+    if (retention.profiles_ns > 0) {
+        due->keep_from_ns = now_ns - retention.profiles_ns;
+    }
+}
+
+/* Services with hours to compact, the oldest first. *ret_dues: hearth_mem_free. */
+static enum hearth_status list_due(struct hearth_builder *builder, int64_t closed_ns,
+                                   int64_t now_ns, struct due **ret_dues, size_t *ret_n,
+                                   struct hearth_err *err)
+{
+    char sql[1024];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT r.service_id, r.compacted_to, r.reach, t.name, EXISTS (SELECT FROM"
+        " hearth_data.tombstone d WHERE d.service_id = r.service_id), (SELECT min(h.hour) FROM"
+        " hearth_data.series_hour h WHERE h.service_id = r.service_id AND h.hour "
+        ">= " HEARTH_SQL_HOUR("r.compacted_to") " AND h.hour < " HEARTH_SQL_HOUR(
+            "r.reach") ") AS hour FROM (SELECT *, least(built_to, %" PRId64 ") AS reach FROM"
+                       " hearth_data.roll_state) r JOIN hearth_data.service s USING (service_id) "
+                       "JOIN"
+                       " hearth_data.tenant t USING (tenant_id) WHERE r.compacted_to + "
+                       "3600000000000 <= r.reach"
+                       " ORDER BY hour, r.service_id LIMIT %d",
+        closed_ns, SERVICES_AT_ONCE);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    int n = PQntuples(result);
+    struct due *dues = hearth_mem_calloc((size_t)n + 1, sizeof *dues);
+    for (int row = 0; dues != NULL && row < n; row++) {
+        take_due(builder, result, row, now_ns, &dues[row]);
+    }
+    PQclear(result);
+    if (dues == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the list of services");
+    }
+    *ret_dues = dues;
+    *ret_n = (size_t)n;
+    return HEARTH_OK;
+}
+
+/* Raise compacted_to of all services between whose hours there is nothing, in one statement. */
+static enum hearth_status skip_empty(struct hearth_builder *builder, const struct due *dues,
+                                     size_t n, struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    int32_t *ids = hearth_arena_array(&arena, n, sizeof *ids);
+    int64_t *limits = hearth_arena_array(&arena, n, sizeof *limits);
+    int64_t *was = hearth_arena_array(&arena, n, sizeof *was);
+    enum hearth_status status = HEARTH_OK;
+    size_t n_empty = 0;
+    if (ids == NULL || limits == NULL || was == NULL) {
+        status = HEARTH_FAIL_ARENA(err, &arena);
+        n = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!dues[i].has_hour) {
+            ids[n_empty] = dues[i].service_id;
+            was[n_empty] = dues[i].compacted_to_ns;
+            limits[n_empty++] = dues[i].limit_ns;
+        }
+    }
+    if (n_empty > 0) {
+        struct hearth_pg_params params;
+        hearth_pg_params_init(&params, &arena);
+        hearth_pg_param_i32_array(&params, ids, n_empty);
+        hearth_pg_param_i64_array(&params, was, n_empty);
+        hearth_pg_param_i64_array(&params, limits, n_empty);
+        status = hearth_builder_begin(builder, err);
+        if (status == HEARTH_OK) {
+            status = hearth_pg_exec(
+                &builder->pg,
+                "UPDATE hearth_data.roll_state r SET compacted_to = u.upto, generation ="
+                " generation + 1 FROM unnest($1::int4[], $2::int8[], $3::int8[]) u (s, was, upto)"
+                " WHERE r.service_id = u.s AND r.compacted_to = u.was AND r.built_to >= u.upto",
+                &params, NULL, NULL, NULL, err);
+        }
+        if (status == HEARTH_OK) {
+            status = hearth_builder_commit(builder, err);
+        }
+    }
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/* ---- one hour ---- */
+
+/* Rows that came through the cursor and are not written yet. */
+struct hour {
+    struct hearth_builder *builder;
+    int32_t service_id;
+    int64_t from_ns, part;
+    int32_t ordinal;
+    struct hearth_arena arena;
+    PGresult *results[MAX_RESULTS]; /* that rows borrow from */
+    size_t n_results;
+    struct hearth_stored_row *rows;
+    size_t n_rows, cap_rows, n_bytes;
+    struct hearth_stored_row *slice; /* of them, those of one slice */
+    size_t cap_slice;
+    int64_t n_written, n_written_bytes;
+};
+
+static void let_go(struct hour *hour)
+{
+    for (size_t i = 0; i < hour->n_results; i++) {
+        PQclear(hour->results[i]);
+    }
+    hour->n_results = hour->n_rows = hour->n_bytes = 0;
+    hearth_arena_reset(&hour->arena);
+}
+
+/* slice 0: rows from anywhere in the hour. */
+static enum hearth_status append(struct hour *hour, int32_t slice,
+                                 const struct hearth_stored_row *rows, size_t n_rows,
+                                 struct hearth_err *err)
+{
+    int64_t n_bytes = 0;
+    int32_t ordinal = slice << HEARTH_SEGMENT_SLICE_BITS | hour->ordinal;
+    enum hearth_status status = hearth_segments_append(
+        &hour->builder->pg, hour->service_id, hour->part, &ordinal, rows, n_rows, &n_bytes, err);
+    hour->ordinal = ordinal & ((1 << HEARTH_SEGMENT_SLICE_BITS) - 1);
+    hour->n_written += (int64_t)n_rows;
+    hour->n_written_bytes += n_bytes;
+    return status;
+}
+
+/* Ten minutes after ten minutes, each by series and time. */
+static enum hearth_status append_slices(struct hour *hour, struct hearth_err *err)
+{
+    if (!hearth_mem_grow(&hour->slice, &hour->cap_slice, hour->n_rows, sizeof *hour->slice)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for profiles to compact");
+    }
+    for (int32_t k = 0; k < HEARTH_SEGMENT_SLICES; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < hour->n_rows; i++) {
+            int64_t offset_ns = hour->rows[i].ts_ns - hour->from_ns;
+            if (offset_ns / HEARTH_SEGMENT_SLICE_NS == k) {
+                hour->slice[n++] = hour->rows[i];
+            }
+        }
+        HEARTH_TRY(append(hour, k + 1, hour->slice, n, err));
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status flush(struct hour *hour, struct hearth_err *err)
+{
+    enum hearth_status status = hour->n_bytes >= SLICE_BYTES
+                                    ? append_slices(hour, err)
+                                    : append(hour, 0, hour->rows, hour->n_rows, err);
+    let_go(hour);
+    return status;
+}
+
+static enum hearth_status declare(struct hour *hour, const struct due *due, struct hearth_err *err)
+{
+    char sql[1280], tombstones[256] = "";
+    int64_t from_ns = due->hour_ns > due->keep_from_ns ? due->hour_ns : due->keep_from_ns;
+    if (due->has_tombstones) {
+        (void)snprintf(tombstones, sizeof tombstones,
+                       " AND NOT EXISTS (SELECT FROM hearth_data.tombstone d WHERE d.service_id ="
+                       " %" PRId32 " AND p.ts BETWEEN d.from_ts AND d.to_ts AND p.series_id = ANY"
+                       " (d.series_ids))",
+                       due->service_id);
+    }
+    (void)snprintf(sql, sizeof sql,
+                   "DECLARE " CURSOR " NO SCROLL CURSOR FOR SELECT p.* FROM (SELECT series_id FROM"
+                   " hearth_data.series WHERE service_id = %" PRId32
+                   " ORDER BY series_id) s CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
+                   " FROM hearth_data.profile p WHERE p.service_id = %" PRId32
+                   " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
+                   "%s ORDER BY p.ts OFFSET 0) p ORDER BY s.series_id, p.ts",
+                   due->service_id, due->service_id, from_ns, due->hour_ns + HEARTH_NS_PER_HOUR,
+                   tombstones);
+    return hearth_pg_exec(&hour->builder->pg, sql, NULL, NULL, NULL, NULL, err);
+}
+
+/* The next rows of the cursor; *ret_n 0 at the end. */
+static enum hearth_status fetch(struct hour *hour, int n_wanted, int *ret_n, struct hearth_err *err)
+{
+    char sql[64];
+    PGresult *result = NULL;
+    (void)snprintf(sql, sizeof sql, "FETCH %d FROM " CURSOR, n_wanted);
+    HEARTH_TRY(hearth_pg_exec(&hour->builder->pg, sql, NULL, NULL, &result, NULL, err));
+    hour->results[hour->n_results++] = result;
+    int n = PQntuples(result);
+    if (!hearth_mem_grow(&hour->rows, &hour->cap_rows, hour->n_rows + (size_t)n,
+                         sizeof *hour->rows)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for profiles to compact");
+    }
+    for (int i = 0; i < n; i++) {
+        int32_t service_id;
+        struct hearth_stored_row *row = &hour->rows[hour->n_rows++];
+        HEARTH_TRY(hearth_stored_row_take(result, i, &hour->arena, &service_id, row, err));
+        hour->n_bytes += hearth_stored_row_bytes(row);
+    }
+    *ret_n = n;
+    return HEARTH_OK;
+}
+
+static enum hearth_status copy_rows(struct hour *hour, struct hearth_err *err)
+{
+    int n_wanted = FIRST_FETCH, n;
+    do {
+        size_t before = hour->n_bytes;
+        HEARTH_TRY(fetch(hour, n_wanted, &n, err));
+        if (n > 0) {
+            size_t each = (hour->n_bytes - before) / (size_t)n + 1;
+            n_wanted = FETCH_BYTES / each < MAX_FETCH ? (int)(FETCH_BYTES / each) + 1 : MAX_FETCH;
+        }
+        if (hour->n_bytes >= FLUSH_BYTES || hour->n_results == MAX_RESULTS) {
+            HEARTH_TRY(flush(hour, err));
+        }
+    } while (n > 0);
+    return flush(hour, err);
+}
+
+/* *ret_part 0: the row is not as it was. */
+static enum hearth_status raise_state(struct hearth_builder *builder, const struct due *due,
+                                      int64_t *ret_part, struct hearth_err *err)
+{
+    char sql[384];
+    bool found;
+    int64_t end_ns = due->hour_ns + HEARTH_NS_PER_HOUR;
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state SET compacted_to = %" PRId64
+                   ", generation = generation + 1 WHERE service_id = %" PRId32
+                   " AND compacted_to = %" PRId64 " AND built_to >= %" PRId64
+                   " AND NOT EXISTS (SELECT FROM hearth_data.profile_late l WHERE l.service_id ="
+                   " %" PRId32 " AND l.ts < %" PRId64 ") RETURNING generation",
+                   end_ns, due->service_id, due->compacted_to_ns, end_ns, due->service_id, end_ns);
+    HEARTH_TRY(exec_i64(builder, sql, ret_part, &found, err));
+    return HEARTH_OK;
+}
+
+static enum hearth_status compact_in_transaction(struct hour *hour, const struct due *due,
+                                                 bool *ret_done, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_builder_begin(hour->builder, err));
+    HEARTH_TRY(raise_state(hour->builder, due, &hour->part, err));
+    *ret_done = hour->part != 0;
+    if (!*ret_done) {
+        return HEARTH_OK; /* late profiles are to be folded first, or somebody was quicker */
+    }
+    HEARTH_TRY(declare(hour, due, err));
+    HEARTH_TRY(copy_rows(hour, err));
+    return hearth_builder_commit(hour->builder, err);
+}
+
+/* *ret_done: compacted_to was raised. */
+static enum hearth_status compact_hour(struct hearth_builder *builder, const struct due *due,
+                                       bool *ret_done, struct hearth_err *err)
+{
+    struct hour hour = {.builder = builder, .service_id = due->service_id, .from_ns = due->hour_ns};
+    *ret_done = false;
+    hearth_arena_init(&hour.arena, 0);
+    HEARTH_TRY(hearth_partitions_ensure(builder->store, &builder->pg, HEARTH_LEAF_SEGMENT,
+                                        hearth_day_of(due->hour_ns), err));
+    enum hearth_status status = compact_in_transaction(&hour, due, ret_done, err);
+    hearth_builder_rollback(builder);
+    let_go(&hour);
+    hearth_arena_release(&hour.arena);
+    hearth_mem_free(hour.rows);
+    hearth_mem_free(hour.slice);
+    if (status == HEARTH_OK && *ret_done) {
+        hearth_metric_add(HEARTH_M_COMPACTED_ROWS, hour.n_written);
+        hearth_metric_add(HEARTH_M_SEGMENT_BYTES, hour.n_written_bytes);
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "compacting an hour of service %" PRId32, due->service_id);
+    }
+    return status;
+}
+
+/* ---- the step ---- */
+
+/* Hours of one service until `until_mono_ns`. *ret_more: it has others. */
+static enum hearth_status compact_service(struct hearth_builder *builder, struct due *due,
+                                          int64_t until_mono_ns, bool *ret_more,
+                                          struct hearth_err *err)
+{
+    while (due->has_hour) {
+        if (due->hour_ns + HEARTH_NS_PER_HOUR <= due->keep_from_ns) {
+            HEARTH_TRY(next_hour(builder, due, due->keep_from_ns, err));
+            if (!due->has_hour) {
+                break;
+            }
+        }
+        if (hearth_clock_mono_ns() >= until_mono_ns) {
+            *ret_more = true;
+            return HEARTH_OK;
+        }
+        bool done;
+        HEARTH_TRY(compact_hour(builder, due, &done, err));
+        if (!done) {
+            return HEARTH_OK;
+        }
+        due->compacted_to_ns = due->hour_ns + HEARTH_NS_PER_HOUR;
+        HEARTH_TRY(next_hour(builder, due, due->compacted_to_ns, err));
+    }
+    return due->compacted_to_ns < due->limit_ns ? skip_empty(builder, due, 1, err) : HEARTH_OK;
+}
+
+static enum hearth_status compact_services(struct hearth_builder *builder, struct due *dues,
+                                           size_t n, bool *ret_more, struct hearth_err *err)
+{
+    int64_t until_mono_ns = hearth_clock_mono_ns() + STEP_NS;
+    enum hearth_status status = skip_empty(builder, dues, n, err);
+    for (size_t i = 0;
+         i < n && status != HEARTH_FAILED_PRECONDITION && hearth_pg_usable(&builder->pg); i++) {
+        if (!dues[i].has_hour) {
+            continue;
+        }
+        /* A service that cannot be compacted does not keep the others from it. */
+        struct hearth_err own = HEARTH_ERR_INIT;
+        enum hearth_status one = compact_service(builder, &dues[i], until_mono_ns, ret_more, &own);
+        if (one != HEARTH_OK) {
+            hearth_builder_rollback(builder);
+            if (status == HEARTH_OK && err != NULL) {
+                *err = own;
+            }
+            status = status == HEARTH_OK || one == HEARTH_FAILED_PRECONDITION ? one : status;
+        }
+    }
+    return status;
+}
+
+enum hearth_status hearth_step_compact(struct hearth_builder *builder, bool *ret_more,
+                                       struct hearth_err *err)
+{
+    const struct hearth_store_options *options = &builder->store->options;
+    *ret_more = false;
+    if (!options->compaction) {
+        return HEARTH_OK;
+    }
+    int64_t now_ns = hearth_clock_wall_ns();
+    int64_t closed_ns = hearth_floor_ns(now_ns - options->compact_after_ns, HEARTH_NS_PER_HOUR);
+    struct due *dues = NULL;
+    size_t n = 0;
+    HEARTH_TRY(list_due(builder, closed_ns, now_ns, &dues, &n, err));
+    enum hearth_status status = compact_services(builder, dues, n, ret_more, err);
+    hearth_mem_free(dues);
+    hearth_builder_rollback(builder);
+    HEARTH_TRY(status);
+    *ret_more = *ret_more || n == SERVICES_AT_ONCE;
+    return hearth_compact_days(builder, closed_ns, err);
+}

@@ -1,0 +1,66 @@
+/*
+ * retention.c -- how long a tenant's data is kept: the server's options, and what the tenant's
+ * settings say instead.
+ */
+#include "build/retention.h"
+
+#include "hearth/store/settings.h"
+
+void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret)
+{
+    const struct hearth_store_options *options = &store->options;
+    *ret = (struct hearth_retention){.profiles_ns = options->retain_raw_ns,
+                                     .roll_10m_ns = options->retain_10m_ns,
+                                     .roll_1h_ns = options->retain_1h_ns,
+                                     .roll_1d_ns = options->retain_1d_ns,
+                                     .spans_ns = options->retain_spans_ns,
+                                     .monitors_ns = options->retain_monitors_ns,
+                                     .network_ns = options->retain_network_ns};
+}
+
+/* The field of that name; NULL: no such setting. */
+static int64_t *field_of(struct hearth_retention *retention, struct hearth_str name)
+{
+    return hearth_str_eq_c(name, "retain-raw")   ? &retention->profiles_ns
+           : hearth_str_eq_c(name, "retain-10m") ? &retention->roll_10m_ns
+           : hearth_str_eq_c(name, "retain-1h")  ? &retention->roll_1h_ns
+           : hearth_str_eq_c(name, "retain-1d")  ? &retention->roll_1d_ns
+                                                 : NULL;
+}
+
+void hearth_retention_apply(struct hearth_retention *retention, struct hearth_str name,
+                            int64_t value_ns)
+{
+    int64_t *field = field_of(retention, name);
+    if (field != NULL && value_ns >= 0) {
+        *field = value_ns;
+    }
+}
+
+static void apply(void *context, struct hearth_str name, int64_t value)
+{
+    hearth_retention_apply(context, name, value);
+}
+
+void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
+                            struct hearth_retention *ret)
+{
+    hearth_retention_default(store, ret);
+    hearth_store_settings(store, tenant, apply, ret);
+}
+
+enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
+                                              struct hearth_str name, int64_t value_ns,
+                                              struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct hearth_retention any;
+    if (field_of(&any, name) == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "no setting \"" HEARTH_STR_FMT "\": there are retain-raw, retain-10m, "
+                           "retain-1h and retain-1d",
+                           HEARTH_STR_ARG(name));
+    }
+    struct hearth_setting setting = {name, value_ns};
+    return hearth_store_settings_set(store, tenant, false, &setting, 1, err);
+}

@@ -1,0 +1,446 @@
+/*
+ * retention_step.c -- days past their time, and series that ended (hearth_step_retention).
+ *
+ * A day's leaf of a table goes when the longest retention of any tenant has passed. Tenants with a
+ * shorter one have their rows deleted from leaves that stay; readers have hidden them before. Rows of
+ * `profile` are left to compaction, or go with their leaf; those of the span index only lead to what is gone.
+ *
+ * Margins. Readers cut by their own clock and what they know of the settings: what they may still
+ * read stays for five minutes more, and settings that changed are not acted on for a minute, by when
+ * every server knows them (housekeeping.c).
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/log.h"
+#include "hearth/base/metrics.h"
+
+#include "build/builder.h"
+#include "build/retention.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MARGIN_NS     (300 * HEARTH_NS_PER_SEC)
+#define SETTLE_NS     (60 * HEARTH_NS_PER_SEC)
+#define PASS_EACH_NS  (60 * HEARTH_NS_PER_SEC)
+#define ROWS_EACH_NS  (600 * HEARTH_NS_PER_SEC)
+#define SWEEP_EACH_NS HEARTH_NS_PER_DAY
+#define SLICE_NS      HEARTH_NS_PER_SEC
+#define N_TABLES      12
+
+enum kept_by {
+    BY_PROFILES,
+    BY_10M,
+    BY_1H,
+    BY_1D,
+    BY_ALL, /* the longest of them */
+    BY_SPANS,
+    BY_MONITORS,
+    BY_NETWORK,
+    BY_SPAN_INDEX, /* the longer of profiles and spans */
+};
+
+static const struct {
+    const char *name, *key; /* key: what the partition is by */
+    enum kept_by by;
+    int64_t unit_ns;   /* of the key */
+    int64_t length_ns; /* that a row covers */
+    bool delete_rows;  /* of tenants with a shorter retention */
+} TABLES[N_TABLES] = {
+    {"profile", "ts", BY_PROFILES, 1, 0, false},
+    {"segment", "t0", BY_PROFILES, 1, HEARTH_NS_PER_HOUR, true},
+    {"roll_10m", "t0", BY_10M, 1, 600 * HEARTH_NS_PER_SEC, true},
+    {"roll_1h", "t0", BY_1H, 1, HEARTH_NS_PER_HOUR, true},
+    {"hour_totals", "t0", BY_1H, 1, HEARTH_NS_PER_HOUR, true},
+    {"roll_1d", "t0", BY_1D, 1, HEARTH_NS_PER_DAY, true},
+    {"dict_chunk", "day", BY_ALL, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, true},
+    {"span_group", "start_at", BY_SPANS, 1, 0, false},
+    {"span_index", "day", BY_SPAN_INDEX, HEARTH_NS_PER_DAY, HEARTH_NS_PER_DAY, false},
+    {"network_sample", "at", BY_NETWORK, HEARTH_NS_PER_MS, 0, false},
+    {"series_hour", "hour", BY_ALL, HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, true},
+    {"monitor_minute", "minute", BY_MONITORS, 60 * HEARTH_NS_PER_SEC, 60 * HEARTH_NS_PER_SEC,
+     false},
+};
+
+struct tenant {
+    int32_t tenant_id;
+    struct hearth_retention retention;
+};
+
+struct pass {
+    struct hearth_builder *builder;
+    struct hearth_arena arena;
+    int64_t now_ns;
+    struct tenant *tenants;
+    size_t n_tenants;
+    struct hearth_retention longest;
+};
+
+/* ---- who keeps what ---- */
+
+static int64_t longer(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
+}
+
+static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by)
+{
+    switch (by) {
+    case BY_PROFILES:
+        return retention->profiles_ns;
+    case BY_10M:
+        return retention->roll_10m_ns;
+    case BY_1H:
+        return retention->roll_1h_ns;
+    case BY_1D:
+        return retention->roll_1d_ns;
+    case BY_SPANS:
+        return retention->spans_ns;
+    case BY_MONITORS:
+        return retention->monitors_ns;
+    case BY_NETWORK:
+        return retention->network_ns;
+    case BY_SPAN_INDEX:
+        return longer(retention->profiles_ns, retention->spans_ns);
+    case BY_ALL:
+        break;
+    }
+    return longer(longer(retention->profiles_ns, retention->roll_10m_ns),
+                  longer(retention->roll_1h_ns, retention->roll_1d_ns));
+}
+
+/* Before this, nothing of it is kept; INT64_MIN: all is. */
+static int64_t cutoff_ns(const struct pass *pass, int64_t kept)
+{
+    int64_t cutoff;
+    if (kept == 0 || __builtin_sub_overflow(pass->now_ns - MARGIN_NS, kept, &cutoff)) {
+        return INT64_MIN;
+    }
+    return cutoff;
+}
+
+/* By tenant: tenant_id, setting, value. */
+static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
+                                       struct hearth_err *err)
+{
+    size_t n_rows = (size_t)PQntuples(rows);
+    pass->tenants = hearth_arena_array(&pass->arena, n_rows, sizeof *pass->tenants);
+    if (pass->tenants == NULL) {
+        return HEARTH_FAIL_ARENA(err, &pass->arena);
+    }
+    for (int row = 0; row < (int)n_rows; row++) {
+        int32_t tenant_id = hearth_pg_i32(rows, row, 0);
+        struct tenant *last = pass->n_tenants > 0 ? &pass->tenants[pass->n_tenants - 1] : NULL;
+        if (last == NULL || last->tenant_id != tenant_id) {
+            last = &pass->tenants[pass->n_tenants++];
+            last->tenant_id = tenant_id;
+            hearth_retention_default(pass->builder->store, &last->retention);
+        }
+        if (!hearth_pg_is_null(rows, row, 1)) {
+            hearth_retention_apply(&last->retention, hearth_pg_str(rows, row, 1),
+                                   hearth_pg_i64(rows, row, 2));
+        }
+    }
+    hearth_retention_default(pass->builder->store, &pass->longest);
+    for (size_t i = 0; i < pass->n_tenants; i++) {
+        const struct hearth_retention *own = &pass->tenants[i].retention;
+        pass->longest =
+            i == 0 ? *own
+                   : (struct hearth_retention){
+                         .profiles_ns = longer(pass->longest.profiles_ns, own->profiles_ns),
+                         .roll_10m_ns = longer(pass->longest.roll_10m_ns, own->roll_10m_ns),
+                         .roll_1h_ns = longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
+                         .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
+                         .spans_ns = own->spans_ns,
+                         .monitors_ns = own->monitors_ns,
+                         .network_ns = own->network_ns};
+    }
+    return HEARTH_OK;
+}
+
+/* *ret_settled: the settings have been what they are for long enough. The first look counts. */
+static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &pass->builder->store->retention;
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(&pass->builder->pg,
+                              "SELECT t.tenant_id, s.name, s.value FROM hearth_data.tenant t LEFT"
+                              " JOIN hearth_data.tenant_setting s ON s.tenant_id = t.tenant_id AND"
+                              " s.name LIKE 'retain-%' ORDER BY t.tenant_id, s.name",
+                              NULL, NULL, &rows, NULL, err));
+    enum hearth_status status = take_tenants(pass, rows, err);
+    PQclear(rows);
+    HEARTH_TRY(status);
+    uint64_t seen = hearth_hash64(pass->tenants, 0, 0);
+    for (size_t i = 0; i < pass->n_tenants; i++) {
+        const struct hearth_retention *own = &pass->tenants[i].retention;
+        seen = hearth_hash_mix(seen, (uint64_t)pass->tenants[i].tenant_id);
+        for (enum kept_by by = BY_PROFILES; by < BY_ALL; by++) {
+            seen = hearth_hash_mix(seen, (uint64_t)kept_ns(own, by));
+        }
+    }
+    int64_t now_ns = hearth_clock_mono_ns();
+    if (seen != at->settings) {
+        at->settled_mono_ns = at->settings == 0 ? now_ns : now_ns + SETTLE_NS;
+        at->settings = seen;
+    }
+    *ret_settled = now_ns >= at->settled_mono_ns;
+    return HEARTH_OK;
+}
+
+/* ---- leaves ---- */
+
+/*
+ * Profiles must not go before roll-ups that outlive them are built. A service without a roll_state
+ * row has none yet.
+ */
+static enum hearth_status is_built(struct pass *pass, int32_t day, bool *ret_built,
+                                   struct hearth_err *err)
+{
+    char sql[640];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT EXISTS (SELECT FROM hearth_data.service s LEFT JOIN"
+                   " hearth_data.roll_state r USING (service_id) WHERE"
+                   " coalesce(r.built_to, -1) < %" PRId64
+                   " AND EXISTS (SELECT FROM hearth_data.series_hour h WHERE h.service_id ="
+                   " s.service_id AND h.hour >= %" PRId64 " AND h.hour < %" PRId64
+                   " AND (h.hour + 1) * 3600000000000 > coalesce(r.built_to, -1)))",
+                   (day + 1) * HEARTH_NS_PER_DAY, day * INT64_C(24), day * INT64_C(24) + 24);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&pass->builder->pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_built = PQgetvalue(result, 0, 0)[0] == 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, bool *ret_due,
+                                 struct hearth_err *err)
+{
+    int64_t kept = kept_ns(&pass->longest, TABLES[table].by);
+    *ret_due = (day + 1) * HEARTH_NS_PER_DAY <= cutoff_ns(pass, kept);
+    bool outlived = longer(kept, kept_ns(&pass->longest, BY_ALL)) != kept;
+    if (*ret_due && TABLES[table].by == BY_PROFILES && outlived) {
+        HEARTH_TRY(is_built(pass, day, ret_due, err));
+        if (!*ret_due) {
+            HEARTH_LOG(HEARTH_LOG_INFO, "builder",
+                       "profiles are past their time, but not all of "
+                       "their roll-ups are built",
+                       "day", hearth_log_i64(day), NULL);
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* Drop the oldest leaf of a table that is due, if there is one. Readers may keep it a while. */
+static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret_dropped,
+                                      struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    char names[32];
+    int32_t day = 0;
+    bool found = false, leaving = false, due = false;
+    HEARTH_TRY(hearth_partitions_leaving(&builder->pg, TABLES[table].name, &day, &leaving, err));
+    if (!leaving) {
+        (void)snprintf(names, sizeof names, "'%s'", TABLES[table].name);
+        HEARTH_TRY(hearth_partitions_next_day(&builder->pg, names, INT32_MIN, &day, &found, err));
+        if (found) {
+            HEARTH_TRY(is_due(pass, table, day, &due, err));
+        }
+    }
+    if (!leaving && !due) {
+        return HEARTH_OK;
+    }
+    struct hearth_err reason = HEARTH_ERR_INIT;
+    enum hearth_status status =
+        hearth_partitions_drop(builder->store, &builder->pg, TABLES[table].name, day, &reason);
+    if (status == HEARTH_UNAVAILABLE && hearth_pg_usable(&builder->pg)) {
+        HEARTH_LOG(HEARTH_LOG_DEBUG, "builder", "a day cannot be dropped yet", "reason", reason.msg,
+                   NULL);
+        return HEARTH_OK;
+    }
+    if (status != HEARTH_OK) {
+        *err = reason;
+        return status;
+    }
+    *ret_dropped = true;
+    hearth_metric_add_label(HEARTH_M_RETENTION_DAYS, hearth_str_c(TABLES[table].name), 1);
+    HEARTH_LOG(HEARTH_LOG_INFO, "builder", "dropped a day past its time", "table",
+               TABLES[table].name, "day", hearth_log_i64(day), NULL);
+    return HEARTH_OK;
+}
+
+/* At most one leaf of each table. */
+static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &pass->builder->store->retention;
+    *ret_more = false;
+    for (size_t table = 0; table < N_TABLES; table++) {
+        bool dropped = false;
+        HEARTH_TRY(drop_oldest(pass, table, &dropped, err));
+        *ret_more = *ret_more || dropped;
+        if (dropped && TABLES[table].unit_ns == HEARTH_NS_PER_HOUR) {
+            at->next_sweep_mono_ns = 0; /* series may have lost their last hour */
+        }
+    }
+    return HEARTH_OK;
+}
+
+/* ---- rows of tenants with a shorter retention ---- */
+
+static enum hearth_status delete_day(struct pass *pass, const struct tenant *tenant, size_t table,
+                                     int32_t day, struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    int64_t unit_ns = TABLES[table].unit_ns;
+    int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, TABLES[table].by));
+    int64_t end_ns = (day + 1) * HEARTH_NS_PER_DAY, last_ns = cutoff - TABLES[table].length_ns;
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "DELETE FROM hearth_data.%s WHERE service_id = ANY (ARRAY(SELECT service_id FROM"
+                   " hearth_data.service WHERE tenant_id = %" PRId32 ")) AND %s >= %" PRId64
+                   " AND %s < %" PRId64 " AND %s * %" PRId64 "::int8 <= %" PRId64,
+                   TABLES[table].name, tenant->tenant_id, TABLES[table].key,
+                   day * HEARTH_NS_PER_DAY / unit_ns, TABLES[table].key, end_ns / unit_ns,
+                   TABLES[table].key, unit_ns, last_ns);
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+    return hearth_builder_commit(builder, err);
+}
+
+/* Late profiles past their time are not worth folding. */
+static enum hearth_status delete_late(struct pass *pass, const struct tenant *tenant,
+                                      struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, BY_ALL));
+    if (cutoff == INT64_MIN) {
+        return HEARTH_OK;
+    }
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   "DELETE FROM hearth_data.profile_late WHERE service_id = ANY (ARRAY(SELECT"
+                   " service_id FROM hearth_data.service WHERE tenant_id = %" PRId32
+                   ")) AND ts < %" PRId64,
+                   tenant->tenant_id, cutoff);
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+    return hearth_builder_commit(builder, err);
+}
+
+/* The next day of (tenant, table) from where the last call ended; *ret_done: there is none. */
+static enum hearth_status delete_next(struct pass *pass, const struct tenant *tenant, size_t table,
+                                      bool *ret_done, struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &pass->builder->store->retention;
+    int64_t own = kept_ns(&tenant->retention, TABLES[table].by);
+    int64_t cutoff = cutoff_ns(pass, own);
+    *ret_done = true;
+    if (!TABLES[table].delete_rows || cutoff == INT64_MIN ||
+        longer(own, kept_ns(&pass->longest, TABLES[table].by)) == own) {
+        return HEARTH_OK; /* its rows go with the leaf */
+    }
+    char names[32];
+    int32_t day = 0;
+    bool found = false;
+    (void)snprintf(names, sizeof names, "'%s'", TABLES[table].name);
+    HEARTH_TRY(
+        hearth_partitions_next_day(&pass->builder->pg, names, at->next_day, &day, &found, err));
+    if (!found || day * HEARTH_NS_PER_DAY >= cutoff) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(delete_day(pass, tenant, table, day, err));
+    at->next_day = day + 1;
+    *ret_done = false;
+    return HEARTH_OK;
+}
+
+/* Go on with the round over tenants and tables, for a slice. */
+static enum hearth_status delete_rows(struct pass *pass, bool *ret_done, struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &pass->builder->store->retention;
+    int64_t end_ns = hearth_clock_mono_ns() + SLICE_NS;
+    size_t i = 0;
+    while (i < pass->n_tenants && pass->tenants[i].tenant_id < at->tenant_id) {
+        i++;
+    }
+    for (; i < pass->n_tenants; i++, at->table = 0) {
+        at->tenant_id = pass->tenants[i].tenant_id;
+        if (at->table == 0) {
+            HEARTH_TRY(delete_late(pass, &pass->tenants[i], err));
+        }
+        while (at->table < N_TABLES) {
+            if (hearth_clock_mono_ns() >= end_ns) {
+                *ret_done = false;
+                return HEARTH_OK;
+            }
+            bool table_done = false;
+            HEARTH_TRY(delete_next(pass, &pass->tenants[i], at->table, &table_done, err));
+            if (table_done) {
+                at->table++;
+                at->next_day = INT32_MIN;
+            }
+        }
+    }
+    *ret_done = true;
+    at->tenant_id = INT32_MIN;
+    return HEARTH_OK;
+}
+
+/* ---- the step ---- */
+
+static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &pass->builder->store->retention;
+    int64_t now_ns = hearth_clock_mono_ns();
+    bool settled = false, done = true, more = false;
+    HEARTH_TRY(read_tenants(pass, &settled, err));
+    if (settled) {
+        HEARTH_TRY(drop_leaves(pass, &more, err));
+        if (now_ns >= at->next_rows_mono_ns) {
+            HEARTH_TRY(delete_rows(pass, &done, err));
+            at->next_rows_mono_ns = done ? now_ns + ROWS_EACH_NS : 0;
+        }
+    }
+    *ret_more = more || !done;
+    at->next_pass_mono_ns = *ret_more ? 0 : now_ns + PASS_EACH_NS;
+    return HEARTH_OK;
+}
+
+static enum hearth_status run_due(struct hearth_builder *builder, bool *ret_more,
+                                  struct hearth_err *err)
+{
+    struct hearth_retention_progress *at = &builder->store->retention;
+    int64_t now_ns = hearth_clock_mono_ns();
+    if (now_ns >= at->next_pass_mono_ns) {
+        struct pass pass = {.builder = builder, .now_ns = hearth_clock_wall_ns()};
+        hearth_arena_init(&pass.arena, 0);
+        enum hearth_status status = enforce(&pass, ret_more, err);
+        hearth_arena_release(&pass.arena);
+        HEARTH_TRY(status);
+    }
+    if (now_ns >= at->next_sweep_mono_ns) {
+        bool done = false;
+        HEARTH_TRY(hearth_sweep(builder, &done, err));
+        at->next_sweep_mono_ns = done ? now_ns + SWEEP_EACH_NS : 0;
+        *ret_more = *ret_more || !done;
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_step_retention(struct hearth_builder *builder, bool *ret_more,
+                                         struct hearth_err *err)
+{
+    *ret_more = false;
+    enum hearth_status status = run_due(builder, ret_more, err);
+    if (status != HEARTH_OK) {
+        hearth_builder_rollback(builder);
+    }
+    return status;
+}
+
+void hearth_retention_declare_metrics(void)
+{
+    for (size_t table = 0; table < N_TABLES; table++) {
+        hearth_metric_declare(HEARTH_M_RETENTION_DAYS, TABLES[table].name);
+    }
+}

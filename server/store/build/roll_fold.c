@@ -1,0 +1,361 @@
+/*
+ * roll_fold.c -- late profiles into the tables and roll-ups that they missed
+ * (docs/decisions/0011-roll-ups.md).
+ *
+ * One transaction takes a bounded number of a service's late profiles whose bucket is built: out of
+ * profile_late, into `profile` or (where their hour is compacted) a new segment part, and as delta
+ * blocks into every tier that is built, likewise totals. A key that has gathered many parts is made
+ * one again. Queries read late profiles as they are, so there is no hurry: services are gone through
+ * every few rounds, and stragglers share their blocks.
+ */
+#include "hearth/base/metrics.h"
+
+#include "build/roll.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STEP_NS         HEARTH_NS_PER_SEC
+#define MAX_ROWS        5000
+#define MAX_BYTES       "67108864"
+#define WORTH_ANOTHER   500
+#define MAX_PARTS       8
+#define ROUNDS_OF_PAUSE 6
+
+/* One transaction's. */
+struct fold {
+    struct hearth_builder *builder;
+    int32_t service_id;
+    int64_t part, built_to_ns, compacted_to_ns;
+    PGresult *result; /* what the rows borrow from */
+    struct hearth_arena arena;
+    struct hearth_stored_row *rows; /* by series and time */
+    size_t n_rows;
+    struct hearth_roll roll;
+};
+
+/* ---- taking them out ---- */
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct hearth_stored_row *a = left, *b = right;
+    if (a->series_id != b->series_id) {
+        return a->series_id < b->series_id ? -1 : 1;
+    }
+    return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
+}
+
+/* The first is taken however large it is. */
+static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
+{
+    char sql[1024];
+    (void)snprintf(
+        sql, sizeof sql,
+        "DELETE FROM hearth_data.profile_late WHERE service_id = %" PRId32
+        " AND ctid = ANY (ARRAY(SELECT ctid FROM (SELECT ctid, row_number() OVER w AS n,"
+        " sum(octet_length(ids) + pg_column_size(vals)) OVER w AS n_bytes FROM (SELECT ctid, ids,"
+        " vals, series_id, ts FROM hearth_data.profile_late WHERE service_id = %" PRId32
+        " AND ts < %" PRId64 " ORDER BY series_id, ts LIMIT %d) l"
+        " WINDOW w AS (ORDER BY series_id, ts ROWS UNBOUNDED PRECEDING)) m"
+        " WHERE n = 1 OR n_bytes <= " MAX_BYTES ")) RETURNING " HEARTH_PROFILE_COLUMNS,
+        fold->service_id, fold->service_id, fold->built_to_ns, MAX_ROWS);
+    HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &fold->result, NULL, err));
+    size_t n = (size_t)PQntuples(fold->result);
+    fold->rows = hearth_arena_array(&fold->arena, n, sizeof *fold->rows);
+    if (fold->rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        int32_t service_id;
+        HEARTH_TRY(hearth_stored_row_take(fold->result, (int)i, &fold->arena, &service_id,
+                                          &fold->rows[i], err));
+    }
+    fold->n_rows = n;
+    qsort(fold->rows, n, sizeof *fold->rows, compare_rows);
+    return HEARTH_OK;
+}
+
+/* ---- putting them in ---- */
+
+static enum hearth_status put_profiles(const struct fold *fold, struct hearth_err *err)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        if (fold->rows[i].ts_ns >= fold->compacted_to_ns) {
+            hearth_copy_stored_row(&out, fold->service_id, &fold->rows[i]);
+        }
+    }
+    enum hearth_status status = HEARTH_OK;
+    if (hearth_buf_failed(&out)) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to fold %zu profiles", fold->n_rows);
+    } else if (out.n > 0) {
+        status = hearth_pg_copy(&fold->builder->pg,
+                                "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
+                                ") FROM STDIN (FORMAT binary)",
+                                hearth_buf_view(&out), NULL, err);
+    }
+    hearth_buf_release(&out);
+    return status;
+}
+
+static int64_t hour_of(const struct hearth_stored_row *row)
+{
+    return hearth_floor_ns(row->ts_ns, HEARTH_NS_PER_HOUR);
+}
+
+static int compare_by_hour(const void *left, const void *right)
+{
+    int64_t a = hour_of(left), b = hour_of(right);
+    return a != b ? (a > b) - (a < b) : compare_rows(left, right);
+}
+
+static enum hearth_status put_segments(struct fold *fold, struct hearth_err *err)
+{
+    struct hearth_stored_row *rows = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *rows);
+    if (rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        if (fold->rows[i].ts_ns < fold->compacted_to_ns) {
+            rows[n++] = fold->rows[i];
+        }
+    }
+    qsort(rows, n, sizeof *rows, compare_by_hour);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && hour_of(&rows[to]) == hour_of(&rows[from]); to++) {
+        }
+        HEARTH_TRY(hearth_segments_write(fold->builder->store, &fold->builder->pg, fold->service_id,
+                                         fold->part, rows + from, to - from, err));
+    }
+    return HEARTH_OK;
+}
+
+static int compare_i32(const void *left, const void *right)
+{
+    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Keys of these series and of their shapes may have many parts now. */
+static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
+{
+    struct hearth_roll *roll = &fold->roll;
+    int32_t *ids = hearth_arena_array(&fold->arena, fold->n_rows + roll->n_shapes, sizeof *ids);
+    if (ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    size_t n = 0, n_series;
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        const struct hearth_stored_row *row = &fold->rows[i];
+        first_ns = row->ts_ns < first_ns ? row->ts_ns : first_ns;
+        last_ns = row->ts_ns > last_ns ? row->ts_ns : last_ns;
+        if (n == 0 || ids[n - 1] != row->series_id) {
+            ids[n++] = row->series_id;
+        }
+    }
+    n_series = n;
+    for (size_t i = 0, k = 0; i < roll->n_shapes && k < n_series; i++) {
+        while (k < n_series && ids[k] < roll->shapes[i].series_id) {
+            k++;
+        }
+        int32_t id = -roll->shapes[i].shape_id;
+        if (k < n_series && ids[k] == roll->shapes[i].series_id &&
+            (n == n_series || ids[n - 1] != id)) {
+            ids[n++] = id;
+        }
+    }
+    HEARTH_TRY(
+        hearth_roll_merge_totals(roll, ids, n_series, hearth_floor_ns(first_ns, HEARTH_NS_PER_HOUR),
+                                 hearth_floor_ns(last_ns, HEARTH_NS_PER_HOUR), MAX_PARTS, err));
+    qsort(ids, n, sizeof *ids, compare_i32);
+    for (int i = 0; i < HEARTH_N_TIERS; i++) {
+        enum hearth_tier tier = (enum hearth_tier)i;
+        int64_t length_ns = hearth_tier_length_ns(tier);
+        if (roll->n_blocks[tier] > 0) {
+            HEARTH_TRY(
+                hearth_roll_merge_parts(roll, tier, ids, n, hearth_floor_ns(first_ns, length_ns),
+                                        hearth_floor_ns(last_ns, length_ns), MAX_PARTS, err));
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status add_deltas(struct fold *fold, struct hearth_err *err)
+{
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        HEARTH_TRY(hearth_roll_add(&fold->roll, &fold->rows[i], err));
+    }
+    HEARTH_TRY(hearth_roll_end(&fold->roll, err));
+    fold->roll.part++; /* a merged key must not meet the part that it is made of */
+    return merge_parts(fold, err);
+}
+
+/* The buckets that have gained something, for the recording rules. */
+static enum hearth_status mark_buckets(struct fold *fold, struct hearth_err *err)
+{
+    int64_t *t0s_ns = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *t0s_ns);
+    if (t0s_ns == NULL) {
+        return HEARTH_FAIL_ARENA(err, &fold->arena);
+    }
+    for (size_t i = 0; i < fold->n_rows; i++) {
+        t0s_ns[i] = hearth_floor_ns(fold->rows[i].ts_ns, HEARTH_BUCKET_NS);
+    }
+    return hearth_rules_mark(fold->builder, fold->service_id, t0s_ns, fold->n_rows, err);
+}
+
+/* ---- one transaction ---- */
+
+static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
+{
+    char sql[224];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state SET generation = generation + 1 WHERE service_id"
+                   " = %" PRId32 " RETURNING generation, built_to, compacted_to",
+                   fold->service_id);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &result, NULL, err));
+    if (PQntuples(result) == 0) {
+        PQclear(result);
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service %" PRId32 " has no row in roll_state",
+                           fold->service_id);
+    }
+    fold->part = hearth_pg_i64(result, 0, 0);
+    fold->built_to_ns = hearth_pg_i64(result, 0, 1);
+    fold->compacted_to_ns = hearth_pg_i64(result, 0, 2);
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_err *err)
+{
+    HEARTH_TRY(lock_state(fold, err));
+    HEARTH_TRY(take_rows(fold, err));
+    HEARTH_TRY(put_profiles(fold, err));
+    HEARTH_TRY(put_segments(fold, err));
+    HEARTH_TRY(hearth_roll_init(&fold->roll, fold->builder, fold->service_id, fold->part,
+                                HEARTH_NEVER_NS, fold->built_to_ns, err));
+    if (fold->n_rows > 0) {
+        HEARTH_TRY(add_deltas(fold, err));
+        HEARTH_TRY(mark_buckets(fold, err));
+    }
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.roll_state SET generation = %" PRId64
+                   " WHERE service_id = %" PRId32,
+                   fold->roll.part, fold->service_id);
+    HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, NULL, NULL, err));
+    return hearth_builder_commit(fold->builder, err);
+}
+
+/*
+ * The leaves that late profiles of the service go into, those of compacted hours into segments; forget: they may be
+ * gone.
+ */
+static enum hearth_status for_days(struct hearth_builder *builder, int32_t service_id, bool forget,
+                                   struct hearth_err *err)
+{
+    char sql[384];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (l.ts / %" PRId64 ")::int4, bool_or(l.ts >= r.compacted_to),"
+                   " bool_or(l.ts < r.compacted_to) FROM hearth_data.profile_late l JOIN"
+                   " hearth_data.roll_state r USING (service_id) WHERE l.service_id = %" PRId32
+                   " AND l.ts < r.built_to GROUP BY 1",
+                   HEARTH_NS_PER_DAY, service_id);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    enum hearth_status status = HEARTH_OK;
+    for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
+        int32_t day = hearth_pg_i32(result, i, 0);
+        unsigned leaves = HEARTH_LEAVES_ROLL;
+        leaves |= PQgetvalue(result, i, 1)[0] != 0 ? HEARTH_LEAF_PROFILE : 0;
+        leaves |= PQgetvalue(result, i, 2)[0] != 0 ? HEARTH_LEAF_SEGMENT : 0;
+        if (forget) {
+            hearth_partitions_forget(builder->store, day);
+        } else {
+            status = hearth_partitions_ensure(builder->store, &builder->pg, leaves, day, err);
+        }
+    }
+    PQclear(result);
+    return status;
+}
+
+/* *ret_more: it is worth another transaction at once. */
+static enum hearth_status fold_some(struct hearth_builder *builder, int32_t service_id,
+                                    bool *ret_more, struct hearth_err *err)
+{
+    HEARTH_TRY(for_days(builder, service_id, false, err));
+    HEARTH_TRY(hearth_builder_begin(builder, err));
+    struct fold fold = {.builder = builder, .service_id = service_id};
+    hearth_arena_init(&fold.arena, 0);
+    enum hearth_status status = fold_in_transaction(&fold, err);
+    if (status == HEARTH_OK) {
+        hearth_roll_count(&fold.roll);
+        hearth_metric_add(HEARTH_M_ROLL_FOLDED, (int64_t)fold.n_rows);
+        *ret_more = fold.n_rows >= WORTH_ANOTHER;
+    }
+    hearth_roll_release(&fold.roll);
+    hearth_arena_release(&fold.arena);
+    PQclear(fold.result);
+    hearth_builder_rollback(builder);
+    if (status != HEARTH_OK) {
+        (void)for_days(builder, service_id, true, NULL);
+        hearth_err_prefix(err, "service %" PRId32, service_id);
+    }
+    return status;
+}
+
+/* *ret_service_id 0: no other one has late profiles that can be folded. */
+static enum hearth_status next_service(struct hearth_builder *builder, int32_t *ret_service_id,
+                                       struct hearth_err *err)
+{
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT service_id FROM hearth_data.roll_state r WHERE service_id > %" PRId32
+                   " AND EXISTS (SELECT FROM hearth_data.profile_late l WHERE l.service_id ="
+                   " r.service_id AND l.ts < r.built_to) ORDER BY service_id LIMIT 1",
+                   builder->fold_after);
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+    *ret_service_id = PQntuples(result) > 0 ? hearth_pg_i32(result, 0, 0) : 0;
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_more,
+                                    struct hearth_err *err)
+{
+    int64_t now_ns = hearth_clock_mono_ns();
+    if (now_ns < builder->next_fold_mono_ns) {
+        return HEARTH_OK;
+    }
+    int64_t until_ns = now_ns + STEP_NS;
+    while (hearth_clock_mono_ns() < until_ns) {
+        int32_t service_id;
+        HEARTH_TRY(next_service(builder, &service_id, err));
+        if (service_id == 0) {
+            builder->fold_after = 0;
+            builder->next_fold_mono_ns =
+                hearth_clock_mono_ns() +
+                ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
+            return HEARTH_OK;
+        }
+        bool more = true;
+        while (more && hearth_clock_mono_ns() < until_ns) {
+            more = false;
+            enum hearth_status status = fold_some(builder, service_id, &more, err);
+            if (status != HEARTH_OK) {
+                builder->fold_after = service_id; /* the others' turn */
+                return status;
+            }
+        }
+        if (!more) {
+            builder->fold_after = service_id;
+        }
+    }
+    *ret_more = true;
+    return HEARTH_OK;
+}

@@ -1,0 +1,645 @@
+/*
+ * rule_step.c -- advancing the counters of recording rules (docs/decisions/0013-recording-rules.md).
+ *
+ * A rule is summed minute by minute, each once, and what a bucket of 10 minutes has contributed is
+ * kept beside its counters. The transactions that build a bucket, or fold late profiles into one,
+ * leave a mark; a marked bucket is summed again, as far as the rule has come, and what it has gained
+ * is added. Counters, what buckets contributed and how far the rule is change in one transaction,
+ * which holds the lease: whoever dies or loses it in between has changed nothing.
+ *
+ * Sums are made outside of transactions, by the evaluator. That is right because what it reads only
+ * grows (deletions take nothing back), and because the marks that it answers for were committed before.
+ */
+#include "hearth/base/metrics.h"
+
+#include "build/roll.h"
+#include "tenants/rules_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NS_PER_MINUTE (60 * HEARTH_NS_PER_SEC)
+#define STEP_NS       HEARTH_NS_PER_SEC
+/* Of one look at the marks: rows read, and buckets summed before the rule says that it has seen them. */
+#define MAX_MARKS        2000
+#define MAX_BUCKETS      64
+#define ROUNDS_OF_PAUSE  3
+#define RULE_ARENA_BYTES ((size_t)256 << 20)
+
+struct work {
+    struct hearth_rule rule;
+    int64_t advanced_to_ns, mark_done, kept_from_ns;
+    bool is_gone; /* somebody removed or changed it meanwhile */
+};
+
+struct pass {
+    struct hearth_builder *builder;
+    const struct hearth_rule_evaluator *evaluator;
+    int64_t token;     /* of the lease that the sums are made under */
+    int64_t closed_ns; /* the minutes before it are */
+    int64_t until_mono_ns;
+    int64_t newest_mark;
+    struct hearth_arena arena;
+    struct work *works;
+    size_t n;
+    bool more;
+};
+
+/* A change of counters in the making. */
+struct change {
+    struct pass *pass;
+    struct work *work;
+    struct hearth_arena *arena;
+    int64_t t0_ns, from_ns, to_ns;
+    bool again; /* the bucket was summed before */
+    const struct hearth_rule_sum *sums;
+    size_t n_sums;
+    /* By number of the series. */
+    int64_t *counted, *delta; /* [n_series + n_sums] */
+    size_t n_series, n_new;
+    int32_t *new_series; /* [n_sums]: which sums make a new series */
+    int64_t n_dropped;
+};
+
+void hearth_store_set_rule_evaluator(struct hearth_store *store,
+                                     const struct hearth_rule_evaluator *evaluator)
+{
+    store->rule_evaluator = *evaluator;
+    atomic_store(&store->has_rule_evaluator, true);
+}
+
+static enum hearth_status exec(struct pass *pass, const char *sql,
+                               const struct hearth_pg_params *params, PGresult **ret_rows,
+                               struct hearth_err *err)
+{
+    return hearth_pg_exec(&pass->builder->pg, sql, params, NULL, ret_rows, NULL, err);
+}
+
+/* ---- marks ---- */
+
+enum hearth_status hearth_rules_mark(struct hearth_builder *builder, int32_t service_id,
+                                     const int64_t *t0s_ns, size_t n, struct hearth_err *err)
+{
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_i32(&params, service_id);
+    hearth_pg_param_i64_array(&params, t0s_ns, n);
+    enum hearth_status status =
+        hearth_pg_exec(&builder->pg,
+                       "INSERT INTO hearth_data.rule_mark (tenant, t0) SELECT t.name,"
+                       " b.t0 FROM hearth_data.service s JOIN hearth_data.tenant t USING"
+                       " (tenant_id), (SELECT DISTINCT unnest($2::int8[]) AS t0) b WHERE"
+                       " s.service_id = $1 AND EXISTS (SELECT FROM"
+                       " hearth_data.recording_rule r WHERE r.tenant = t.name)",
+                       &params, NULL, NULL, NULL, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/* ---- the work ---- */
+
+static enum hearth_status read_newest_mark(struct pass *pass, struct hearth_err *err)
+{
+    PGresult *rows = NULL;
+    HEARTH_TRY(exec(pass, "SELECT coalesce(max(mark_id), 0) FROM hearth_data.rule_mark", NULL,
+                    &rows, err));
+    pass->newest_mark = hearth_pg_i64(rows, 0, 0);
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+/* In turns: a pass begins behind the rule that the one before ended with, whatever became of that. */
+static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &pass->arena);
+    hearth_pg_param_i64(&params, pass->closed_ns);
+    hearth_pg_param_i64(&params, pass->newest_mark);
+    hearth_pg_param_i64(&params, pass->builder->rules_after);
+    PGresult *rows = NULL;
+    HEARTH_TRY(exec(pass,
+                    "SELECT " HEARTH_RULE_COLUMNS ", s.advanced_to, s.mark_done, s.kept_from FROM"
+                    " hearth_data.recording_rule r JOIN hearth_data.rule_state s USING (rule_no)"
+                    " WHERE s.advanced_to < $1 OR s.mark_done < $2"
+                    " ORDER BY r.rule_no <= $3, r.rule_no",
+                    &params, &rows, err));
+    pass->n = (size_t)PQntuples(rows);
+    pass->works = hearth_arena_calloc(&pass->arena, pass->n, sizeof *pass->works);
+    enum hearth_status status =
+        pass->works == NULL ? HEARTH_FAIL_ARENA(err, &pass->arena) : HEARTH_OK;
+    for (size_t i = 0; i < pass->n && status == HEARTH_OK; i++) {
+        struct work *work = &pass->works[i];
+        status = hearth_rule_take(rows, (int)i, &pass->arena, &work->rule, err);
+        work->advanced_to_ns = hearth_pg_i64(rows, (int)i, HEARTH_N_RULE_COLUMNS);
+        work->mark_done = hearth_pg_i64(rows, (int)i, HEARTH_N_RULE_COLUMNS + 1);
+        work->kept_from_ns = hearth_pg_i64(rows, (int)i, HEARTH_N_RULE_COLUMNS + 2);
+    }
+    PQclear(rows);
+    return status;
+}
+
+/* Of the rule that is furthest behind. */
+static void publish_lag(const struct pass *pass)
+{
+    int64_t lag_ns = 0;
+    for (size_t i = 0; i < pass->n; i++) {
+        int64_t behind_ns = pass->closed_ns - pass->works[i].advanced_to_ns;
+        lag_ns = behind_ns > lag_ns ? behind_ns : lag_ns;
+    }
+    hearth_metric_set(HEARTH_M_RULE_LAG, lag_ns);
+}
+
+/* ---- one change: what is known ---- */
+
+struct known_series {
+    struct hearth_labels labels;
+    int32_t series_no;
+};
+
+static int compare_known(const void *left, const void *right)
+{
+    const struct known_series *a = left, *b = right;
+    return hearth_labels_cmp(&a->labels, &b->labels);
+}
+
+static enum hearth_status take_known(struct change *change, const PGresult *rows,
+                                     struct known_series **ret, struct hearth_err *err)
+{
+    change->n_series = (size_t)PQntuples(rows);
+    struct known_series *known = hearth_arena_array(change->arena, change->n_series, sizeof *known);
+    if (known == NULL) {
+        return HEARTH_FAIL_ARENA(err, change->arena);
+    }
+    for (size_t i = 0; i < change->n_series; i++) {
+        known[i].series_no = hearth_pg_i32(rows, (int)i, 0);
+        if (known[i].series_no != (int32_t)i) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT, "rule %" PRId64 " lacks the counter %zu",
+                               change->work->rule.rule_no, i);
+        }
+        HEARTH_TRY(hearth_rule_take_labels(rows, (int)i, 1, change->arena, &known[i].labels, err));
+    }
+    if (change->n_series > 0) {
+        qsort(known, change->n_series, sizeof *known, compare_known);
+    }
+    *ret = known;
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_known(struct change *change, struct known_series **ret,
+                                     struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, change->arena);
+    hearth_pg_param_i64(&params, change->work->rule.rule_no);
+    PGresult *rows = NULL;
+    HEARTH_TRY(exec(change->pass,
+                    "SELECT series_no, labels FROM hearth_data.rule_counter WHERE rule_no = $1"
+                    " ORDER BY series_no",
+                    &params, &rows, err));
+    enum hearth_status status = take_known(change, rows, ret, err);
+    PQclear(rows);
+    return status;
+}
+
+static enum hearth_status take_counted(struct change *change, const PGresult *rows,
+                                       struct hearth_err *err)
+{
+    int32_t *series_nos;
+    int64_t *counted;
+    size_t n, n_counted;
+    HEARTH_TRY(hearth_pg_i32_array(rows, 0, 0, change->arena, &series_nos, &n, err));
+    HEARTH_TRY(hearth_pg_i64_array(rows, 0, 1, change->arena, &counted, &n_counted, err));
+    for (size_t i = 0; i < n; i++) {
+        if (n != n_counted || series_nos[i] < 0 || (size_t)series_nos[i] >= change->n_series) {
+            return HEARTH_FAIL(err, HEARTH_CORRUPT, "rule %" PRId64 ": a bucket is damaged",
+                               change->work->rule.rule_no);
+        }
+        change->counted[series_nos[i]] = counted[i];
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status read_counted(struct change *change, struct hearth_err *err)
+{
+    size_t n = change->n_series + change->n_sums;
+    change->counted = hearth_arena_calloc(change->arena, n, sizeof *change->counted);
+    change->delta = hearth_arena_calloc(change->arena, n, sizeof *change->delta);
+    change->new_series =
+        hearth_arena_array(change->arena, change->n_sums, sizeof *change->new_series);
+    if (change->counted == NULL || change->delta == NULL || change->new_series == NULL) {
+        return HEARTH_FAIL_ARENA(err, change->arena);
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, change->arena);
+    hearth_pg_param_i64(&params, change->work->rule.rule_no);
+    hearth_pg_param_i64(&params, change->t0_ns);
+    PGresult *rows = NULL;
+    HEARTH_TRY(exec(change->pass,
+                    "SELECT series_nos, counted FROM hearth_data.rule_bucket WHERE rule_no = $1 AND"
+                    " t0 = $2",
+                    &params, &rows, err));
+    enum hearth_status status = PQntuples(rows) > 0 ? take_counted(change, rows, err) : HEARTH_OK;
+    PQclear(rows);
+    return status;
+}
+
+/* ---- one change: what is new ---- */
+
+static enum hearth_status add_sum(struct change *change, size_t i, const struct known_series *known,
+                                  struct hearth_err *err)
+{
+    int64_t max_series = change->pass->evaluator->max_series;
+    struct known_series key = {.labels = change->sums[i].labels};
+    const struct known_series *found =
+        change->n_series == 0 ? NULL
+                              : bsearch(&key, known, change->n_series, sizeof key, compare_known);
+    int64_t sum = change->sums[i].sum;
+    size_t no = found != NULL ? (size_t)found->series_no : change->n_series + change->n_new;
+    if (found == NULL) {
+        if (sum <= 0 || (max_series > 0 && no >= (uint64_t)max_series)) {
+            change->n_dropped += sum > 0;
+            return HEARTH_OK;
+        }
+        change->new_series[change->n_new++] = (int32_t)i;
+    }
+    int64_t gained = change->again ? sum - change->counted[no] : sum;
+    if (gained <= 0) {
+        return HEARTH_OK; /* deleted profiles stay counted */
+    }
+    change->delta[no] = gained;
+    return __builtin_add_overflow(change->counted[no], gained, &change->counted[no])
+               ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                             "the sum of ten minutes of a rule exceeds 64 bits")
+               : HEARTH_OK;
+}
+
+static enum hearth_status write_new_series(struct change *change, struct hearth_err *err)
+{
+    for (size_t i = 0; i < change->n_new; i++) {
+        struct hearth_pg_params params;
+        hearth_pg_params_init(&params, change->arena);
+        hearth_pg_param_i64(&params, change->work->rule.rule_no);
+        hearth_pg_param_i32(&params, (int32_t)(change->n_series + i));
+        hearth_rule_param_labels(&params, &change->sums[change->new_series[i]].labels);
+        HEARTH_TRY(exec(change->pass,
+                        "INSERT INTO hearth_data.rule_counter (rule_no, series_no, labels, value)"
+                        " VALUES ($1, $2, $3, 0)",
+                        &params, NULL, err));
+    }
+    return HEARTH_OK;
+}
+
+/* The numbers of the series whose value is not 0, with the values. In the change's arena. */
+static size_t pick(struct change *change, const int64_t *values, int32_t **ret_nos,
+                   int64_t **ret_values)
+{
+    size_t n_all = change->n_series + change->n_new, n = 0;
+    *ret_nos = hearth_arena_array(change->arena, n_all, sizeof **ret_nos);
+    *ret_values = hearth_arena_array(change->arena, n_all, sizeof **ret_values);
+    for (size_t i = 0; i < n_all && *ret_nos != NULL && *ret_values != NULL; i++) {
+        if (values[i] != 0) {
+            (*ret_nos)[n] = (int32_t)i;
+            (*ret_values)[n++] = values[i];
+        }
+    }
+    return n;
+}
+
+static enum hearth_status write_values(struct change *change, struct hearth_err *err)
+{
+    int32_t *nos;
+    int64_t *values;
+    size_t n = pick(change, change->delta, &nos, &values);
+    if (change->arena->refused) {
+        return HEARTH_FAIL_ARENA(err, change->arena);
+    }
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, change->arena);
+    hearth_pg_param_i64(&params, change->work->rule.rule_no);
+    hearth_pg_param_i32_array(&params, nos, n);
+    hearth_pg_param_i64_array(&params, values, n);
+    HEARTH_TRY(exec(change->pass,
+                    "UPDATE hearth_data.rule_counter c SET value = c.value + d.delta FROM"
+                    " unnest($2::int4[], $3::int8[]) AS d (series_no, delta)"
+                    " WHERE c.rule_no = $1 AND c.series_no = d.series_no",
+                    &params, NULL, err));
+    n = pick(change, change->counted, &nos, &values);
+    hearth_pg_params_init(&params, change->arena);
+    hearth_pg_param_i64(&params, change->work->rule.rule_no);
+    hearth_pg_param_i64(&params, change->t0_ns);
+    hearth_pg_param_i32_array(&params, nos, n);
+    hearth_pg_param_i64_array(&params, values, n);
+    return exec(change->pass,
+                "INSERT INTO hearth_data.rule_bucket (rule_no, t0, series_nos, counted) VALUES"
+                " ($1, $2, $3, $4) ON CONFLICT (rule_no, t0) DO UPDATE SET series_nos ="
+                " excluded.series_nos, counted = excluded.counted",
+                &params, NULL, err);
+}
+
+/* How far it is now; buckets that are past their time go. */
+static enum hearth_status write_state(struct change *change, struct hearth_err *err)
+{
+    struct work *work = change->work;
+    int64_t window_ns = change->pass->builder->store->options.rule_window_ns;
+    int64_t advanced_to_ns = change->again ? work->advanced_to_ns : change->to_ns;
+    int64_t kept_from_ns = work->kept_from_ns, from_ns;
+    if (window_ns > 0 && !__builtin_sub_overflow(advanced_to_ns, window_ns, &from_ns)) {
+        from_ns = hearth_floor_ns(from_ns, HEARTH_BUCKET_NS);
+        kept_from_ns = from_ns > kept_from_ns ? from_ns : kept_from_ns;
+    }
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.rule_state SET advanced_to = %" PRId64
+                   ", kept_from = %" PRId64 ", n_series_dropped = n_series_dropped + %" PRId64
+                   " WHERE rule_no = %" PRId64,
+                   advanced_to_ns, kept_from_ns, change->n_dropped, work->rule.rule_no);
+    HEARTH_TRY(exec(change->pass, sql, NULL, NULL, err));
+    if (kept_from_ns > work->kept_from_ns) {
+        (void)snprintf(sql, sizeof sql,
+                       "DELETE FROM hearth_data.rule_bucket WHERE rule_no = %" PRId64
+                       " AND t0 < %" PRId64,
+                       work->rule.rule_no, kept_from_ns);
+        HEARTH_TRY(exec(change->pass, sql, NULL, NULL, err));
+    }
+    HEARTH_TRY(hearth_builder_commit(change->pass->builder, err));
+    work->advanced_to_ns = advanced_to_ns;
+    work->kept_from_ns = kept_from_ns;
+    return HEARTH_OK;
+}
+
+/* ---- one change: the transaction ---- */
+
+/* Begin; nobody changes the rule until the end. work->is_gone: it is not there any more. */
+static enum hearth_status lock_rule(struct pass *pass, struct work *work, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_builder_begin(pass->builder, err));
+    if (pass->builder->token != pass->token) { /* lost and won again: the sums may be old */
+        return HEARTH_FAIL(err, HEARTH_ABORTED, "the lease was lost while a rule was summed");
+    }
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT 1 FROM hearth_data.recording_rule WHERE rule_no = %" PRId64 " FOR SHARE",
+                   work->rule.rule_no);
+    PGresult *rows = NULL;
+    HEARTH_TRY(exec(pass, sql, NULL, &rows, err));
+    work->is_gone = PQntuples(rows) == 0;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+static enum hearth_status change_in_transaction(struct change *change, struct hearth_err *err)
+{
+    HEARTH_TRY(lock_rule(change->pass, change->work, err));
+    if (change->work->is_gone) {
+        return HEARTH_OK;
+    }
+    if (change->n_sums > 0) {
+        struct known_series *known;
+        HEARTH_TRY(read_known(change, &known, err));
+        HEARTH_TRY(read_counted(change, err));
+        for (size_t i = 0; i < change->n_sums; i++) {
+            HEARTH_TRY(add_sum(change, i, known, err));
+        }
+        HEARTH_TRY(write_new_series(change, err));
+        HEARTH_TRY(write_values(change, err));
+    }
+    return write_state(change, err);
+}
+
+/* Sum [from_ns, to_ns), which lies in one bucket, and count it. */
+static enum hearth_status count(struct pass *pass, struct work *work, int64_t from_ns,
+                                int64_t to_ns, bool again, struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, RULE_ARENA_BYTES);
+    struct hearth_rule_sum *sums = NULL;
+    size_t n = 0;
+    enum hearth_status status =
+        pass->evaluator->evaluate(pass->evaluator->context, &work->rule, from_ns, to_ns,
+                                  pass->builder->pg.cancel, &arena, &sums, &n, err);
+    if (status == HEARTH_OK) {
+        struct change change = {
+            .pass = pass,
+            .work = work,
+            .arena = &arena,
+            .t0_ns = hearth_floor_ns(from_ns, HEARTH_BUCKET_NS),
+            .from_ns = from_ns,
+            .to_ns = to_ns,
+            .again = again,
+            .sums = sums,
+            .n_sums = n,
+        };
+        status = change_in_transaction(&change, err);
+        hearth_builder_rollback(pass->builder);
+        hearth_metric_add(HEARTH_M_RULE_SERIES_DROPPED, change.n_dropped);
+        hearth_metric_add_label(HEARTH_M_RULE_EVALUATIONS, hearth_str_c(again ? "again" : "minute"),
+                                1);
+    }
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/* ---- a rule ---- */
+
+static bool may_go_on(const struct pass *pass, const struct work *work)
+{
+    return !work->is_gone && hearth_clock_mono_ns() < pass->until_mono_ns;
+}
+
+static enum hearth_status advance(struct pass *pass, struct work *work, struct hearth_err *err)
+{
+    while (work->advanced_to_ns < pass->closed_ns && may_go_on(pass, work)) {
+        int64_t from_ns = work->advanced_to_ns;
+        int64_t to_ns = hearth_floor_ns(from_ns, HEARTH_BUCKET_NS) + HEARTH_BUCKET_NS;
+        HEARTH_TRY(count(pass, work, from_ns, to_ns < pass->closed_ns ? to_ns : pass->closed_ns,
+                         false, err));
+    }
+    pass->more = pass->more || (!work->is_gone && work->advanced_to_ns < pass->closed_ns);
+    return HEARTH_OK;
+}
+
+/* The next marks, the distinct buckets of which are few. *ret_upto: the last one that is among them. */
+static enum hearth_status read_marks(struct pass *pass, const struct work *work,
+                                     int64_t t0s_ns[MAX_BUCKETS], size_t *ret_n, int64_t *ret_upto,
+                                     struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text(&params, work->rule.tenant);
+    hearth_pg_param_i64(&params, work->mark_done);
+    hearth_pg_param_i64(&params, pass->newest_mark);
+    hearth_pg_param_i64(&params, MAX_MARKS);
+    PGresult *rows = NULL;
+    enum hearth_status status =
+        exec(pass,
+             "SELECT mark_id, t0 FROM hearth_data.rule_mark WHERE tenant = $1 AND mark_id > $2"
+             " AND mark_id <= $3 ORDER BY mark_id LIMIT $4",
+             &params, &rows, err);
+    hearth_arena_release(&arena);
+    HEARTH_TRY(status);
+    int n_rows = PQntuples(rows), row = 0;
+    size_t n = 0;
+    for (; row < n_rows; row++) {
+        int64_t t0_ns = hearth_pg_i64(rows, row, 1);
+        size_t i = 0;
+        while (i < n && t0s_ns[i] != t0_ns) {
+            i++;
+        }
+        if (i == MAX_BUCKETS) {
+            break;
+        }
+        t0s_ns[i] = t0_ns;
+        n = i == n ? n + 1 : n;
+    }
+    bool all = row == n_rows && n_rows < MAX_MARKS;
+    *ret_upto = all ? pass->newest_mark : hearth_pg_i64(rows, row - 1, 0);
+    *ret_n = n;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+static enum hearth_status count_bucket_again(struct pass *pass, struct work *work, int64_t t0_ns,
+                                             struct hearth_err *err)
+{
+    int64_t from_ns = t0_ns > work->rule.start_ns ? t0_ns : work->rule.start_ns;
+    int64_t to_ns = t0_ns + HEARTH_BUCKET_NS;
+    to_ns = to_ns < work->advanced_to_ns ? to_ns : work->advanced_to_ns;
+    if (from_ns >= to_ns) {
+        return HEARTH_OK;
+    }
+    if (t0_ns < work->kept_from_ns) {
+        hearth_metric_add(HEARTH_M_RULE_TOO_LATE, 1);
+        return HEARTH_OK;
+    }
+    return count(pass, work, from_ns, to_ns, true, err);
+}
+
+static enum hearth_status say_marks_done(struct pass *pass, struct work *work, int64_t upto,
+                                         struct hearth_err *err)
+{
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE hearth_data.rule_state SET mark_done = %" PRId64
+                   " WHERE rule_no = %" PRId64,
+                   upto, work->rule.rule_no);
+    enum hearth_status status = lock_rule(pass, work, err);
+    if (status == HEARTH_OK && !work->is_gone) {
+        status = exec(pass, sql, NULL, NULL, err);
+        status = status == HEARTH_OK ? hearth_builder_commit(pass->builder, err) : status;
+    }
+    hearth_builder_rollback(pass->builder);
+    return status;
+}
+
+static enum hearth_status look_after_marks(struct pass *pass, struct work *work,
+                                           struct hearth_err *err)
+{
+    if (work->is_gone || work->mark_done >= pass->newest_mark) {
+        return HEARTH_OK;
+    }
+    int64_t t0s_ns[MAX_BUCKETS], upto;
+    size_t n;
+    HEARTH_TRY(read_marks(pass, work, t0s_ns, &n, &upto, err));
+    for (size_t i = 0; i < n && !work->is_gone; i++) {
+        HEARTH_TRY(count_bucket_again(pass, work, t0s_ns[i], err));
+    }
+    if (!work->is_gone) {
+        HEARTH_TRY(say_marks_done(pass, work, upto, err));
+    }
+    pass->more = pass->more || upto < pass->newest_mark;
+    return HEARTH_OK;
+}
+
+/* What every rule has looked after. */
+static enum hearth_status remove_marks(struct pass *pass, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_builder_begin(pass->builder, err));
+    enum hearth_status status =
+        exec(pass,
+             "DELETE FROM hearth_data.rule_mark WHERE mark_id <= coalesce((SELECT min(mark_done)"
+             " FROM hearth_data.rule_state), 9223372036854775807)",
+             NULL, NULL, err);
+    status = status == HEARTH_OK ? hearth_builder_commit(pass->builder, err) : status;
+    hearth_builder_rollback(pass->builder);
+    return status;
+}
+
+/* A rule that cannot be summed does not keep the others from it: its marks and minutes wait. */
+static enum hearth_status run_works(struct pass *pass, bool with_marks, struct hearth_err *err)
+{
+    enum hearth_status failed = HEARTH_OK;
+    for (size_t i = 0; i < pass->n; i++) {
+        struct work *work = &pass->works[i];
+        if (hearth_clock_mono_ns() >= pass->until_mono_ns) {
+            pass->more = true;
+            break;
+        }
+        pass->builder->rules_after = work->rule.rule_no;
+        struct hearth_err failure = HEARTH_ERR_INIT;
+        enum hearth_status status = advance(pass, work, &failure);
+        if (status == HEARTH_OK && with_marks) {
+            status = look_after_marks(pass, work, &failure);
+        }
+        if (status != HEARTH_OK && failed == HEARTH_OK) {
+            failed = status;
+            *err = failure;
+            hearth_err_prefix(err, "rule \"" HEARTH_STR_FMT "\" of tenant \"" HEARTH_STR_FMT "\"",
+                              HEARTH_STR_ARG(work->rule.id), HEARTH_STR_ARG(work->rule.tenant));
+        }
+        if (!hearth_pg_usable(&pass->builder->pg) || pass->builder->token != pass->token) {
+            break;
+        }
+    }
+    return failed;
+}
+
+static enum hearth_status run_pass(struct pass *pass, struct hearth_err *err)
+{
+    struct hearth_builder *builder = pass->builder;
+    HEARTH_TRY(read_newest_mark(pass, err));
+    HEARTH_TRY(list_works(pass, err));
+    publish_lag(pass);
+    /* A bucket of many services is built in several rounds: it is summed again once they are through. */
+    bool with_marks =
+        pass->newest_mark > 0 && hearth_clock_mono_ns() >= builder->next_marks_mono_ns;
+    HEARTH_TRY(run_works(pass, with_marks, err));
+    if (with_marks && !pass->more) {
+        builder->next_marks_mono_ns =
+            hearth_clock_mono_ns() + ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
+        return remove_marks(pass, err);
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_step_rules(struct hearth_builder *builder, bool *ret_more,
+                                     struct hearth_err *err)
+{
+    struct hearth_store *store = builder->store;
+    if (!atomic_load(&store->has_rule_evaluator)) {
+        return HEARTH_OK;
+    }
+    int64_t closed_ns = hearth_clock_wall_ns() - store->options.rollup_grace_ns;
+    struct pass pass = {
+        .builder = builder,
+        .evaluator = &store->rule_evaluator,
+        .token = builder->token,
+        .closed_ns = hearth_floor_ns(closed_ns, NS_PER_MINUTE),
+        .until_mono_ns = hearth_clock_mono_ns() + STEP_NS,
+    };
+    hearth_arena_init(&pass.arena, RULE_ARENA_BYTES);
+    enum hearth_status status = run_pass(&pass, err);
+    *ret_more = status == HEARTH_OK && pass.more;
+    hearth_arena_release(&pass.arena);
+    return status;
+}

@@ -1,0 +1,81 @@
+/*
+ * catalog_group.h -- a group of series on its way into the catalogue: its distinct rows, table by
+ * table (private to the store).
+ *
+ * catalog_insert.c walks the items and owns the transaction; catalog_tables.c knows the tables.
+ * Threads: belongs to the one leader of a catalogue write.
+ */
+#ifndef HEARTH_STORE_CATALOG_GROUP_H
+#define HEARTH_STORE_CATALOG_GROUP_H
+
+#include "catalog/catalog.h"
+
+/* One distinct row of a table in this group. */
+struct hearth_group_row {
+    struct hearth_hash128 fingerprint;
+    int32_t parent, id; /* id 0: not known yet */
+    union {
+        struct hearth_str name;                 /* service */
+        const struct hearth_label *pair;        /* pair */
+        const struct hearth_series_key *series; /* shape: its types */
+        struct {
+            int32_t tenant_id, shape_id;
+            size_t first_pair, n_pairs; /* in group.pair_ids */
+        } s;
+    } u;
+};
+
+struct hearth_group_rows {
+    struct hearth_idmap map; /* (parent, fingerprint) -> index */
+    struct hearth_group_row *v;
+    size_t n, cap;
+};
+
+/* The rows that one item stands for. */
+struct hearth_group_links {
+    uint32_t service, shape, series;
+    uint32_t *pairs; /* [labels.n] */
+};
+
+/* In the order in which they are settled; the numbers stand in statements. */
+enum hearth_group_table {
+    HEARTH_GROUP_SERVICES,
+    HEARTH_GROUP_SHAPES,
+    HEARTH_GROUP_PAIRS,
+    HEARTH_GROUP_SERIES,
+    HEARTH_GROUP_N_TABLES
+};
+
+struct hearth_group {
+    struct hearth_catalog *catalog;
+    struct hearth_catalog_item *const *items;
+    size_t n;
+    struct hearth_pg *pg;
+    enum hearth_pg_fault *ret_fault;
+    struct hearth_err *err;
+    struct hearth_arena arena;
+    int64_t version, epoch;
+    struct hearth_group_links *links;
+    struct hearth_group_rows tables[HEARTH_GROUP_N_TABLES];
+    int32_t *pair_ids; /* of all series, one after the other */
+    size_t n_pair_ids;
+};
+
+/* The index of the row (parent, fingerprint), added when it is new; HEARTH_IDMAP_NONE when memory
+ * was refused. */
+uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
+                             struct hearth_hash128 fingerprint, bool *ret_new);
+/* Ids for all rows of the tables from first to last (the parts, or the series), creating what is
+ * missing. */
+HEARTH_MUST_CHECK enum hearth_status hearth_group_settle(struct hearth_group *group,
+                                                         enum hearth_group_table first,
+                                                         enum hearth_group_table last);
+/* One statement of the transaction. */
+HEARTH_MUST_CHECK enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
+                                                      struct hearth_pg_params *params,
+                                                      PGresult **ret_result);
+HEARTH_MUST_CHECK enum hearth_status hearth_group_no_memory(const struct hearth_group *group);
+/* Empty it for another attempt, or for good (the arena stays). */
+void hearth_group_reset(struct hearth_group *group);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * catalog_join.c -- a tenant whose label index is not in memory and which is asked: loading its rows
+ * beside everything else, and handing them over (catalog.h, "Residence").
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/metrics.h"
+
+#include "catalog/catalog_load.h"
+
+/* ---- loading, by whoever asks ---- */
+
+static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_load *load = context;
+    load->pg = pg;
+    load->from = 0;
+    hearth_label_index_free(load->into); /* of an attempt that was cut */
+    load->into = hearth_catalog_new_index(load->catalog);
+    if (load->into == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
+    }
+    HEARTH_TRY(hearth_load_clock(load, ret_fault, err));
+    return hearth_load_tables(load, ret_fault, err);
+}
+
+static enum hearth_status load_join(struct hearth_catalog *catalog,
+                                    struct hearth_catalog_join *join, struct hearth_cancel *cancel,
+                                    struct hearth_err *err)
+{
+    struct hearth_load load = {
+        .catalog = catalog, .cancel = cancel, .tenant_ids = &join->tenant_id, .n_tenant_ids = 1};
+    hearth_arena_init(&load.arena, 0);
+    hearth_arena_init(&load.params, 0);
+    join->n_starts = atomic_load(&catalog->n_starts);
+    enum hearth_status status =
+        hearth_store_with_pg(catalog->store, cancel, load_join_on, &load, err);
+    hearth_arena_release(&load.arena);
+    hearth_arena_release(&load.params);
+    join->version = load.upto;
+    join->epoch = load.epoch;
+    if (status == HEARTH_OK) {
+        join->index = load.into;
+    } else {
+        hearth_label_index_free(load.into);
+    }
+    return status;
+}
+
+/* ---- adopting, by the refreshing thread ---- */
+
+/* What a join has missed of the versions that the catalogue knows; then it is the tenant's. */
+static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_join *join,
+                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_catalog *catalog = load->catalog;
+    if (join->epoch != load->epoch || join->n_starts != atomic_load(&catalog->n_starts)) {
+        return HEARTH_OK;
+    }
+    if (join->version < catalog->version) {
+        struct hearth_load missed = *load;
+        missed.from = join->version;
+        missed.upto = catalog->version;
+        missed.into = join->index;
+        missed.tenant_ids = &join->tenant_id;
+        missed.n_tenant_ids = 1;
+        enum hearth_status status = hearth_load_tables(&missed, ret_fault, err);
+        load->arena = missed.arena;
+        load->params = missed.params;
+        HEARTH_TRY(status);
+    }
+    HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
+    struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(catalog, join->tenant_id);
+    if (tenant != NULL && tenant->index == NULL) {
+        tenant->index = join->index;
+        join->index = NULL;
+        atomic_store(&tenant->asked_mono_ns, hearth_clock_mono_ns());
+        load->changed = true;
+    }
+    (void)pthread_rwlock_unlock(&catalog->rw);
+    return HEARTH_OK;
+}
+
+/* An index that is ready, taken out of its join. */
+static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join *ret)
+{
+    (void)pthread_mutex_lock(&catalog->refresh);
+    struct hearth_catalog_join *join = catalog->joins;
+    while (join != NULL && join->index == NULL) {
+        join = join->next;
+    }
+    if (join != NULL) {
+        *ret = *join;
+        join->index = NULL;
+    }
+    (void)pthread_mutex_unlock(&catalog->refresh);
+    return join != NULL;
+}
+
+enum hearth_status hearth_load_adopt(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                     struct hearth_err *err)
+{
+    struct hearth_catalog_join join;
+    enum hearth_status status = HEARTH_OK;
+    while (status == HEARTH_OK && take_join(load->catalog, &join)) {
+        status = adopt(load, &join, ret_fault, err);
+        hearth_label_index_free(join.index); /* not adopted: whoever wants it loads it again */
+    }
+    return status;
+}
+
+/* ---- fetching ---- */
+
+/* catalog->refresh is locked. */
+static struct hearth_catalog_join *join_of(const struct hearth_catalog *catalog, int32_t tenant_id)
+{
+    struct hearth_catalog_join *join = catalog->joins;
+    while (join != NULL && join->tenant_id != tenant_id) {
+        join = join->next;
+    }
+    return join;
+}
+
+static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t tenant_id,
+                                        struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+    while (status == HEARTH_OK && join_of(catalog, tenant_id) != NULL) {
+        struct timespec until = hearth_catalog_wait_step(CLOCK_MONOTONIC);
+        (void)pthread_cond_timedwait(&catalog->refreshed, &catalog->refresh, &until);
+        status = hearth_cancel_check(cancel, err);
+    }
+    return status;
+}
+
+static void end_join(struct hearth_catalog *catalog, struct hearth_catalog_join *join)
+{
+    (void)pthread_mutex_lock(&catalog->refresh);
+    struct hearth_catalog_join **at = &catalog->joins;
+    while (*at != join) {
+        at = &(*at)->next;
+    }
+    *at = join->next;
+    (void)pthread_cond_broadcast(&catalog->refreshed);
+    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_label_index_free(join->index); /* nobody has adopted it */
+}
+
+enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t tenant_id,
+                                        struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    struct hearth_catalog_join join = {.tenant_id = tenant_id};
+    (void)pthread_mutex_lock(&catalog->refresh);
+    bool others = join_of(catalog, tenant_id) != NULL;
+    enum hearth_status status = HEARTH_OK;
+    if (others) {
+        status = wait_for_join(catalog, tenant_id, cancel, err);
+    } else {
+        join.next = catalog->joins;
+        catalog->joins = &join;
+    }
+    (void)pthread_mutex_unlock(&catalog->refresh);
+    if (others) {
+        return status;
+    }
+    struct hearth_catalog_join loaded = {.tenant_id = tenant_id};
+    status = load_join(catalog, &loaded, cancel, err);
+    if (status == HEARTH_OK) {
+        hearth_metric_add(HEARTH_M_INDEX_LOADED, 1);
+        (void)pthread_mutex_lock(&catalog->refresh);
+        loaded.next = join.next;
+        join = loaded;
+        (void)pthread_mutex_unlock(&catalog->refresh);
+        status = hearth_catalog_refresh(catalog, cancel, err);
+    }
+    end_join(catalog, &join);
+    return status;
+}

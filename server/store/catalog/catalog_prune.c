@@ -1,0 +1,161 @@
+/*
+ * catalog_prune.c -- series that are gone, and with them the label pairs, shapes and services that
+ * no other series uses.
+ *
+ * Two phases, because looking for hours may take long and the clock's lock holds up all servers'
+ * new series. First, without a lock: which series have no hour left, as of a version. Then, under
+ * the lock, only what changed since that version is looked at: a series that got an hour meanwhile
+ * has one of a higher version, which is committed and visible, since whoever wrote it had the lock
+ * before us. Whoever comes after us finds the epoch raised, and the series gone: it gets another id
+ * (catalog_insert.c).
+ */
+#include "catalog/catalog_prune.h"
+
+#include "catalog/services.h"
+
+#include <stdlib.h>
+
+/* ---- sets of ids ---- */
+
+struct ids {
+    int32_t *v;
+    size_t n;
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return (a > b) - (a < b);
+}
+
+static void make_distinct(struct ids *ids)
+{
+    size_t n = 0;
+    if (ids->n > 1) {
+        qsort(ids->v, ids->n, sizeof *ids->v, compare_ids);
+    }
+    for (size_t i = 0; i < ids->n; i++) {
+        if (n == 0 || ids->v[n - 1] != ids->v[i]) {
+            ids->v[n++] = ids->v[i];
+        }
+    }
+    ids->n = n;
+}
+
+static enum hearth_status run(struct hearth_prune *prune, const char *sql, const struct ids *ids,
+                              struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, prune->arena);
+    hearth_pg_param_i32_array(&params, ids->v, ids->n);
+    return hearth_pg_exec(prune->pg, sql, &params, NULL, NULL, prune->ret_fault, err);
+}
+
+/* ---- parts ---- */
+
+/* Rows: service_id, shape_id, pair_ids of the series that went. */
+static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gone,
+                                 struct ids parts[3], struct hearth_err *err)
+{
+    size_t n = (size_t)PQntuples(gone), n_pairs = 0;
+    int32_t **pairs = hearth_arena_array(prune->arena, n, sizeof *pairs);
+    size_t *lengths = hearth_arena_array(prune->arena, n, sizeof *lengths);
+    for (size_t k = 0; k < 2; k++) {
+        parts[k] = (struct ids){hearth_arena_array(prune->arena, n, sizeof *parts[k].v), n};
+    }
+    if (pairs == NULL || lengths == NULL || parts[0].v == NULL || parts[1].v == NULL) {
+        return HEARTH_FAIL_ARENA(err, prune->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        parts[0].v[i] = hearth_pg_i32(gone, (int)i, 0);
+        parts[1].v[i] = hearth_pg_i32(gone, (int)i, 1);
+        HEARTH_TRY(hearth_pg_i32_array(gone, (int)i, 2, prune->arena, &pairs[i], &lengths[i], err));
+        n_pairs += lengths[i];
+    }
+    parts[2] = (struct ids){hearth_arena_array(prune->arena, n_pairs, sizeof *parts[2].v), 0};
+    if (parts[2].v == NULL) {
+        return HEARTH_FAIL_ARENA(err, prune->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (lengths[i] > 0) {
+            memcpy(parts[2].v + parts[2].n, pairs[i], lengths[i] * sizeof *pairs[i]);
+        }
+        parts[2].n += lengths[i];
+    }
+    for (size_t k = 0; k < 3; k++) {
+        make_distinct(&parts[k]);
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status prune_parts(struct hearth_prune *prune, const PGresult *gone,
+                                      struct hearth_err *err)
+{
+    struct ids parts[3]; /* services, shapes, pairs */
+    HEARTH_TRY(gather(prune, gone, parts, err));
+    HEARTH_TRY(run(prune, HEARTH_SQL_LOCK_SERVICES, &parts[0], err));
+    HEARTH_TRY(run(prune,
+                   "DELETE FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS"
+                   " (SELECT FROM hearth_data.series s WHERE s.service_id = e.service_id) AND "
+                   "NOT " HEARTH_SERVICE_IS_NEEDED,
+                   &parts[0], err));
+    HEARTH_TRY(run(prune,
+                   "DELETE FROM hearth_data.shape e WHERE e.shape_id = ANY ($1) AND NOT EXISTS"
+                   " (SELECT FROM hearth_data.series s WHERE s.shape_id = e.shape_id)",
+                   &parts[1], err));
+    return run(prune,
+               "DELETE FROM hearth_data.label_pair e WHERE e.pair_id = ANY ($1) AND NOT EXISTS"
+               " (SELECT FROM hearth_data.series s WHERE s.pair_ids @> ARRAY[e.pair_id])",
+               &parts[2], err);
+}
+
+/* ---- the two phases ---- */
+
+enum hearth_status hearth_prune_version(struct hearth_prune *prune, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(prune->pg, "SELECT version FROM hearth_data.catalog_clock", NULL,
+                              NULL, &result, prune->ret_fault, err));
+    prune->version = PQntuples(result) == 1 ? hearth_pg_i64(result, 0, 0) : -1;
+    PQclear(result);
+    return prune->version >= 0
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_CORRUPT, "the catalogue's clock has no row");
+}
+
+enum hearth_status hearth_prune_lock(struct hearth_prune *prune, struct hearth_err *err)
+{
+    return hearth_pg_script(prune->pg,
+                            "SET LOCAL idle_in_transaction_session_timeout = 10000;"
+                            "SET LOCAL lock_timeout = 15000;"
+                            "UPDATE hearth_data.catalog_clock SET version = version + 1,"
+                            " epoch = epoch + 1",
+                            prune->ret_fault, err);
+}
+
+enum hearth_status hearth_prune_series(struct hearth_prune *prune, const int32_t *service_ids,
+                                       const int32_t *series_ids, size_t n, size_t *ret_n_gone,
+                                       struct hearth_err *err)
+{
+    *ret_n_gone = 0;
+    if (n == 0) {
+        return HEARTH_OK;
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, prune->arena);
+    hearth_pg_param_i32_array(&params, service_ids, n);
+    hearth_pg_param_i32_array(&params, series_ids, n);
+    hearth_pg_param_i64(&params, prune->version);
+    PGresult *gone = NULL;
+    HEARTH_TRY(hearth_pg_exec(
+        prune->pg,
+        "DELETE FROM hearth_data.series s USING unnest($1::int4[], $2::int4[]) u (s, i)"
+        " WHERE s.service_id = u.s AND s.series_id = u.i AND s.version <= $3 AND NOT EXISTS"
+        " (SELECT FROM hearth_data.series_hour h WHERE h.version > $3 AND h.service_id = u.s AND"
+        " h.series_id = u.i) RETURNING s.service_id, s.shape_id, s.pair_ids",
+        &params, NULL, &gone, prune->ret_fault, err));
+    *ret_n_gone = (size_t)PQntuples(gone);
+    enum hearth_status status = *ret_n_gone > 0 ? prune_parts(prune, gone, err) : HEARTH_OK;
+    PQclear(gone);
+    return status;
+}

@@ -1,0 +1,227 @@
+/*
+ * catalog_read.c -- the label indexes of all tenants: whose refresh counts for whom, locking.
+ *
+ * A caller must see what was acknowledged before it called. So it may share a refresh with others
+ * only if that one started after it arrived: refreshes are numbered, and a caller waits for a
+ * number above the last one started when it came. Whoever finds nobody refreshing does it itself,
+ * for all who wait.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+
+#include "catalog/catalog.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
+#define PG_ATTEMPTS  4
+
+/* ---- connections ---- */
+
+enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct hearth_cancel *cancel,
+                                        hearth_with_pg_fn *fn, void *context,
+                                        struct hearth_err *err)
+{
+    for (int attempt = 1;; attempt++) {
+        struct hearth_pg *pg = NULL;
+        HEARTH_TRY(hearth_pool_take(store->pool, cancel, &pg, err));
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        struct hearth_err failure = HEARTH_ERR_INIT;
+        enum hearth_status status = fn(context, pg, &fault, &failure);
+        hearth_pool_give(store->pool, pg);
+        if (status == HEARTH_OK) {
+            return HEARTH_OK;
+        }
+        bool passing = fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY;
+        if (!passing || attempt == PG_ATTEMPTS) {
+            if (err != NULL) {
+                *err = failure;
+            }
+            return status;
+        }
+        HEARTH_TRY(hearth_cancel_check(cancel, err));
+    }
+}
+
+/* ---- life cycle ---- */
+
+/* New readers wait behind a waiting writer: otherwise steady queries would keep the index from ever
+ * being refreshed. */
+static void init_locks(struct hearth_catalog *catalog)
+{
+    pthread_rwlockattr_t rw_attr;
+    (void)pthread_rwlockattr_init(&rw_attr);
+    (void)pthread_rwlockattr_setkind_np(&rw_attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_rwlock_init(&catalog->rw, &rw_attr);
+    (void)pthread_rwlockattr_destroy(&rw_attr);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&catalog->refreshed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&catalog->refresh, NULL);
+    (void)pthread_mutex_init(&catalog->writers, NULL);
+    (void)pthread_cond_init(&catalog->written, NULL);
+}
+
+enum hearth_status hearth_catalog_new(struct hearth_store *store,
+                                      struct hearth_catalog **ret_catalog, struct hearth_err *err)
+{
+    struct hearth_catalog *catalog = hearth_mem_zalloc(sizeof *catalog);
+    if (catalog == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the catalogue");
+    }
+    init_locks(catalog);
+    catalog->store = store;
+    catalog->series = hearth_series_cache_new();
+    catalog->nothing = hearth_label_index_new();
+    if (catalog->series == NULL || catalog->nothing == NULL) {
+        hearth_catalog_free(catalog);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the catalogue");
+    }
+    *ret_catalog = catalog;
+    return HEARTH_OK;
+}
+
+void hearth_catalog_free(struct hearth_catalog *catalog)
+{
+    if (catalog == NULL) {
+        return;
+    }
+    hearth_catalog_forget(catalog);
+    hearth_mem_free(catalog->tenants);
+    hearth_idmap_release(&catalog->by_name);
+    hearth_idmap_release(&catalog->by_id);
+    hearth_label_index_free(catalog->nothing);
+    hearth_series_cache_free(catalog->series);
+    (void)pthread_cond_destroy(&catalog->written);
+    (void)pthread_mutex_destroy(&catalog->writers);
+    (void)pthread_cond_destroy(&catalog->refreshed);
+    (void)pthread_mutex_destroy(&catalog->refresh);
+    (void)pthread_rwlock_destroy(&catalog->rw);
+    hearth_mem_free(catalog);
+}
+
+/* ---- locks with patience ---- */
+
+struct timespec hearth_catalog_wait_step(clockid_t clock)
+{
+    struct timespec ts;
+    (void)clock_gettime(clock, &ts);
+    ts.tv_nsec += (long)WAIT_STEP_NS;
+    if (ts.tv_nsec >= (long)HEARTH_NS_PER_SEC) {
+        ts.tv_nsec -= (long)HEARTH_NS_PER_SEC;
+        ts.tv_sec++;
+    }
+    return ts;
+}
+
+static enum hearth_status lock_rw(struct hearth_catalog *catalog,
+                                  int (*lock)(pthread_rwlock_t *, const struct timespec *),
+                                  struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    for (;;) {
+        struct timespec until = hearth_catalog_wait_step(CLOCK_REALTIME);
+        int rc = lock(&catalog->rw, &until);
+        if (rc == 0) {
+            return HEARTH_OK;
+        }
+        HEARTH_ASSERT(rc == ETIMEDOUT || rc == EAGAIN);
+        HEARTH_TRY(hearth_cancel_check(cancel, err));
+    }
+}
+
+enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
+                                       struct hearth_err *err)
+{
+    return lock_rw(catalog, pthread_rwlock_timedwrlock, cancel, err);
+}
+
+/* ---- refreshing ---- */
+
+/* Refresh for everyone who waits. Called and left with catalog->refresh locked. */
+static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
+                                       struct hearth_err *err)
+{
+    uint64_t number = ++catalog->n_started;
+    catalog->refreshing = true;
+    (void)pthread_mutex_unlock(&catalog->refresh);
+    struct hearth_err failure = HEARTH_ERR_INIT;
+    enum hearth_status status = hearth_catalog_load(catalog, cancel, &failure);
+    (void)pthread_mutex_lock(&catalog->refresh);
+    catalog->refreshing = false;
+    if (status == HEARTH_OK) {
+        catalog->n_done = number;
+    } else if (status != HEARTH_CANCELLED && status != HEARTH_DEADLINE_EXCEEDED) {
+        /* Not this request's own end: all who wait would fail alike, one after the other. */
+        catalog->n_failed = number;
+        catalog->failed_err = failure;
+    }
+    if (status != HEARTH_OK && err != NULL) {
+        *err = failure;
+    }
+    (void)pthread_cond_broadcast(&catalog->refreshed);
+    return status;
+}
+
+enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
+                                          struct hearth_cancel *cancel, struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+    (void)pthread_mutex_lock(&catalog->refresh);
+    uint64_t want = catalog->n_started + 1;
+    while (status == HEARTH_OK && catalog->n_done < want) {
+        if (catalog->n_failed >= want) {
+            status = catalog->failed_err.status;
+            if (err != NULL) {
+                *err = catalog->failed_err;
+            }
+        } else if (!catalog->refreshing) {
+            status = lead_refresh(catalog, cancel, err);
+        } else {
+            struct timespec until = hearth_catalog_wait_step(CLOCK_MONOTONIC);
+            (void)pthread_cond_timedwait(&catalog->refreshed, &catalog->refresh, &until);
+            status = hearth_cancel_check(cancel, err);
+        }
+    }
+    (void)pthread_mutex_unlock(&catalog->refresh);
+    return status;
+}
+
+/* ---- the public face ---- */
+
+enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_cancel *cancel,
+                                           const struct hearth_label_index **ret_index,
+                                           struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    struct hearth_catalog *catalog = store->catalog;
+    for (;;) {
+        HEARTH_TRY(hearth_catalog_refresh(catalog, cancel, err));
+        HEARTH_TRY(lock_rw(catalog, pthread_rwlock_timedrdlock, cancel, err));
+        struct hearth_catalog_tenant *found = hearth_catalog_tenant_named(catalog, tenant);
+        bool partial = catalog->is_partial; /* then a later refresh loads everything anew */
+        if (!partial && (found == NULL || found->index != NULL)) {
+            *ret_index = catalog->nothing;
+            if (found != NULL) {
+                atomic_store(&found->asked_mono_ns, hearth_clock_mono_ns());
+                *ret_index = found->index;
+            }
+            return HEARTH_OK;
+        }
+        int32_t tenant_id = found == NULL ? 0 : found->tenant_id;
+        (void)pthread_rwlock_unlock(&catalog->rw);
+        if (!partial) {
+            HEARTH_TRY(hearth_catalog_fetch(catalog, tenant_id, cancel, err));
+        }
+    }
+}
+
+void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index)
+{
+    if (index != NULL) {
+        (void)pthread_rwlock_unlock(&store->catalog->rw);
+    }
+}

@@ -1,0 +1,250 @@
+/*
+ * series_cache.c -- a sharded map in two generations.
+ *
+ * Entries are put into the young table of their shard; when it is full it becomes the old one, and
+ * the old one is forgotten. A find in the old table moves the entry back into the young one, so
+ * what is in use stays: an approximation of least-recently-used without links.
+ */
+#include "catalog/series_cache.h"
+
+#include "hearth/base/hash.h"
+#include "hearth/base/mem.h"
+
+#include <pthread.h>
+
+#define N_SHARDS       16u
+#define GENERATION_MAX ((size_t)HEARTH_SERIES_CACHE_MAX / N_SHARDS / 2)
+#define FIRST_CAP      64u
+/* A late profile belongs to an earlier hour than the rest: remember a few, newest overwrite oldest.
+ */
+#define N_HOURS 4u
+#define NO_HOUR INT32_MIN
+
+struct entry {
+    struct hearth_hash128 key;
+    struct hearth_series_ids ids; /* series_id 0: empty slot */
+    int32_t hours[N_HOURS];
+};
+
+struct table {
+    struct entry *entries;
+    size_t n, cap; /* cap is a power of two or 0; n <= cap / 2 */
+};
+
+struct shard {
+    pthread_mutex_t lock; /* guards both tables */
+    struct table young, old;
+};
+
+struct hearth_series_cache {
+    struct shard shards[N_SHARDS];
+};
+
+struct hearth_series_cache *hearth_series_cache_new(void)
+{
+    struct hearth_series_cache *cache = hearth_mem_zalloc(sizeof *cache);
+    for (size_t i = 0; cache != NULL && i < N_SHARDS; i++) {
+        (void)pthread_mutex_init(&cache->shards[i].lock, NULL);
+    }
+    return cache;
+}
+
+void hearth_series_cache_clear(struct hearth_series_cache *cache)
+{
+    for (size_t i = 0; i < N_SHARDS; i++) {
+        struct shard *shard = &cache->shards[i];
+        (void)pthread_mutex_lock(&shard->lock);
+        hearth_mem_free(shard->young.entries);
+        hearth_mem_free(shard->old.entries);
+        shard->young = (struct table){0};
+        shard->old = (struct table){0};
+        (void)pthread_mutex_unlock(&shard->lock);
+    }
+}
+
+void hearth_series_cache_free(struct hearth_series_cache *cache)
+{
+    if (cache == NULL) {
+        return;
+    }
+    hearth_series_cache_clear(cache);
+    for (size_t i = 0; i < N_SHARDS; i++) {
+        (void)pthread_mutex_destroy(&cache->shards[i].lock);
+    }
+    hearth_mem_free(cache);
+}
+
+/* ---- keys ---- */
+
+static size_t text_bytes(struct hearth_str s)
+{
+    return s.n + sizeof(uint32_t);
+}
+
+/* With its length in front, so that no two lists of texts look alike. */
+static char *put_text(char *at, struct hearth_str s)
+{
+    uint32_t n = (uint32_t)s.n;
+    memcpy(at, &n, sizeof n);
+    at += sizeof n;
+    if (s.n > 0) {
+        memcpy(at, s.p, s.n);
+    }
+    return at + s.n;
+}
+
+enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
+                                           const struct hearth_series_key *series,
+                                           struct hearth_hash128 *ret_key, struct hearth_err *err)
+{
+    size_t n_bytes = text_bytes(tenant) + text_bytes(series->service_name) + sizeof(uint32_t);
+    for (size_t i = 0; i < series->n_types; i++) {
+        n_bytes += text_bytes(series->type_ids[i]);
+    }
+    for (size_t i = 0; i < series->labels.n; i++) {
+        n_bytes += text_bytes(series->labels.v[i].name) + text_bytes(series->labels.v[i].value);
+    }
+    char local[4096];
+    char *bytes = n_bytes <= sizeof local ? local : hearth_mem_alloc(n_bytes);
+    if (bytes == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the key of a series");
+    }
+    uint32_t n_types = (uint32_t)series->n_types;
+    char *at = put_text(put_text(bytes, tenant), series->service_name);
+    memcpy(at, &n_types, sizeof n_types);
+    at += sizeof n_types;
+    for (size_t i = 0; i < series->n_types; i++) {
+        at = put_text(at, series->type_ids[i]);
+    }
+    for (size_t i = 0; i < series->labels.n; i++) {
+        at = put_text(put_text(at, series->labels.v[i].name), series->labels.v[i].value);
+    }
+    *ret_key = hearth_hash128(bytes, (size_t)(at - bytes), hearth_hash_process_seed());
+    if (bytes != local) {
+        hearth_mem_free(bytes);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- tables ---- */
+
+/* The entry of `key`, or the empty slot where it belongs; NULL in a table without slots. */
+static struct entry *slot_of(const struct table *table, struct hearth_hash128 key)
+{
+    if (table->cap == 0) {
+        return NULL;
+    }
+    size_t i = (size_t)key.lo & (table->cap - 1);
+    while (table->entries[i].ids.ref.series_id != 0 &&
+           !hearth_hash128_eq(table->entries[i].key, key)) {
+        i = (i + 1) & (table->cap - 1);
+    }
+    return &table->entries[i];
+}
+
+static struct entry *find_entry(const struct table *table, struct hearth_hash128 key)
+{
+    struct entry *entry = slot_of(table, key);
+    return entry == NULL || entry->ids.ref.series_id == 0 ? NULL : entry;
+}
+
+/* Double the table; false when memory was refused. */
+static bool grow(struct table *table)
+{
+    struct table bigger = {.n = table->n, .cap = table->cap == 0 ? FIRST_CAP : table->cap * 2};
+    bigger.entries = hearth_mem_calloc(bigger.cap, sizeof *bigger.entries);
+    if (bigger.entries == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < table->cap; i++) {
+        if (table->entries[i].ids.ref.series_id != 0) {
+            *slot_of(&bigger, table->entries[i].key) = table->entries[i];
+        }
+    }
+    hearth_mem_free(table->entries);
+    *table = bigger;
+    return true;
+}
+
+/* A slot for a key that the young table lacks; NULL when memory was refused. */
+static struct entry *add_young(struct shard *shard, const struct entry *entry)
+{
+    if (shard->young.n >= GENERATION_MAX) {
+        hearth_mem_free(shard->old.entries);
+        shard->old = shard->young;
+        shard->young = (struct table){0};
+    }
+    if (shard->young.n >= shard->young.cap / 2 && !grow(&shard->young)) {
+        return NULL;
+    }
+    struct entry *slot = slot_of(&shard->young, entry->key);
+    *slot = *entry;
+    shard->young.n++;
+    return slot;
+}
+
+static struct shard *lock_shard(struct hearth_series_cache *cache, struct hearth_hash128 key)
+{
+    struct shard *shard = &cache->shards[key.hi % N_SHARDS];
+    (void)pthread_mutex_lock(&shard->lock);
+    return shard;
+}
+
+/* In the young table if it is in either. */
+static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 key)
+{
+    struct entry *entry = find_entry(&shard->young, key);
+    if (entry != NULL) {
+        return entry;
+    }
+    entry = find_entry(&shard->old, key);
+    if (entry != NULL) {
+        struct entry copy = *entry; /* add_young may free the old table */
+        entry = add_young(shard, &copy);
+    }
+    return entry;
+}
+
+enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *cache,
+                                                  struct hearth_hash128 key, int32_t hour,
+                                                  struct hearth_series_ids *ret_ids)
+{
+    enum hearth_series_known known = HEARTH_SERIES_UNKNOWN;
+    struct shard *shard = lock_shard(cache, key);
+    const struct entry *entry = find_in_shard(shard, key);
+    if (entry != NULL) {
+        *ret_ids = entry->ids;
+        known = HEARTH_SERIES_NEW_HOUR;
+        for (size_t i = 0; i < N_HOURS; i++) {
+            if (entry->hours[i] == hour) {
+                known = HEARTH_SERIES_KNOWN;
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&shard->lock);
+    return known;
+}
+
+void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_hash128 key,
+                             int32_t hour, struct hearth_series_ids ids)
+{
+    struct shard *shard = lock_shard(cache, key);
+    struct entry *entry = find_in_shard(shard, key);
+    if (entry == NULL) {
+        struct entry fresh = {
+            .key = key, .ids = ids, .hours = {NO_HOUR, NO_HOUR, NO_HOUR, NO_HOUR}};
+        entry = add_young(shard, &fresh);
+    }
+    if (entry != NULL) {
+        bool has = false;
+        for (size_t i = 0; i < N_HOURS; i++) {
+            has = has || entry->hours[i] == hour;
+        }
+        if (!has) {
+            memmove(&entry->hours[1], &entry->hours[0], (N_HOURS - 1) * sizeof entry->hours[0]);
+            entry->hours[0] = hour;
+        }
+        entry->ids = ids;
+    }
+    (void)pthread_mutex_unlock(&shard->lock);
+}

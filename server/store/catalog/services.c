@@ -1,0 +1,180 @@
+/* services.c -- services that have no profiles (yet): found by name, and made (services.h). */
+#include "catalog/services.h"
+
+#include "hearth/store/store_agents.h"
+
+/* As catalogue writes begin (catalog_insert.c): one writer at a time over all servers, who may not hang. */
+#define SQL_BEGIN                                            \
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"                  \
+    "SET LOCAL idle_in_transaction_session_timeout = 10000;" \
+    "SET LOCAL lock_timeout = 15000;"                        \
+    "UPDATE hearth_data.catalog_clock SET version = version + 1"
+
+static enum hearth_status
+make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
+                    const struct hearth_pg_params *services, struct hearth_cancel *cancel,
+                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_script(pg, SQL_BEGIN, ret_fault, err));
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "INSERT INTO hearth_data.tenant (name, version) SELECT $1, c.version FROM"
+        " hearth_data.catalog_clock c WHERE NOT EXISTS (SELECT FROM hearth_data.tenant t WHERE"
+        " t.name = $1)",
+        tenant, cancel, NULL, ret_fault, err));
+    /* Those that there are, in one look: NOT EXISTS compares each with all when statistics are missing. */
+    HEARTH_TRY(hearth_pg_exec(
+        pg,
+        "INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
+        " SELECT DISTINCT t.tenant_id, u.fp, u.name, c.version FROM unnest($2::uuid[], $3::text[])"
+        " u (fp, name), hearth_data.tenant t, hearth_data.catalog_clock c WHERE t.name = $1 AND"
+        " u.fp <> ALL (ARRAY (SELECT s.fingerprint FROM hearth_data.tenant o JOIN"
+        " hearth_data.service s USING (tenant_id) WHERE o.name = $1 AND s.fingerprint ="
+        " ANY ($2::uuid[])))",
+        services, cancel, NULL, ret_fault, err));
+    return hearth_pg_script(pg, "COMMIT", ret_fault, err);
+}
+
+enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
+                                        const struct hearth_str *services, size_t n,
+                                        struct hearth_cancel *cancel,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status;
+    struct hearth_hash128 *prints = hearth_arena_array(&arena, n, sizeof *prints);
+    if (prints == NULL) {
+        status = HEARTH_FAIL_ARENA(err, &arena);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            prints[i] = hearth_service_fingerprint(services[i]);
+        }
+        struct hearth_pg_params of_tenant, of_services;
+        hearth_pg_params_init(&of_tenant, &arena);
+        hearth_pg_param_text(&of_tenant, tenant);
+        hearth_pg_params_init(&of_services, &arena);
+        hearth_pg_param_text(&of_services, tenant);
+        hearth_pg_param_uuid_array(&of_services, prints, n);
+        hearth_pg_param_text_array(&of_services, services, n);
+        status = make_in_transaction(pg, &of_tenant, &of_services, cancel, ret_fault, err);
+        hearth_pg_rollback(pg);
+    }
+    if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY; /* somebody wrote without the clock: found next time */
+    }
+    hearth_arena_release(&arena);
+    return status;
+}
+
+/* ---- by name ---- */
+
+struct question {
+    struct hearth_str tenant;
+    const struct hearth_str *services;
+    size_t n;
+    bool make;
+    struct hearth_cancel *cancel;
+    struct hearth_arena *arena;
+    int32_t *ids; /* 0: there is none */
+    bool has_all;
+};
+
+static enum hearth_status find(struct question *question, struct hearth_pg *pg,
+                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_hash128 *prints =
+        hearth_arena_array(question->arena, question->n, sizeof *prints);
+    if (prints == NULL) {
+        return HEARTH_FAIL_ARENA(err, question->arena);
+    }
+    for (size_t i = 0; i < question->n; i++) {
+        prints[i] = hearth_service_fingerprint(question->services[i]);
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, question->arena);
+    hearth_pg_param_text(&params, question->tenant);
+    hearth_pg_param_uuid_array(&params, prints, question->n);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "SELECT s.service_id, u.at::int4 FROM unnest($2::uuid[]) WITH"
+                              " ORDINALITY u (fp, at), hearth_data.tenant t, hearth_data.service s"
+                              " WHERE t.name = $1 AND s.tenant_id = t.tenant_id AND"
+                              " s.fingerprint = u.fp",
+                              &params, question->cancel, &rows, ret_fault, err));
+    for (int row = 0; row < PQntuples(rows); row++) {
+        question->ids[hearth_pg_i32(rows, row, 1) - 1] = hearth_pg_i32(rows, row, 0);
+    }
+    question->has_all = (size_t)PQntuples(rows) == question->n;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+static enum hearth_status find_or_make(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct question *question = context;
+    HEARTH_TRY(find(question, pg, ret_fault, err));
+    if (question->has_all || !question->make) {
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(hearth_services_make(pg, question->tenant, question->services, question->n,
+                                    question->cancel, ret_fault, err));
+    return find(question, pg, ret_fault, err);
+}
+
+static enum hearth_status ask(struct hearth_store *store, struct hearth_str tenant,
+                              const struct hearth_str *services, size_t n, bool make,
+                              struct hearth_cancel *cancel, int32_t *ret_ids,
+                              struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    for (size_t i = 0; i < n; i++) {
+        ret_ids[i] = 0;
+        if (services[i].n == 0 || services[i].n > HEARTH_AGENT_NAME_BYTES ||
+            !hearth_str_utf8_valid(services[i])) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "a service's name is 1 to %d bytes of UTF-8: \"" HEARTH_STR_FMT
+                               "\" is not",
+                               HEARTH_AGENT_NAME_BYTES, HEARTH_STR_ARG(services[i]));
+        }
+    }
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct question question = {.tenant = tenant,
+                                .services = services,
+                                .n = n,
+                                .make = make,
+                                .cancel = cancel,
+                                .arena = &arena,
+                                .ids = ret_ids};
+    enum hearth_status status = hearth_store_with_pg(store, cancel, find_or_make, &question, err);
+    hearth_arena_release(&arena);
+    for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
+        if (ret_ids[i] == 0) {
+            status =
+                HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no service \"" HEARTH_STR_FMT "\"",
+                            HEARTH_STR_ARG(services[i]));
+        }
+    }
+    return status;
+}
+
+enum hearth_status hearth_store_service_id(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_str service, bool make,
+                                           struct hearth_cancel *cancel, int32_t *ret_service_id,
+                                           struct hearth_err *err)
+{
+    int32_t id = 0;
+    HEARTH_TRY(ask(store, tenant, &service, 1, make, cancel, &id, err));
+    *ret_service_id = id;
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_service_ids(struct hearth_store *store, struct hearth_str tenant,
+                                            const struct hearth_str *services, size_t n,
+                                            struct hearth_cancel *cancel, int32_t *ret_ids,
+                                            struct hearth_err *err)
+{
+    return ask(store, tenant, services, n, true, cancel, ret_ids, err);
+}

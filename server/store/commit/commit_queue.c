@@ -1,0 +1,229 @@
+/*
+ * commit_queue.c -- items on their way to a committer: into its queue, if there is room, and out of it in the order
+ * of their coming, or before, when nobody waits for them any more.
+ *
+ * Withdrawing. An item in the queue is unlinked and ends at once. One that a committer has taken is marked, and the
+ * committer leaves it out before it sends the batch (committer.c). From then until the batch is known not to be
+ * stored, the committer is *exposed*: whoever withdraws an item of it learns that it may be stored, and is not wrong
+ * if it is.
+ */
+#include "commit/commit_queue.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/metrics.h"
+
+#define MAX_BATCH_BYTES ((size_t)32 << 20)
+
+/* ---- in ---- */
+
+static size_t item_bytes(const struct hearth_push_item *item)
+{
+    size_t n = sizeof *item;
+    for (size_t i = 0; i < item->n_rows; i++) {
+        const struct hearth_push_row *row = &item->rows[i];
+        n += sizeof *row + row->columns.ids.n + row->attrs.n +
+             row->n_associations * sizeof row->associations[0];
+        for (uint32_t k = 0; k < row->columns.n_types; k++) {
+            n += row->columns.vals[k].n + sizeof row->columns.vals[k] + sizeof(int64_t);
+        }
+    }
+    return n;
+}
+
+static void publish_queue(const struct hearth_committers *all)
+{
+    hearth_metric_set(HEARTH_M_QUEUED_ROWS, (int64_t)all->n_rows);
+    hearth_metric_set(HEARTH_M_QUEUED_BYTES, (int64_t)all->n_bytes);
+}
+
+/* Under the lock. What finds the queue empty is always taken: else it could never be stored. */
+static enum hearth_status check_room(const struct hearth_committers *all,
+                                     const struct hearth_push_item *item, struct hearth_err *err)
+{
+    const struct hearth_store_options *options = &all->store->options;
+    if (all->stopping) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (item->is_withdrawn) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "nobody waits for the profile any more");
+    }
+    if (all->n_rows == 0) {
+        return HEARTH_OK;
+    }
+    if (all->n_rows + item->n_rows > options->max_queue_rows) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "ingest queue is full (max-queue-rows %zu); retry",
+                           options->max_queue_rows);
+    }
+    if (item->n_bytes > options->max_queue_bytes ||
+        all->n_bytes > options->max_queue_bytes - item->n_bytes) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "ingest queue is full (max-queue-bytes %zu); retry",
+                           options->max_queue_bytes);
+    }
+    return HEARTH_OK;
+}
+
+static struct hearth_committer *committer_of(struct hearth_committers *all,
+                                             const struct hearth_push_item *item)
+{
+    return &all->committers[(uint32_t)item->service_id % all->n];
+}
+
+static void append(struct hearth_committer *committer, struct hearth_push_item *item)
+{
+    item->stage = HEARTH_ITEM_QUEUED;
+    item->prev = committer->tail;
+    item->next = NULL;
+    *(item->prev == NULL ? &committer->head : &item->prev->next) = item;
+    committer->tail = item;
+    committer->n_rows += item->n_rows;
+}
+
+static void unlink_item(struct hearth_committer *committer, struct hearth_push_item *item)
+{
+    *(item->prev == NULL ? &committer->head : &item->prev->next) = item->next;
+    *(item->next == NULL ? &committer->tail : &item->next->prev) = item->prev;
+    committer->n_rows -= item->n_rows;
+}
+
+enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
+                                       struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_disk_check(store, err));
+    if (item->n_rows == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");
+    }
+    struct hearth_committers *all = store->committers;
+    struct hearth_committer *committer = committer_of(all, item);
+    item->n_bytes = item_bytes(item);
+    item->queued_mono_ns = hearth_clock_mono_ns();
+    item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
+    item->writer_id = item->dict->writer_id;
+    item->repeated = false;
+    (void)pthread_mutex_lock(&all->lock);
+    enum hearth_status status = check_room(all, item, err);
+    if (status == HEARTH_OK) {
+        size_t before = committer->n_rows;
+        append(committer, item);
+        all->n_rows += item->n_rows;
+        all->n_bytes += item->n_bytes;
+        publish_queue(all);
+        /* The first starts the linger, the one that fills the batch ends it. */
+        if (before == 0 || (before < store->options.max_batch_rows &&
+                            committer->n_rows >= store->options.max_batch_rows)) {
+            (void)pthread_cond_signal(&committer->wake);
+        }
+    }
+    (void)pthread_mutex_unlock(&all->lock);
+    return status;
+}
+
+/* ---- out ---- */
+
+size_t hearth_commit_queue_take(struct hearth_committer *committer,
+                                struct hearth_push_item **ret_items, size_t max)
+{
+    size_t n = 0, n_rows = 0, n_bytes = 0;
+    committer->is_exposed = false; /* the batch before is settled */
+    while (committer->head != NULL && n < max) {
+        struct hearth_push_item *item = committer->head;
+        bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
+                    n_bytes + item->n_bytes <= MAX_BATCH_BYTES;
+        if (n > 0 && !fits) {
+            break;
+        }
+        n_rows += item->n_rows;
+        n_bytes += item->n_bytes;
+        unlink_item(committer, item);
+        item->stage = HEARTH_ITEM_TAKEN;
+        ret_items[n++] = item;
+    }
+    return n;
+}
+
+/* Under the lock, and the last thing that the store does with the item under it. */
+static void leave(struct hearth_committers *all, struct hearth_push_item *item,
+                  enum hearth_status status)
+{
+    item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
+    all->n_rows -= item->n_rows;
+    all->n_bytes -= item->n_bytes;
+    publish_queue(all);
+}
+
+static void end_item(struct hearth_committers *all, struct hearth_push_item *item,
+                     enum hearth_status status, const struct hearth_err *err)
+{
+    struct hearth_ingest_dict *dict = item->dict;
+    if (status == HEARTH_OK) {
+        hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, (struct hearth_str){NULL, 0},
+                                 hearth_clock_mono_ns() - item->queued_mono_ns);
+    }
+    item->done(item, status, err); /* may free the item */
+    hearth_store_dict_release(all->store, dict);
+}
+
+void hearth_commit_queue_finish(struct hearth_committers *all,
+                                struct hearth_push_item *const *items, size_t n,
+                                enum hearth_status status, const struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_mutex_lock(&all->lock);
+        committer_of(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
+        leave(all, items[i], status);
+        (void)pthread_mutex_unlock(&all->lock);
+        end_item(all, items[i], status, err);
+    }
+}
+
+bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *item,
+                           enum hearth_status status, const struct hearth_err *err)
+{
+    if (!atomic_load(&store->ready)) {
+        return true; /* there is no queue yet whose lock would tell */
+    }
+    struct hearth_committers *all = store->committers;
+    (void)pthread_mutex_lock(&all->lock);
+    bool was_queued = item->stage == HEARTH_ITEM_QUEUED;
+    bool may_be_stored = item->stage == HEARTH_ITEM_STORED;
+
+    /* Its committer is known once it was submitted. */
+    if (was_queued) {
+        unlink_item(committer_of(all, item), item);
+        leave(all, item, status);
+    } else if (item->stage == HEARTH_ITEM_TAKEN) {
+        struct hearth_committer *committer = committer_of(all, item);
+        committer->n_withdrawn += !item->is_withdrawn;
+        may_be_stored = committer->is_exposed;
+    }
+    item->is_withdrawn = true;
+    (void)pthread_mutex_unlock(&all->lock);
+
+    /* Not under the lock: `done` is the caller's code. */
+    if (was_queued) {
+        end_item(all, item, status, err);
+    }
+    return may_be_stored;
+}
+
+size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
+                                          struct hearth_push_item **items, size_t n)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    enum hearth_status status =
+        HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "withdrawn before it was stored");
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_mutex_lock(&all->lock);
+        bool is_withdrawn = items[i]->is_withdrawn;
+        (void)pthread_mutex_unlock(&all->lock);
+        if (is_withdrawn) {
+            hearth_commit_queue_finish(all, &items[i], 1, status, &err);
+        } else {
+            items[n_kept++] = items[i];
+        }
+    }
+    return n_kept;
+}

@@ -1,0 +1,66 @@
+/*
+ * clocks.c -- does this machine's clock agree with the database's?
+ *
+ * Whether a profile is too old or of the future is judged by a clock, and a wrong one refuses everything. The database's
+ * is the only other one at hand, and the same for all servers. Which of the two is right nobody can tell: so a profile is
+ * taken if either allows it (engine/identity.c), and a difference is logged and said by /ready.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+#include "hearth/selector/timeexpr.h"
+
+#include "store_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOLERATED_NS (10 * HEARTH_NS_PER_SEC)
+/* An answer that took longer says too little about its moment. */
+#define MAX_TRIP_NS (2 * HEARTH_NS_PER_SEC)
+
+void hearth_clocks_explain(int64_t ahead_ns, char out[256])
+{
+    out[0] = '\0';
+    if (ahead_ns != 0) {
+        char text[48];
+        hearth_duration_format((llabs(ahead_ns) + HEARTH_NS_PER_SEC / 2) / HEARTH_NS_PER_SEC *
+                                   HEARTH_NS_PER_SEC,
+                               text);
+        (void)snprintf(out, 256, "this server's clock is %s %s the database's", text,
+                       ahead_ns > 0 ? "behind" : "ahead of");
+    }
+}
+
+int64_t hearth_store_clock_ahead_ns(struct hearth_store *store)
+{
+    return atomic_load_explicit(&store->clock_ahead_ns, memory_order_relaxed);
+}
+
+enum hearth_status hearth_clocks_compare(struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_err *err)
+{
+    PGresult *result = NULL;
+    int64_t before_ns = hearth_clock_mono_ns();
+    HEARTH_TRY(hearth_pg_exec(pg, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8",
+                              NULL, NULL, &result, NULL, err));
+    int64_t trip_ns = hearth_clock_mono_ns() - before_ns;
+    int64_t theirs_ns = hearth_pg_i64(result, 0, 0) * 1000;
+    PQclear(result);
+    if (trip_ns > MAX_TRIP_NS) {
+        return HEARTH_OK;
+    }
+
+    /* Their clock was read about half a trip ago. */
+    int64_t ahead_ns = theirs_ns - (hearth_clock_wall_ns() - trip_ns / 2);
+    ahead_ns = llabs(ahead_ns) < TOLERATED_NS ? 0 : ahead_ns;
+    int64_t known_ns = atomic_exchange(&store->clock_ahead_ns, ahead_ns);
+    if ((ahead_ns == 0) != (known_ns == 0)) {
+        char text[256];
+        hearth_clocks_explain(ahead_ns, text);
+        HEARTH_LOG(ahead_ns != 0 ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
+                   ahead_ns != 0 ? "clocks differ: profiles are taken if either clock allows it"
+                                 : "clocks agree again",
+                   "reason", text, NULL);
+    }
+    return HEARTH_OK;
+}

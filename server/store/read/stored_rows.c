@@ -1,0 +1,394 @@
+/*
+ * stored_rows.c -- whole rows of stored profiles, out of tables and into them (contract:
+ * stored_rows.h).
+ *
+ * An hour that is compacted comes as segments, each sorted by series and time, of several parts:
+ * what compaction wrote, and what was folded in later. They are asked for in the order of their first
+ * series, so that a merge needs to hold only those that overlap.
+ */
+#include "read/stored_rows.h"
+
+#include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Higher levels take twice the time and save nothing: most of a segment is ids without repetition. */
+#define SEGMENT_ZSTD_LEVEL 1
+#define SEND_BYTES         ((size_t)8 << 20)
+#define ROW_OVERHEAD       24 /* numbers and lengths */
+
+#define SEGMENT_COLUMNS   "service_id, t0, part, ordinal, n_rows, n_bytes, series_ids, payload"
+#define N_SEGMENT_COLUMNS 8
+
+/* ---- rows ---- */
+
+void hearth_copy_stored_row(struct hearth_buf *out, int32_t service_id,
+                            const struct hearth_stored_row *row)
+{
+    hearth_copy_row(out, HEARTH_N_PROFILE_COLUMNS);
+    hearth_copy_i32(out, service_id);
+    hearth_copy_i32(out, row->series_id);
+    hearth_copy_i64(out, row->ts_ns);
+    hearth_copy_i64(out, row->duration_ns);
+    hearth_copy_i64(out, row->period);
+    hearth_copy_i64(out, row->profile_no);
+    hearth_copy_i32(out, row->writer_id);
+    hearth_copy_i32(out, (int32_t)row->n_samples);
+    hearth_copy_i64_array(out, row->totals, row->n_types);
+    hearth_copy_bytes(out, row->ids);
+    hearth_copy_bytes_array(out, row->vals, row->n_types);
+    if (row->attrs.p == NULL) {
+        hearth_copy_null(out);
+    } else {
+        hearth_copy_bytes(out, row->attrs);
+    }
+}
+
+enum hearth_status hearth_stored_row_take(const PGresult *result, int at,
+                                          struct hearth_arena *arena, int32_t *ret_service_id,
+                                          struct hearth_stored_row *ret, struct hearth_err *err)
+{
+    int64_t *totals;
+    struct hearth_str *vals;
+    size_t n_totals, n_vals;
+    HEARTH_TRY(hearth_pg_i64_array(result, at, 8, arena, &totals, &n_totals, err));
+    HEARTH_TRY(hearth_pg_str_array_views(result, at, 10, arena, &vals, &n_vals, err));
+    if (n_totals != n_vals || n_vals > UINT32_MAX) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a profile has %zu totals and %zu value columns",
+                           n_totals, n_vals);
+    }
+    *ret_service_id = hearth_pg_i32(result, at, 0);
+    *ret = (struct hearth_stored_row){
+        .series_id = hearth_pg_i32(result, at, 1),
+        .ts_ns = hearth_pg_i64(result, at, 2),
+        .duration_ns = hearth_pg_i64(result, at, 3),
+        .period = hearth_pg_i64(result, at, 4),
+        .profile_no = hearth_pg_i64(result, at, 5),
+        .writer_id = hearth_pg_i32(result, at, 6),
+        .n_samples = (uint32_t)hearth_pg_i32(result, at, 7),
+        .n_types = (uint32_t)n_totals,
+        .totals = totals,
+        .ids = hearth_pg_str(result, at, 9),
+        .vals = vals,
+        .attrs = hearth_pg_str(result, at, 11),
+    };
+    return HEARTH_OK;
+}
+
+size_t hearth_stored_row_bytes(const struct hearth_stored_row *row)
+{
+    size_t n = ROW_OVERHEAD + row->ids.n + row->attrs.n;
+    for (uint32_t k = 0; k < row->n_types; k++) {
+        n += row->vals[k].n + 4;
+    }
+    return n;
+}
+
+/* ---- reading ---- */
+
+/* A decoded segment of which not all rows have been visited. */
+struct open_segment {
+    struct hearth_buf bytes;
+    struct hearth_arena arena;
+    struct hearth_stored_row *rows;
+    size_t n, next;
+};
+
+struct row_reader {
+    struct hearth_inflater *inflater;
+    int32_t service_id;
+    int64_t from_ns, to_ns;
+    hearth_stored_row_fn *visit;
+    void *context;
+    struct hearth_arena arena; /* of one row of `profile` */
+    struct open_segment *open;
+    size_t n_open, cap_open;
+    const struct hearth_stored_row **batch; /* rows whose turn it is */
+    size_t n_batch, cap_batch;
+};
+
+static void close_segment(struct open_segment *segment)
+{
+    hearth_buf_release(&segment->bytes);
+    hearth_arena_release(&segment->arena);
+}
+
+static void release_reader(struct row_reader *reader)
+{
+    for (size_t i = 0; i < reader->n_open; i++) {
+        close_segment(&reader->open[i]);
+    }
+    hearth_mem_free(reader->open);
+    hearth_mem_free(reader->batch);
+    hearth_arena_release(&reader->arena);
+}
+
+static enum hearth_status visit_profile(void *context, const PGresult *row, struct hearth_err *err)
+{
+    struct row_reader *reader = context;
+    struct hearth_stored_row stored;
+    int32_t service_id;
+    hearth_arena_reset(&reader->arena);
+    HEARTH_TRY(hearth_stored_row_take(row, 0, &reader->arena, &service_id, &stored, err));
+    return reader->visit(reader->context, &stored, err);
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct hearth_stored_row *a = *(const struct hearth_stored_row *const *)left;
+    const struct hearth_stored_row *b = *(const struct hearth_stored_row *const *)right;
+    if (a->series_id != b->series_id) {
+        return a->series_id < b->series_id ? -1 : 1;
+    }
+    return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
+}
+
+/* Visit the rows of series below `below`: no segment that is still to come has any. */
+static enum hearth_status visit_below(struct row_reader *reader, int64_t below,
+                                      struct hearth_err *err)
+{
+    reader->n_batch = 0;
+    for (size_t i = 0; i < reader->n_open; i++) {
+        struct open_segment *segment = &reader->open[i];
+        for (; segment->next < segment->n && segment->rows[segment->next].series_id < below;
+             segment->next++) {
+            const struct hearth_stored_row *row = &segment->rows[segment->next];
+            if (row->ts_ns < reader->from_ns || row->ts_ns >= reader->to_ns) {
+                continue;
+            }
+            if (!hearth_mem_grow(&reader->batch, &reader->cap_batch, reader->n_batch + 1,
+                                 sizeof *reader->batch)) {
+                return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to merge segments");
+            }
+            reader->batch[reader->n_batch++] = row;
+        }
+    }
+    if (reader->n_batch > 0) {
+        qsort(reader->batch, reader->n_batch, sizeof *reader->batch, compare_rows);
+    }
+    for (size_t i = 0; i < reader->n_batch; i++) {
+        HEARTH_TRY(reader->visit(reader->context, reader->batch[i], err));
+    }
+    size_t n_left = 0;
+    for (size_t i = 0; i < reader->n_open; i++) {
+        if (reader->open[i].next == reader->open[i].n) {
+            close_segment(&reader->open[i]);
+        } else {
+            reader->open[n_left++] = reader->open[i];
+        }
+    }
+    reader->n_open = n_left;
+    return HEARTH_OK;
+}
+
+/* first series, n_bytes, payload */
+static enum hearth_status take_segment(void *context, const PGresult *row, struct hearth_err *err)
+{
+    struct row_reader *reader = context;
+    HEARTH_TRY(visit_below(reader, hearth_pg_i32(row, 0, 0), err));
+    int32_t n_bytes = hearth_pg_i32(row, 0, 1);
+    if (n_bytes < 0 || (size_t)n_bytes > HEARTH_SEGMENT_MAX_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "a segment of service %" PRId32 " claims %" PRId32 " bytes",
+                           reader->service_id, n_bytes);
+    }
+    if (!hearth_mem_grow(&reader->open, &reader->cap_open, reader->n_open + 1,
+                         sizeof *reader->open)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read segments");
+    }
+    struct open_segment *segment = &reader->open[reader->n_open++];
+    *segment = (struct open_segment){.n = 0};
+    hearth_buf_init(&segment->bytes, 0);
+    hearth_arena_init(&segment->arena, 0);
+    enum hearth_status status =
+        hearth_inflate(reader->inflater, HEARTH_COMPRESSION_ZSTD, hearth_pg_str(row, 0, 2),
+                       (size_t)n_bytes, &segment->bytes, err);
+    if (status == HEARTH_OK) {
+        status = hearth_segment_decode(hearth_buf_view(&segment->bytes), &segment->arena,
+                                       &segment->rows, &segment->n, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "segment of service %" PRId32, reader->service_id);
+    }
+    return status;
+}
+
+static enum hearth_status read_segments(struct row_reader *reader, struct hearth_pg *pg,
+                                        struct hearth_err *err)
+{
+    char sql[320];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT series_ids[1], n_bytes, payload FROM hearth_data.segment WHERE"
+                   " service_id = %" PRId32 " AND t0 = %" PRId64
+                   " AND n_rows > 0 ORDER BY series_ids[1], part, ordinal",
+                   reader->service_id, hearth_hour_of(reader->from_ns) * HEARTH_NS_PER_HOUR);
+    HEARTH_TRY(hearth_pg_stream(pg, sql, NULL, NULL, take_segment, reader, NULL, err));
+    return visit_below(reader, INT64_MAX, err);
+}
+
+/*
+ * Series by series along the index (series_id, ts): the leaf's other services are not touched, and
+ * no more than a series is sorted. The series are those of the catalogue, active or not: a probe costs a
+ * microsecond, and no row is missed.
+ */
+static enum hearth_status read_profiles(struct row_reader *reader, struct hearth_pg *pg,
+                                        struct hearth_err *err)
+{
+    char sql[640];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT p.* FROM (SELECT series_id FROM hearth_data.series WHERE service_id = %" PRId32
+        " ORDER BY series_id) s CROSS JOIN LATERAL (SELECT " HEARTH_PROFILE_COLUMNS
+        " FROM hearth_data.profile p WHERE p.service_id = %" PRId32
+        " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
+        " ORDER BY p.ts OFFSET 0) p ORDER BY s.series_id, p.ts",
+        reader->service_id, reader->service_id, reader->from_ns, reader->to_ns);
+    return hearth_pg_stream(pg, sql, NULL, NULL, visit_profile, reader, NULL, err);
+}
+
+enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg, struct hearth_inflater *inflater,
+                                           int32_t service_id, int64_t compacted_to_ns,
+                                           int64_t from_ns, int64_t to_ns,
+                                           hearth_stored_row_fn *visit, void *context,
+                                           struct hearth_err *err)
+{
+    struct row_reader reader = {
+        .inflater = inflater,
+        .service_id = service_id,
+        .from_ns = from_ns,
+        .to_ns = to_ns,
+        .visit = visit,
+        .context = context,
+    };
+    hearth_arena_init(&reader.arena, 0);
+    enum hearth_status status = from_ns < compacted_to_ns ? read_segments(&reader, pg, err)
+                                                          : read_profiles(&reader, pg, err);
+    release_reader(&reader);
+    return status;
+}
+
+/* ---- writing segments ---- */
+
+struct segment_writer {
+    struct hearth_buf raw, packed, copy;
+    int32_t *series_ids;
+    size_t cap_series;
+    int64_t n_bytes;
+};
+
+static void release_writer(struct segment_writer *writer)
+{
+    hearth_buf_release(&writer->raw);
+    hearth_buf_release(&writer->packed);
+    hearth_buf_release(&writer->copy);
+    hearth_mem_free(writer->series_ids);
+}
+
+/* One COPY row of these rows. */
+static enum hearth_status put_segment(struct segment_writer *writer, int32_t service_id,
+                                      int64_t part, int32_t ordinal,
+                                      const struct hearth_stored_row *rows, size_t n,
+                                      struct hearth_err *err)
+{
+    hearth_buf_reset(&writer->raw);
+    hearth_buf_reset(&writer->packed);
+    HEARTH_TRY(hearth_segment_encode(rows, n, &writer->raw, err));
+    if (writer->raw.n > HEARTH_SEGMENT_MAX_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a profile of %zu bytes fits no segment",
+                           writer->raw.n);
+    }
+    HEARTH_TRY(
+        hearth_zstd(hearth_buf_view(&writer->raw), SEGMENT_ZSTD_LEVEL, &writer->packed, err));
+    size_t n_series = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || rows[i].series_id != rows[i - 1].series_id) {
+            if (!hearth_mem_grow(&writer->series_ids, &writer->cap_series, n_series + 1,
+                                 sizeof *writer->series_ids)) {
+                return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the series of a segment");
+            }
+            writer->series_ids[n_series++] = rows[i].series_id;
+        }
+    }
+    struct hearth_buf *out = &writer->copy;
+    hearth_copy_row(out, N_SEGMENT_COLUMNS);
+    hearth_copy_i32(out, service_id);
+    hearth_copy_i64(out, hearth_hour_of(rows[0].ts_ns) * HEARTH_NS_PER_HOUR);
+    hearth_copy_i64(out, part);
+    hearth_copy_i32(out, ordinal);
+    hearth_copy_i32(out, (int32_t)n);
+    hearth_copy_i32(out, (int32_t)writer->raw.n);
+    hearth_copy_i32_array(out, writer->series_ids, n_series);
+    hearth_copy_bytes(out, hearth_buf_view(&writer->packed));
+    writer->n_bytes += (int64_t)writer->packed.n;
+    return hearth_buf_failed(out)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n)
+               : HEARTH_OK;
+}
+
+static enum hearth_status send_segments(struct segment_writer *writer, struct hearth_pg *pg,
+                                        struct hearth_err *err)
+{
+    if (writer->copy.n == 0) {
+        return HEARTH_OK;
+    }
+    enum hearth_status status = hearth_pg_copy(
+        pg, "COPY hearth_data.segment (" SEGMENT_COLUMNS ") FROM STDIN (FORMAT binary)",
+        hearth_buf_view(&writer->copy), NULL, err);
+    hearth_buf_reset(&writer->copy);
+    return status;
+}
+
+static enum hearth_status put_all(struct segment_writer *writer, struct hearth_pg *pg,
+                                  int32_t service_id, int64_t part, int32_t *ordinal,
+                                  const struct hearth_stored_row *rows, size_t n_rows,
+                                  struct hearth_err *err)
+{
+    for (size_t from = 0, to; from < n_rows; from = to) {
+        size_t n_bytes = 0;
+        for (to = from; to < n_rows; to++) {
+            size_t more = hearth_stored_row_bytes(&rows[to]);
+            if (to > from && n_bytes + more > HEARTH_SEGMENT_BYTES) {
+                break;
+            }
+            n_bytes += more;
+        }
+        HEARTH_TRY(put_segment(writer, service_id, part, *ordinal, rows + from, to - from, err));
+        (*ordinal)++;
+        if (writer->copy.n > SEND_BYTES) {
+            HEARTH_TRY(send_segments(writer, pg, err));
+        }
+    }
+    return send_segments(writer, pg, err);
+}
+
+enum hearth_status hearth_segments_append(struct hearth_pg *pg, int32_t service_id, int64_t part,
+                                          int32_t *ordinal, const struct hearth_stored_row *rows,
+                                          size_t n_rows, int64_t *ret_n_bytes,
+                                          struct hearth_err *err)
+{
+    struct segment_writer writer = {.n_bytes = 0};
+    hearth_buf_init(&writer.raw, 0);
+    hearth_buf_init(&writer.packed, 0);
+    hearth_buf_init(&writer.copy, 0);
+    enum hearth_status status = put_all(&writer, pg, service_id, part, ordinal, rows, n_rows, err);
+    if (ret_n_bytes != NULL) {
+        *ret_n_bytes = writer.n_bytes;
+    }
+    release_writer(&writer);
+    return status;
+}
+
+enum hearth_status hearth_segments_write(struct hearth_store *store, struct hearth_pg *pg,
+                                         int32_t service_id, int64_t part,
+                                         const struct hearth_stored_row *rows, size_t n_rows,
+                                         struct hearth_err *err)
+{
+    (void)store;
+    int32_t ordinal = 0;
+    int64_t n_bytes = 0;
+    HEARTH_TRY(hearth_segments_append(pg, service_id, part, &ordinal, rows, n_rows, &n_bytes, err));
+    hearth_metric_add(HEARTH_M_SEGMENT_BYTES, n_bytes);
+    return HEARTH_OK;
+}

@@ -1,0 +1,144 @@
+/*
+ * agents_expire.c -- instances and processes that nobody has reported for `retain-agents`, and services
+ * that have nothing else.
+ *
+ * What a task, or a result of one, names stays until that goes, so that it has names. Processes go first, then instances
+ * without any, then services without any. Each server may run this at any time.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/log.h"
+
+#include "catalog/services.h"
+
+/* At once: a transaction that removes more would be long. */
+#define SLICE_ROWS 5000
+
+/* $1: seen before, $2: how many at most. What somebody holds is just being reported. */
+static const char SQL_PROCESSES[] =
+    "WITH old AS (SELECT p.service_id, p.process_id FROM hearth_data.process p JOIN"
+    " hearth_data.instance i USING (instance_id) WHERE p.last_seen < $1 AND NOT EXISTS (SELECT FROM"
+    " hearth_data.task k WHERE k.service_id = p.service_id AND (k.process_id = p.process_id OR"
+    " k.instance = i.name)) AND NOT EXISTS (SELECT FROM hearth_data.task_schedule h WHERE"
+    " h.service_id = p.service_id AND h.process_id = p.process_id) ORDER BY p.service_id,"
+    " p.process_id LIMIT $2 FOR UPDATE OF p SKIP LOCKED) DELETE FROM hearth_data.process p USING"
+    " old WHERE p.service_id = old.service_id AND p.process_id = old.process_id RETURNING"
+    " p.service_id";
+static const char SQL_INSTANCES[] =
+    "WITH old AS (SELECT i.instance_id FROM hearth_data.instance i WHERE i.last_seen < $1 AND NOT"
+    " EXISTS (SELECT FROM hearth_data.process p WHERE p.instance_id = i.instance_id) AND NOT EXISTS"
+    " (SELECT FROM hearth_data.task k WHERE k.service_id = i.service_id AND (k.instance = i.name OR"
+    " i.name = ANY (k.instances))) ORDER BY i.instance_id LIMIT $2 FOR UPDATE SKIP LOCKED)"
+    " DELETE FROM hearth_data.instance i USING old WHERE i.instance_id = old.instance_id"
+    " RETURNING i.service_id";
+
+static void slice_params(struct hearth_pg_params *params, struct hearth_arena *arena,
+                         int64_t before_ms)
+{
+    hearth_pg_params_init(params, arena);
+    hearth_pg_param_i64(params, before_ms);
+    hearth_pg_param_i64(params, SLICE_ROWS);
+}
+
+/* *ret_services: whose the n rows were that went, one for each row. */
+static enum hearth_status remove_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+                                       const char *sql, int64_t before_ms, int32_t **ret_services,
+                                       size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    slice_params(&params, arena, before_ms);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, NULL, &rows, NULL, err));
+    *ret_n = (size_t)PQntuples(rows);
+    *ret_services = hearth_arena_array(arena, *ret_n, sizeof **ret_services);
+    for (size_t i = 0; i < *ret_n && *ret_services != NULL; i++) {
+        (*ret_services)[i] = hearth_pg_i32(rows, (int)i, 0);
+    }
+    PQclear(rows);
+    return *ret_services == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+#define UNUSED_SERVICES                                                                     \
+    " FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS (SELECT FROM" \
+    " hearth_data.series s WHERE s.service_id = e.service_id) AND NOT " HEARTH_SERVICE_IS_NEEDED
+
+/* As series are taken out (catalog_prune.c): under the clock's lock, with a new epoch. */
+static enum hearth_status remove_in_transaction(struct hearth_pg *pg,
+                                                const struct hearth_pg_params *services,
+                                                struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_script(pg,
+                                "BEGIN ISOLATION LEVEL READ COMMITTED;"
+                                "SET LOCAL idle_in_transaction_session_timeout = 10000;"
+                                "SET LOCAL lock_timeout = 15000;"
+                                "UPDATE hearth_data.catalog_clock SET version = version + 1,"
+                                " epoch = epoch + 1",
+                                NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg, HEARTH_SQL_LOCK_SERVICES, services, NULL, NULL, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg, "DELETE" UNUSED_SERVICES, services, NULL, NULL, NULL, err));
+    return hearth_pg_script(pg, "COMMIT", NULL, err);
+}
+
+static enum hearth_status remove_services(struct hearth_pg *pg, struct hearth_arena *arena,
+                                          const int32_t *service_ids, size_t n,
+                                          struct hearth_err *err)
+{
+    struct hearth_pg_params services;
+    hearth_pg_params_init(&services, arena);
+    hearth_pg_param_i32_array(&services, service_ids, n);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, "SELECT 1" UNUSED_SERVICES, &services, NULL, &rows, NULL, err));
+    bool any = PQntuples(rows) > 0;
+    PQclear(rows);
+    if (!any) {
+        return HEARTH_OK; /* the usual case: no new epoch, no lock */
+    }
+    enum hearth_status status = remove_in_transaction(pg, &services, err);
+    hearth_pg_rollback(pg);
+    HEARTH_TRY(status);
+    /* By itself: roll_state comes before the clock in the order of locks. */
+    return hearth_pg_exec(pg,
+                          "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
+                          " EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id ="
+                          " r.service_id) AND NOT EXISTS (SELECT FROM hearth_data.tombstone t WHERE"
+                          " t.service_id = r.service_id)",
+                          &services, NULL, NULL, NULL, err);
+}
+
+/* *ret_more: a whole slice went, there may be others. */
+static enum hearth_status expire_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+                                       int64_t before_ms, bool *ret_more, struct hearth_err *err)
+{
+    int32_t *service_ids = NULL;
+    size_t n_processes = 0, n = 0;
+    HEARTH_TRY(remove_slice(pg, arena, SQL_PROCESSES, before_ms, &service_ids, &n_processes, err));
+    HEARTH_TRY(remove_slice(pg, arena, SQL_INSTANCES, before_ms, &service_ids, &n, err));
+    if (n > 0) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "instances that nobody reported any more are gone",
+                   "instances", hearth_log_i64((int64_t)n), NULL);
+    }
+    *ret_more = n_processes == SLICE_ROWS || n == SLICE_ROWS;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i64(&params, before_ms);
+    HEARTH_TRY(hearth_pg_exec(pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1", &params, NULL,
+                              NULL, NULL, err));
+    return n > 0 ? remove_services(pg, arena, service_ids, n, err) : HEARTH_OK;
+}
+
+enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
+                                        struct hearth_err *err)
+{
+    if (retain_ns <= 0) {
+        return HEARTH_OK;
+    }
+    int64_t before_ms = (hearth_clock_wall_ns() - retain_ns) / HEARTH_NS_PER_MS;
+    enum hearth_status status = HEARTH_OK;
+    bool more = true;
+    while (more && status == HEARTH_OK) {
+        struct hearth_arena arena;
+        hearth_arena_init(&arena, 0);
+        status = expire_slice(pg, &arena, before_ms, &more, err);
+        hearth_arena_release(&arena);
+    }
+    return status;
+}

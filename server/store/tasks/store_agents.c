@@ -1,0 +1,548 @@
+/*
+ * store_agents.c -- what agents report of services, instances and processes, made and merged (contract:
+ * hearth/store/store_agents.h; answers: agents_read.c).
+ *
+ * A report goes into the database as two JSON arrays, one element for each instance and process, each once. The
+ * first statement finds those that merging would not change, raises their last_seen where that is
+ * stale_ms old, and says how many they are: for what was reported before that is all. It waits for nobody: a row
+ * that somebody else is just changing is left to them. Otherwise all are merged in a transaction under the
+ * tenant's lock (tenant_lock.h), which makes counting against the limits exact, and writers meet one
+ * by one, so that they cannot deadlock; instances are locked before processes, as expiry does.
+ */
+#include "hearth/store/store_agents.h"
+
+#include "hearth/base/mem.h"
+#include "hearth/codec/json_writer.h"
+#include "hearth/model/entity_id.h"
+
+#include "catalog/services.h"
+#include "tenants/tenant_lock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Pings this close together are one: agents ping each 20 s. Closer when they are forgotten soon. */
+#define STALE_MS 10000
+
+#define STRING_OF(x) #x
+#define STRING(x)    STRING_OF(x)
+
+static int64_t stale_ms_of(const struct hearth_store *store)
+{
+    int64_t quarter_ms = store->options.retain_agents_ns / HEARTH_NS_PER_MS / 4;
+    return quarter_ms > 0 && quarter_ms < STALE_MS ? quarter_ms : STALE_MS;
+}
+
+/* ---- the report, each entity once ---- */
+
+struct reported_instance {
+    struct hearth_str service, name, layer;
+    const struct hearth_instance *said; /* NULL: only named by a process */
+    size_t order;
+};
+
+struct reported_process {
+    const struct hearth_process *said;
+    struct hearth_entity_hash id;
+    size_t order;
+};
+
+struct report {
+    struct hearth_str tenant;
+    int64_t max_instances, max_processes, now_ms, stale_ms;
+    struct hearth_cancel *cancel;
+    struct hearth_arena arena;
+    struct reported_instance *instances;
+    struct reported_process *processes;
+    struct hearth_str *services;
+    size_t n_instances, n_processes, n_services;
+    struct hearth_buf instances_json, processes_json;
+};
+
+static int compare_instances(const void *left, const void *right)
+{
+    const struct reported_instance *a = left, *b = right;
+    int order = hearth_str_cmp(a->service, b->service);
+    order = order != 0 ? order : hearth_str_cmp(a->name, b->name);
+    if (order != 0) {
+        return order;
+    }
+    if ((a->said == NULL) != (b->said == NULL)) {
+        return a->said == NULL ? 1 : -1; /* what it says of itself comes before who names it */
+    }
+    return (a->order < b->order) - (a->order > b->order); /* the last one first */
+}
+
+static int compare_processes(const void *left, const void *right)
+{
+    const struct reported_process *a = left, *b = right;
+    int order = memcmp(a->id.text, b->id.text, sizeof a->id.text);
+    return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
+}
+
+/* Sort, and keep the first of those that are the same. */
+static void settle(struct report *report)
+{
+    qsort(report->instances, report->n_instances, sizeof *report->instances, compare_instances);
+    qsort(report->processes, report->n_processes, sizeof *report->processes, compare_processes);
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_instances; i++) {
+        struct reported_instance *at = &report->instances[i];
+        if (n > 0 && hearth_str_eq(at->service, report->instances[n - 1].service) &&
+            hearth_str_eq(at->name, report->instances[n - 1].name)) {
+            continue;
+        }
+        if (n == 0 || !hearth_str_eq(at->service, report->instances[n - 1].service)) {
+            report->services[report->n_services++] = at->service;
+        }
+        report->instances[n++] = *at;
+    }
+    report->n_instances = n;
+    n = 0;
+    for (size_t i = 0; i < report->n_processes; i++) {
+        if (n == 0 || memcmp(report->processes[i].id.text, report->processes[n - 1].id.text,
+                             HEARTH_ENTITY_HASH_TEXT) != 0) {
+            report->processes[n++] = report->processes[i];
+        }
+    }
+    report->n_processes = n;
+}
+
+static enum hearth_status check_name(struct hearth_str name, const char *what,
+                                     struct hearth_err *err)
+{
+    if (hearth_str_trim(name).n > 0 && name.n <= HEARTH_AGENT_NAME_BYTES &&
+        hearth_str_utf8_valid(name)) {
+        return HEARTH_OK;
+    }
+    return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                       "the name of %s is 1 to %d bytes of UTF-8 and not blank: \"" HEARTH_STR_FMT
+                       "\" is not",
+                       what, HEARTH_AGENT_NAME_BYTES, HEARTH_STR_ARG(name));
+}
+
+static enum hearth_status check_properties(const struct hearth_property *properties, size_t n,
+                                           struct hearth_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!hearth_str_utf8_valid(properties[i].name) ||
+            !hearth_str_utf8_valid(properties[i].value)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "property \"" HEARTH_STR_FMT "\" is not UTF-8 without NUL",
+                               HEARTH_STR_ARG(properties[i].name));
+        }
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status add_process(struct report *report, const struct hearth_process *process,
+                                      struct hearth_err *err)
+{
+    HEARTH_TRY(check_name(process->service, "a service", err));
+    HEARTH_TRY(check_name(process->instance, "an instance", err));
+    HEARTH_TRY(check_name(process->name, "a process", err));
+    HEARTH_TRY(check_properties(process->properties, process->n_properties, err));
+    for (size_t i = 0; i < process->n_labels; i++) {
+        HEARTH_TRY(check_name(process->labels[i], "a label", err));
+    }
+    if (!hearth_str_utf8_valid(process->layer) || !hearth_str_utf8_valid(process->agent_id)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer or agent id is not UTF-8");
+    }
+    report->instances[report->n_instances] = (struct reported_instance){
+        .service = process->service,
+        .name = process->instance,
+        .layer = process->layer,
+        .order = report->n_instances,
+    };
+    report->n_instances++;
+    struct reported_process *to = &report->processes[report->n_processes];
+    *to = (struct reported_process){.said = process, .order = report->n_processes};
+    report->n_processes++;
+    if (!hearth_process_public_id(process->service, process->instance, process->name, &to->id)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a process");
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status gather(struct report *report, const struct hearth_instance *instances,
+                                 size_t n_instances, const struct hearth_process *processes,
+                                 size_t n_processes, struct hearth_err *err)
+{
+    size_t n = n_instances + n_processes;
+    report->instances = hearth_arena_array(&report->arena, n, sizeof *report->instances);
+    report->processes = hearth_arena_array(&report->arena, n_processes, sizeof *report->processes);
+    report->services = hearth_arena_array(&report->arena, n, sizeof *report->services);
+    if (report->arena.refused) {
+        return HEARTH_FAIL_ARENA(err, &report->arena);
+    }
+    for (size_t i = 0; i < n_instances; i++) {
+        HEARTH_TRY(check_name(instances[i].service, "a service", err));
+        HEARTH_TRY(check_name(instances[i].name, "an instance", err));
+        HEARTH_TRY(check_properties(instances[i].properties, instances[i].n_properties, err));
+        if (!hearth_str_utf8_valid(instances[i].layer)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer is not UTF-8");
+        }
+        report->instances[report->n_instances] = (struct reported_instance){
+            instances[i].service, instances[i].name, instances[i].layer, &instances[i], i};
+        report->n_instances++;
+        report->now_ms =
+            report->now_ms > instances[i].last_seen_ms ? report->now_ms : instances[i].last_seen_ms;
+    }
+    for (size_t i = 0; i < n_processes; i++) {
+        HEARTH_TRY(add_process(report, &processes[i], err));
+        report->now_ms =
+            report->now_ms > processes[i].last_seen_ms ? report->now_ms : processes[i].last_seen_ms;
+    }
+    settle(report);
+    return HEARTH_OK;
+}
+
+/* ---- as JSON ---- */
+
+static void put_text(struct hearth_json *json, const char *key, struct hearth_str text)
+{
+    hearth_json_key_c(json, key);
+    hearth_json_string(json, text);
+}
+
+static void put_service(struct hearth_json *json, struct hearth_str service)
+{
+    struct hearth_hash128 print = hearth_service_fingerprint(service);
+    char text[33];
+    (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, print.hi, print.lo);
+    put_text(json, "s", hearth_str_c(text));
+}
+
+static void put_properties(struct hearth_json *json, const struct hearth_property *properties,
+                           size_t n)
+{
+    hearth_json_key_c(json, "p");
+    hearth_json_object(json);
+    for (size_t i = 0; i < n; i++) {
+        hearth_json_key(json, properties[i].name);
+        hearth_json_string(json, properties[i].value);
+    }
+    hearth_json_object_end(json);
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return hearth_str_cmp(*(const struct hearth_str *)left, *(const struct hearth_str *)right);
+}
+
+/* Sorted, each once. */
+static enum hearth_status put_labels(struct report *report, struct hearth_json *json,
+                                     const struct hearth_process *process)
+{
+    struct hearth_str *labels =
+        hearth_arena_array(&report->arena, process->n_labels, sizeof *labels);
+    if (labels == NULL) {
+        return HEARTH_NO_MEMORY;
+    }
+    if (process->n_labels > 0) {
+        memcpy(labels, process->labels, process->n_labels * sizeof *labels);
+        qsort(labels, process->n_labels, sizeof *labels, compare_texts);
+    }
+    hearth_json_key_c(json, "l");
+    hearth_json_array(json);
+    for (size_t i = 0; i < process->n_labels; i++) {
+        if (i == 0 || !hearth_str_eq(labels[i - 1], labels[i])) {
+            hearth_json_string(json, labels[i]);
+        }
+    }
+    hearth_json_array_end(json);
+    return HEARTH_OK;
+}
+
+static enum hearth_status write_json(struct report *report, struct hearth_err *err)
+{
+    struct hearth_json json;
+    hearth_json_init(&json, &report->instances_json);
+    hearth_json_array(&json);
+    for (size_t i = 0; i < report->n_instances; i++) {
+        const struct reported_instance *at = &report->instances[i];
+        hearth_json_object(&json);
+        put_service(&json, at->service);
+        put_text(&json, "n", at->name);
+        put_text(&json, "y", at->layer);
+        hearth_json_key_c(&json, "e");
+        hearth_json_bool(&json, at->said != NULL);
+        put_properties(&json, at->said != NULL ? at->said->properties : NULL,
+                       at->said != NULL ? at->said->n_properties : 0);
+        hearth_json_object_end(&json);
+    }
+    hearth_json_array_end(&json);
+    hearth_json_init(&json, &report->processes_json);
+    hearth_json_array(&json);
+    for (size_t i = 0; i < report->n_processes; i++) {
+        const struct hearth_process *said = report->processes[i].said;
+        hearth_json_object(&json);
+        put_service(&json, said->service);
+        put_text(&json, "i", said->instance);
+        put_text(&json, "n", said->name);
+        put_text(&json, "h", hearth_str_c(report->processes[i].id.text));
+        hearth_json_key_c(&json, "d");
+        hearth_json_i64(&json, (int64_t)said->detect_type);
+        put_text(&json, "a", said->agent_id);
+        put_properties(&json, said->properties, said->n_properties);
+        hearth_json_key_c(&json, "c");
+        hearth_json_bool(&json, said->can_be_profiled);
+        if (put_labels(report, &json, said) != HEARTH_OK) {
+            return HEARTH_FAIL_ARENA(err, &report->arena);
+        }
+        hearth_json_object_end(&json);
+    }
+    hearth_json_array_end(&json);
+    if (hearth_buf_failed(&report->instances_json) || hearth_buf_failed(&report->processes_json)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a report of %zu processes",
+                           report->n_processes);
+    }
+    return HEARTH_OK;
+}
+
+/* ---- statements: $1 tenant, $2 instances, $3 processes, $4 now ---- */
+
+#define REPORTED_INSTANCES                                                          \
+    "t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"              \
+    " r AS MATERIALIZED (SELECT s.service_id, u.* FROM json_to_recordset($2::json)" \
+    " u (s uuid, n text, y text, e bool, p jsonb) JOIN hearth_data.service s ON"    \
+    " s.tenant_id = (SELECT tenant_id FROM t) AND s.fingerprint = u.s)"
+
+#define PROCESS_COLUMNS \
+    "u (s uuid, i text, n text, h text, d int2, a text, p jsonb, c bool, l text[])"
+
+static const char SQL_TOUCH[] =
+    "WITH " REPORTED_INSTANCES ","
+    " q AS MATERIALIZED (SELECT s.service_id, u.* FROM json_to_recordset($3::json) " PROCESS_COLUMNS
+    " JOIN hearth_data.service s ON s.tenant_id = (SELECT tenant_id FROM t) AND"
+    " s.fingerprint = u.s),"
+    " i AS MATERIALIZED (SELECT o.instance_id, o.last_seen FROM r JOIN hearth_data.instance o ON"
+    " o.service_id = r.service_id AND o.name = r.n WHERE NOT r.e OR ((r.y = '' OR o.layer = r.y)"
+    " AND o.properties @> r.p)),"
+    " k AS MATERIALIZED (SELECT o.service_id, o.process_id, o.last_seen FROM q JOIN"
+    " hearth_data.process o ON o.service_id = q.service_id AND o.process_id = q.h WHERE"
+    " (q.a = '' OR q.a = o.agent_id) AND (q.d = 0 OR q.d = o.detect_type) AND"
+    " (q.l = '{}' OR q.l = o.labels) AND o.properties @> q.p AND o.can_be_profiled = q.c),"
+    " ti AS (UPDATE hearth_data.instance o SET last_seen = greatest(o.last_seen, $4) FROM"
+    " (SELECT x.instance_id FROM i JOIN hearth_data.instance x USING (instance_id) WHERE"
+    " i.last_seen < $4 - $5 FOR NO KEY UPDATE OF x SKIP LOCKED) l"
+    " WHERE o.instance_id = l.instance_id),"
+    " tp AS (UPDATE hearth_data.process o SET last_seen = greatest(o.last_seen, $4) FROM"
+    " (SELECT x.service_id, x.process_id FROM k JOIN hearth_data.process x USING (service_id,"
+    " process_id) WHERE k.last_seen < $4 - $5 FOR NO KEY UPDATE OF x SKIP LOCKED) l"
+    " WHERE o.service_id = l.service_id AND o.process_id = l.process_id)"
+    " SELECT (SELECT count(*) FROM r), (SELECT count(*) FROM i), (SELECT count(*) FROM k)";
+
+/* Nobody may take them out of the catalogue until COMMIT. */
+static const char SQL_LOCK_SERVICES[] =
+    "SELECT e.service_id FROM hearth_data.service e WHERE e.tenant_id = (SELECT tenant_id FROM"
+    " hearth_data.tenant WHERE name = $1) AND e.fingerprint = ANY ($2) ORDER BY e.service_id"
+    " FOR KEY SHARE";
+
+/* What is new is left out as a whole when the tenant would have more than $5. */
+#define MISSING_WITHIN(table)                                                             \
+    " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT" \
+    " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"        \
+    " hearth_data.service y USING (service_id) WHERE y.tenant_id ="                       \
+    " (SELECT tenant_id FROM t)) <= $5 AS ok),"
+#define INSTANCES_WITHIN MISSING_WITHIN("instance")
+#define PROCESSES_WITHIN MISSING_WITHIN("process")
+
+/* Properties that merge to more than that begin anew: agents could add others without end. */
+#define MERGED_PROPERTIES                                                          \
+    " properties = CASE WHEN octet_length((o.properties || r.p)::text) > " STRING( \
+        HEARTH_AGENT_MERGED_BYTES) " THEN r.p ELSE o.properties || r.p END,"
+
+#define COUNTS " SELECT (SELECT count(*) FROM missing), (SELECT ok FROM room)::int4"
+
+static const char SQL_MERGE_INSTANCES[] =
+    "WITH " REPORTED_INSTANCES ","
+    " old AS MATERIALIZED (SELECT o.instance_id, o.service_id, o.name FROM r JOIN"
+    " hearth_data.instance o ON o.service_id = r.service_id AND o.name = r.n"
+    " ORDER BY o.service_id, o.name FOR NO KEY UPDATE OF o),"
+    " missing AS MATERIALIZED (SELECT * FROM r WHERE NOT EXISTS (SELECT FROM old WHERE"
+    " old.service_id = r.service_id AND old.name = r.n))," INSTANCES_WITHIN
+    " merged AS (UPDATE hearth_data.instance o SET" MERGED_PROPERTIES
+    " layer = CASE WHEN r.e AND r.y <> '' THEN r.y ELSE o.layer END,"
+    " last_seen = greatest(o.last_seen, $4) FROM r JOIN old ON old.service_id = r.service_id"
+    " AND old.name = r.n WHERE o.instance_id = old.instance_id),"
+    " made AS (INSERT INTO hearth_data.instance (service_id, name, layer, properties,"
+    " first_seen, last_seen) SELECT service_id, n, y, p, $4, $4 FROM missing"
+    " WHERE (SELECT ok FROM room))" COUNTS;
+
+static const char SQL_MERGE_PROCESSES[] =
+    "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
+    " r AS MATERIALIZED (SELECT s.service_id, x.instance_id, u.*"
+    " FROM json_to_recordset($3::json) " PROCESS_COLUMNS
+    " JOIN hearth_data.service s ON s.tenant_id = (SELECT tenant_id FROM t) AND"
+    " s.fingerprint = u.s JOIN hearth_data.instance x ON x.service_id = s.service_id AND"
+    " x.name = u.i),"
+    " old AS MATERIALIZED (SELECT o.service_id, o.process_id FROM r JOIN hearth_data.process o ON"
+    " o.service_id = r.service_id AND o.process_id = r.h ORDER BY o.service_id, o.process_id"
+    " FOR NO KEY UPDATE OF o),"
+    " missing AS MATERIALIZED (SELECT * FROM r WHERE NOT EXISTS (SELECT FROM old WHERE"
+    " old.service_id = r.service_id AND old.process_id = r.h))," PROCESSES_WITHIN
+    " merged AS (UPDATE hearth_data.process o SET" MERGED_PROPERTIES
+    " agent_id = CASE WHEN r.a <> '' THEN r.a ELSE o.agent_id END,"
+    " detect_type = CASE WHEN r.d > 0 THEN r.d ELSE o.detect_type END,"
+    " labels = CASE WHEN r.l <> '{}' THEN r.l ELSE o.labels END, can_be_profiled = r.c,"
+    " last_seen = greatest(o.last_seen, $4) FROM r JOIN old ON old.service_id = r.service_id"
+    " AND old.process_id = r.h WHERE o.service_id = old.service_id AND"
+    " o.process_id = old.process_id),"
+    " made AS (INSERT INTO hearth_data.process (service_id, process_id, instance_id, name,"
+    " detect_type, agent_id, labels, properties, can_be_profiled, first_seen, last_seen)"
+    " SELECT service_id, h, instance_id, n, d, a, l, p, c, $4, $4 FROM missing"
+    " WHERE (SELECT ok FROM room))" COUNTS;
+
+static void report_params(struct report *report, struct hearth_pg_params *params, int64_t fifth)
+{
+    hearth_pg_params_init(params, &report->arena);
+    hearth_pg_param_text(params, report->tenant);
+    hearth_pg_param_text(params, hearth_buf_view(&report->instances_json));
+    hearth_pg_param_text(params, hearth_buf_view(&report->processes_json));
+    hearth_pg_param_i64(params, report->now_ms);
+    hearth_pg_param_i64(params, fifth);
+}
+
+/* *ret_all: every entity was known, and as it was said to be. */
+static enum hearth_status touch(struct report *report, struct hearth_pg *pg, bool *ret_services,
+                                bool *ret_all, enum hearth_pg_fault *ret_fault,
+                                struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    report_params(report, &params, report->stale_ms);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, SQL_TOUCH, &params, report->cancel, &rows, ret_fault, err));
+    size_t n_in_services = (size_t)hearth_pg_i64(rows, 0, 0);
+    *ret_services = n_in_services == report->n_instances;
+    *ret_all = (size_t)hearth_pg_i64(rows, 0, 1) == report->n_instances &&
+               (size_t)hearth_pg_i64(rows, 0, 2) == report->n_processes;
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+static enum hearth_status lock_services(struct report *report, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_hash128 *prints =
+        hearth_arena_array(&report->arena, report->n_services, sizeof *prints);
+    if (prints == NULL) {
+        return HEARTH_FAIL_ARENA(err, &report->arena);
+    }
+    for (size_t i = 0; i < report->n_services; i++) {
+        prints[i] = hearth_service_fingerprint(report->services[i]);
+    }
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &report->arena);
+    hearth_pg_param_text(&params, report->tenant);
+    hearth_pg_param_uuid_array(&params, prints, report->n_services);
+    PGresult *rows = NULL;
+    HEARTH_TRY(
+        hearth_pg_exec(pg, SQL_LOCK_SERVICES, &params, report->cancel, &rows, ret_fault, err));
+    bool all = (size_t)PQntuples(rows) == report->n_services;
+    PQclear(rows);
+    if (!all) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service is just being removed; retry");
+    }
+    return HEARTH_OK;
+}
+
+/* *ret_refused: how many new ones were left out. */
+static enum hearth_status merge_into(struct report *report, struct hearth_pg *pg, const char *sql,
+                                     int64_t max, int64_t *ret_refused,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    report_params(report, &params, max);
+    PGresult *rows = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, report->cancel, &rows, ret_fault, err));
+    *ret_refused = hearth_pg_i32(rows, 0, 1) != 0 ? 0 : hearth_pg_i64(rows, 0, 0);
+    PQclear(rows);
+    return HEARTH_OK;
+}
+
+/* What the tenant has already is merged and stays alive even when what is new is too much. */
+static enum hearth_status merge(struct report *report, struct hearth_pg *pg,
+                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int64_t instances = 0, processes = 0;
+    HEARTH_TRY(hearth_tenant_begin(pg, report->tenant, report->cancel, ret_fault, err));
+    HEARTH_TRY(lock_services(report, pg, ret_fault, err));
+    HEARTH_TRY(merge_into(report, pg, SQL_MERGE_INSTANCES, report->max_instances, &instances,
+                          ret_fault, err));
+    if (report->n_processes > 0) {
+        HEARTH_TRY(merge_into(report, pg, SQL_MERGE_PROCESSES, report->max_processes, &processes,
+                              ret_fault, err));
+    }
+    HEARTH_TRY(hearth_pg_script(pg, "COMMIT", ret_fault, err));
+    if (instances > 0) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "%" PRId64 " new instances would exceed the %" PRId64
+                           " that a tenant may have (max-agent-instances)",
+                           instances, report->max_instances);
+    }
+    if (processes > 0) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "%" PRId64 " new processes would exceed the %" PRId64
+                           " that a tenant may have (max-agent-processes)",
+                           processes, report->max_processes);
+    }
+    return HEARTH_OK;
+}
+
+/* Done again when COMMIT went unanswered: then nothing is left to change. */
+static enum hearth_status report_on(void *context, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct report *report = context;
+    bool services = false, all = false;
+    HEARTH_TRY(touch(report, pg, &services, &all, ret_fault, err));
+    if (all) {
+        return HEARTH_OK;
+    }
+    if (!services) {
+        HEARTH_TRY(hearth_services_make(pg, report->tenant, report->services, report->n_services,
+                                        report->cancel, ret_fault, err));
+    }
+    enum hearth_status status = merge(report, pg, ret_fault, err);
+    hearth_pg_rollback(pg);
+    if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY; /* somebody wrote without the lock: found next time */
+    }
+    return status;
+}
+
+enum hearth_status hearth_store_report_agents(struct hearth_store *store, struct hearth_str tenant,
+                                              const struct hearth_instance *instances,
+                                              size_t n_instances,
+                                              const struct hearth_process *processes,
+                                              size_t n_processes, int64_t max_instances,
+                                              int64_t max_processes, struct hearth_cancel *cancel,
+                                              struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+    if (n_instances + n_processes == 0) {
+        return HEARTH_OK;
+    }
+    struct report report = {.tenant = tenant,
+                            .max_instances = max_instances,
+                            .max_processes = max_processes,
+                            .stale_ms = stale_ms_of(store),
+                            .cancel = cancel};
+    hearth_arena_init(&report.arena, 0);
+    hearth_buf_init(&report.instances_json, 0);
+    hearth_buf_init(&report.processes_json, 0);
+    enum hearth_status status =
+        gather(&report, instances, n_instances, processes, n_processes, err);
+    if (status == HEARTH_OK) {
+        status = write_json(&report, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_store_with_pg(store, cancel, report_on, &report, err);
+    }
+    hearth_buf_release(&report.processes_json);
+    hearth_buf_release(&report.instances_json);
+    hearth_arena_release(&report.arena);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* rules_internal.h -- what rules.c and rule_step.c share (private to the store). */
+#ifndef HEARTH_STORE_RULES_INTERNAL_H
+#define HEARTH_STORE_RULES_INTERNAL_H
+
+#include "hearth/store/store_rules.h"
+
+#include "build/builder.h"
+
+/* The columns of a row, `r`, that hearth_rule_take reads from `first` on. */
+#define HEARTH_RULE_COLUMNS                                                                \
+    "r.rule_no, r.tenant, r.id, r.metric_name, r.matchers, r.group_by, r.external_labels," \
+    " r.has_function::int4, r.function, r.generation, r.start_ns"
+#define HEARTH_N_RULE_COLUMNS 11
+
+/* In arena. */
+HEARTH_MUST_CHECK enum hearth_status hearth_rule_take(const PGresult *rows, int row,
+                                                      struct hearth_arena *arena,
+                                                      struct hearth_rule *ret,
+                                                      struct hearth_err *err);
+
+/* A text[] of name, value, name, value. */
+HEARTH_MUST_CHECK enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row,
+                                                             int column, struct hearth_arena *arena,
+                                                             struct hearth_labels *ret,
+                                                             struct hearth_err *err);
+void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hearth_labels *labels);
+
+#endif

@@ -1,0 +1,748 @@
+/* test_label_index.c -- the label index by hand: small worlds, each rule once. */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+#include "hearth/selector/label_index.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define CPU    "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define COUNT  "process_cpu:samples:count:cpu:nanoseconds"
+#define WALL   "wall:wall:nanoseconds::"
+#define MILLIS "mutex:delay:milliseconds::milliseconds"
+
+static int64_t at_hour(int64_t hour)
+{
+    return hour * HEARTH_NS_PER_HOUR;
+}
+
+struct world {
+    struct hearth_label_index *index;
+    struct hearth_arena arena;
+    struct hearth_selector selector;
+    struct hearth_buf out;
+    struct hearth_err err;
+};
+
+static void add(struct world *w, int32_t id, int32_t service, int32_t shape, const int32_t *pairs,
+                size_t n, int32_t hour)
+{
+    assert_int_equal(hearth_label_index_add_series(w->index, id, service, shape, pairs, n),
+                     HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_hour(w->index, id, hour), HEARTH_OK);
+}
+
+/*
+ * api:  1 {pod=a, zone=x} cpu+count, hour 100;  2 {pod=b, zone=y} cpu+count, hour 110
+ * db:   3 {pod=c} wall, hour 100;               4 {} mutex, hour 120
+ */
+static int set_up(void **state)
+{
+    static struct world w;
+    w = (struct world){.index = hearth_label_index_new()};
+    hearth_arena_init(&w.arena, 0);
+    hearth_selector_init(&w.selector);
+    hearth_buf_init(&w.out, 0);
+    static const struct {
+        const char *name, *value;
+    } pairs[] = {{"pod", "a"}, {"pod", "b"}, {"pod", "c"}, {"zone", "x"}, {"zone", "y"}};
+    const struct hearth_str both[] = {HEARTH_STR(CPU), HEARTH_STR(COUNT)};
+    const struct hearth_str wall[] = {HEARTH_STR(WALL)}, mutex[] = {HEARTH_STR(MILLIS)};
+    assert_int_equal(hearth_label_index_add_service(w.index, 7, HEARTH_STR("api")), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_service(w.index, 5, HEARTH_STR("db")), HEARTH_OK);
+    for (int32_t i = 0; i < (int32_t)HEARTH_ARRAY_LEN(pairs); i++) {
+        assert_int_equal(hearth_label_index_add_pair(w.index, i + 1, hearth_str_c(pairs[i].name),
+                                                     hearth_str_c(pairs[i].value)),
+                         HEARTH_OK);
+    }
+    assert_int_equal(hearth_label_index_add_shape(w.index, 1, both, 2), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_shape(w.index, 2, wall, 1), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_shape(w.index, 3, mutex, 1), HEARTH_OK);
+    add(&w, 1, 7, 1, (const int32_t[]){1, 4}, 2, 100);
+    add(&w, 2, 7, 1, (const int32_t[]){5, 2}, 2, 110);
+    add(&w, 3, 5, 2, (const int32_t[]){3}, 1, 100);
+    add(&w, 4, 5, 3, NULL, 0, 120);
+    *state = &w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    hearth_label_index_free(w->index);
+    hearth_selector_release(&w->selector);
+    hearth_buf_release(&w->out);
+    hearth_arena_release(&w->arena);
+    return 0;
+}
+
+static const struct hearth_selector *select_text(struct world *w, const char *text)
+{
+    hearth_selector_release(&w->selector);
+    if (hearth_selector_parse(&w->selector, hearth_str_c(text), &w->arena, NULL, &w->err) !=
+        HEARTH_OK) {
+        fail_msg("%s: %s", text, w->err.msg);
+    }
+    return &w->selector;
+}
+
+static void assert_out(struct world *w, const char *want)
+{
+    hearth_buf_byte(&w->out, 0);
+    assert_string_equal(w->out.p, want);
+    hearth_buf_reset(&w->out);
+}
+
+/* "service/series.column ..." */
+static void assert_hits(struct world *w, const char *text, int64_t from, int64_t to,
+                        const char *want)
+{
+    struct hearth_series_hit *hits;
+    size_t n;
+    assert_int_equal(hearth_label_index_select(w->index, select_text(w, text), at_hour(from),
+                                               at_hour(to), &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(&w->out, "%s%d/%d.%u", i == 0 ? "" : " ", (int)hits[i].service_id,
+                          (int)hits[i].series_id, hits[i].column);
+    }
+    assert_out(w, want);
+}
+
+static void assert_texts(struct world *w, const struct hearth_str *texts, size_t n,
+                         const char *want)
+{
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_cstr(&w->out, i == 0 ? "" : " ");
+        hearth_buf_str(&w->out, texts[i]);
+    }
+    assert_out(w, want);
+}
+
+static void assert_names(struct world *w, const char *text, int64_t from, int64_t to,
+                         const char *want)
+{
+    struct hearth_str *names;
+    size_t n;
+    assert_int_equal(hearth_label_index_names(w->index, select_text(w, text), at_hour(from),
+                                              at_hour(to), &w->arena, &names, &n, &w->err),
+                     HEARTH_OK);
+    assert_texts(w, names, n, want);
+}
+
+static void assert_values(struct world *w, const char *text, const char *name, int64_t from,
+                          int64_t to, const char *want)
+{
+    struct hearth_str *values;
+    size_t n;
+    assert_int_equal(hearth_label_index_values(w->index, select_text(w, text), hearth_str_c(name),
+                                               at_hour(from), at_hour(to), &w->arena, &values, &n,
+                                               &w->err),
+                     HEARTH_OK);
+    assert_texts(w, values, n, want);
+}
+
+static void assert_sets(struct world *w, const char *text, const struct hearth_str *names,
+                        size_t n_names, int64_t from, int64_t to, const char *want)
+{
+    struct hearth_labels *sets;
+    size_t n;
+    assert_int_equal(hearth_label_index_project(w->index, select_text(w, text), names, n_names,
+                                                at_hour(from), at_hour(to), &w->arena, &sets, &n,
+                                                &w->err),
+                     HEARTH_OK);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_cstr(&w->out, i == 0 ? "" : " ");
+        hearth_labels_format(&sets[i], 0, &w->out);
+    }
+    assert_out(w, want);
+}
+
+static void a_selector_takes_series_and_columns(void **state)
+{
+    struct world *w = *state;
+    assert_hits(w, "{}", 0, 200, "5/3.0 5/4.0 7/1.0 7/1.1 7/2.0 7/2.1");
+    assert_hits(w, "{service_name=\"api\"}", 0, 200, "7/1.0 7/1.1 7/2.0 7/2.1");
+    assert_hits(w, "{__service_name__=~\"d.*\"}", 0, 200, "5/3.0 5/4.0");
+    assert_hits(w, "{pod=\"b\"}", 0, 200, "7/2.0 7/2.1");
+    assert_hits(w, "{pod=~\"a|c\"}", 0, 200, "5/3.0 7/1.0 7/1.1");
+    assert_hits(w, "process_cpu", 0, 200, "7/1.0 7/1.1 7/2.0 7/2.1");
+    assert_hits(w, "{__profile_type__=\"" COUNT "\", zone=\"y\"}", 0, 200, "7/2.1");
+    assert_hits(w, "{__unit__=~\"n.*s\"}", 0, 200, "5/3.0 7/1.0 7/2.0");
+    assert_hits(w, "{__period_unit__=\"milliseconds\"}", 0, 200, "5/4.0");
+    assert_hits(w, "{service_name=\"api\", service_name=\"db\"}", 0, 200, "");
+    assert_hits(w, "{pod=\"nobody\"}", 0, 200, "");
+    assert_hits(w, "{nothing=\"x\"}", 0, 200, "");
+}
+
+static void a_missing_label_is_the_empty_value(void **state)
+{
+    struct world *w = *state;
+    assert_hits(w, "{zone=\"\"}", 0, 200, "5/3.0 5/4.0");
+    assert_hits(w, "{zone!=\"\"}", 0, 200, "7/1.0 7/1.1 7/2.0 7/2.1");
+    assert_hits(w, "{zone!=\"x\"}", 0, 200, "5/3.0 5/4.0 7/2.0 7/2.1");
+    assert_hits(w, "{zone!=\"unheard of\"}", 0, 200, "5/3.0 5/4.0 7/1.0 7/1.1 7/2.0 7/2.1");
+    assert_hits(w, "{zone=~\"x|\"}", 0, 200, "5/3.0 5/4.0 7/1.0 7/1.1");
+    assert_hits(w, "{zone!~\".+\", pod=~\".+\"}", 0, 200, "5/3.0");
+    assert_hits(w, "{nothing!=\"x\", pod=\"c\"}", 0, 200, "5/3.0");
+    assert_hits(w, "{__period_type__=\"\"}", 0, 200, "5/3.0 5/4.0");
+}
+
+static void a_range_counts_by_whole_hours(void **state)
+{
+    struct world *w = *state;
+    assert_hits(w, "{}", 100, 100, "5/3.0 7/1.0 7/1.1");
+    assert_hits(w, "{}", 101, 109, "");
+    assert_hits(w, "{}", 109, 110, "7/2.0 7/2.1");
+    assert_hits(w, "{}", 120, 1000000, "5/4.0");
+    assert_hits(w, "{}", 121, 1000000, "");
+    assert_hits(w, "{}", 200, 100, "");
+    struct hearth_series_hit *hits;
+    size_t n;
+    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{}"), at_hour(111) - 1,
+                                               at_hour(120) - 1, &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{}"), INT64_MIN, INT64_MAX,
+                                               &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, 6);
+}
+
+static void hours_before_the_epoch_count_too(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(hearth_label_index_add_hour(w->index, 4, -1), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_hour(w->index, 4, -25), HEARTH_OK);
+    assert_hits(w, "{}", -1, -1, "5/4.0");
+    assert_hits(w, "{}", -24, -2, "");
+    assert_hits(w, "{}", -25, -25, "5/4.0");
+    assert_hits(w, "{}", -30, 99, "5/4.0");
+}
+
+static void names_include_the_derived_ones(void **state)
+{
+    struct world *w = *state;
+    assert_names(w, "{}", 0, 200,
+                 "__name__ __period_type__ __period_unit__ __profile_type__ __service_name__ "
+                 "__type__ __unit__ "
+                 "pod service_name zone");
+    assert_names(w, "{service_name=\"db\"}", 100, 100,
+                 "__name__ __profile_type__ __service_name__ __type__ __unit__ pod service_name");
+    assert_names(w, "{service_name=\"db\"}", 120, 120,
+                 "__name__ __period_unit__ __profile_type__ __service_name__ __type__ __unit__ "
+                 "service_name");
+    assert_names(w, "{service_name=\"db\"}", 130, 140, "");
+}
+
+static void values_are_those_of_matching_series(void **state)
+{
+    struct world *w = *state;
+    assert_values(w, "{}", "pod", 0, 200, "a b c");
+    assert_values(w, "{service_name=\"api\"}", "pod", 0, 200, "a b");
+    assert_values(w, "{zone!=\"x\"}", "pod", 0, 200, "b c");
+    assert_values(w, "{}", "pod", 110, 120, "b");
+    assert_values(w, "{}", "service_name", 0, 200, "api db");
+    assert_values(w, "{pod=\"a\"}", "__service_name__", 0, 200, "api");
+    assert_values(w, "{}", "__profile_type__", 0, 200, MILLIS " " CPU " " COUNT " " WALL);
+    assert_values(w, "{__type__=\"samples\"}", "__profile_type__", 0, 200, COUNT);
+    assert_values(w, "{}", "__period_type__", 0, 200, "cpu");
+    assert_values(w, "{}", "nothing", 0, 200, "");
+    assert_values(w, "{pod=\"nobody\"}", "service_name", 0, 200, "");
+}
+
+static void projections_are_distinct_and_sorted(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str landing[] = {HEARTH_STR("service_name"),
+                                         HEARTH_STR("__profile_type__")};
+    const struct hearth_str own[] = {HEARTH_STR("zone"), HEARTH_STR("pod"), HEARTH_STR("zone")};
+    const struct hearth_str none[] = {HEARTH_STR("nothing")};
+    assert_sets(w, "{}", landing, 2, 0, 200,
+                "{__profile_type__=\"" MILLIS "\", service_name=\"db\"} "
+                "{__profile_type__=\"" CPU "\", service_name=\"api\"} "
+                "{__profile_type__=\"" COUNT "\", service_name=\"api\"} "
+                "{__profile_type__=\"" WALL "\", service_name=\"db\"}");
+    assert_sets(w, "{}", own, 3, 0, 200,
+                "{} {pod=\"a\", zone=\"x\"} {pod=\"b\", zone=\"y\"} {pod=\"c\"}");
+    assert_sets(w, "{}", own, 1, 0, 200, "{} {zone=\"x\"} {zone=\"y\"}");
+    assert_sets(w, "{}", none, 1, 0, 200, "");
+    assert_sets(w, "{service_name=\"db\"}", own, 1, 0, 200, "{}");
+    /* No series of that hour has a zone: nothing, rather than an empty set. */
+    assert_sets(w, "{service_name=\"db\"}", own, 1, 120, 120, "");
+}
+
+static void projecting_on_nothing_gives_all_labels(void **state)
+{
+    struct world *w = *state;
+    assert_sets(
+        w, "{__type__=\"cpu\", pod=\"a\"}", NULL, 0, 0, 200,
+        "{__name__=\"process_cpu\", __period_type__=\"cpu\", __period_unit__=\"nanoseconds\", "
+        "__profile_type__=\"" CPU "\", __service_name__=\"api\", __type__=\"cpu\", "
+        "__unit__=\"nanoseconds\", pod=\"a\", service_name=\"api\", zone=\"x\"}");
+}
+
+static void sets_with_missing_labels_are_in_label_order(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *name, *value;
+    } pairs[] = {{"a", "1"}, {"b", "1"}, {"c", "1"}, {"a", "2"}};
+    for (int32_t i = 0; i < 4; i++) {
+        assert_int_equal(hearth_label_index_add_pair(w->index, 20 + i, hearth_str_c(pairs[i].name),
+                                                     hearth_str_c(pairs[i].value)),
+                         HEARTH_OK);
+    }
+    add(w, 21, 7, 2, (const int32_t[]){20}, 1, 500);
+    add(w, 22, 7, 2, (const int32_t[]){20, 22}, 2, 500);
+    add(w, 23, 7, 2, (const int32_t[]){20, 21}, 2, 500);
+    add(w, 24, 7, 2, (const int32_t[]){22}, 1, 500);
+    add(w, 25, 7, 2, (const int32_t[]){21}, 1, 500);
+    add(w, 26, 7, 2, (const int32_t[]){23}, 1, 500);
+    add(w, 27, 7, 2, NULL, 0, 500);
+    const struct hearth_str names[] = {HEARTH_STR("c"), HEARTH_STR("a"), HEARTH_STR("b")};
+    assert_sets(w, "{}", names, 3, 500, 500,
+                "{} {a=\"1\"} {a=\"1\", b=\"1\"} {a=\"1\", c=\"1\"} {a=\"2\"} {b=\"1\"} {c=\"1\"}");
+}
+
+static void services_may_share_a_name(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str name = HEARTH_STR("service_name");
+    assert_int_equal(hearth_label_index_add_service(w->index, 9, HEARTH_STR("api")), HEARTH_OK);
+    add(w, 30, 9, 1, (const int32_t[]){1, 4}, 2, 100);
+    assert_values(w, "{}", "service_name", 0, 200, "api db");
+    assert_sets(w, "{pod=\"a\"}", &name, 1, 0, 200, "{service_name=\"api\"}");
+    assert_hits(w, "{service_name=\"api\", pod=\"a\"}", 0, 200, "7/1.0 7/1.1 9/30.0 9/30.1");
+    struct hearth_labels *sets;
+    size_t n;
+    assert_int_equal(hearth_label_index_project(w->index, select_text(w, "{pod=\"a\"}"), NULL, 0, 0,
+                                                at_hour(200), &w->arena, &sets, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, 2); /* one per profile type: no label tells the two series apart */
+}
+
+static void adding_again_changes_nothing(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str wall = HEARTH_STR(WALL);
+    size_t bytes = hearth_label_index_bytes(w->index);
+    assert_int_equal(hearth_label_index_add_service(w->index, 7, HEARTH_STR("other")), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_pair(w->index, 1, HEARTH_STR("q"), HEARTH_STR("r")),
+                     HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_shape(w->index, 1, &wall, 1), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_series(w->index, 1, 5, 2, NULL, 0), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_hour(w->index, 1, 100), HEARTH_OK);
+    assert_int_equal(hearth_label_index_series(w->index), 4);
+    assert_int_equal(hearth_label_index_bytes(w->index), bytes);
+    assert_hits(w, "{pod=\"a\"}", 0, 200, "7/1.0 7/1.1");
+}
+
+static void two_ids_of_the_same_pair_are_one_value(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(hearth_label_index_add_pair(w->index, 99, HEARTH_STR("pod"), HEARTH_STR("a")),
+                     HEARTH_OK);
+    add(w, 31, 5, 2, (const int32_t[]){99}, 1, 100);
+    assert_hits(w, "{pod=\"a\"}", 0, 200, "5/31.0 7/1.0 7/1.1");
+    assert_values(w, "{}", "pod", 0, 200, "a b c");
+}
+
+static void what_was_not_added_is_corrupt(void **state)
+{
+    struct world *w = *state;
+    const int32_t unknown = 77, twice[] = {1, 2};
+    assert_int_equal(hearth_label_index_add_series(w->index, 50, 8, 1, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_series(w->index, 50, 7, 9, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_series(w->index, 50, 7, 1, &unknown, 1),
+                     HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_series(w->index, 50, 7, 1, twice, 2), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_series(w->index, 0, 7, 1, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_series(w->index, 50, -7, 1, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_service(w->index, -1, HEARTH_STR("x")), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_pair(w->index, 51, HEARTH_STR("x"), HEARTH_STR("")),
+                     HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_shape(w->index, 51, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_add_hour(w->index, 50, 1), HEARTH_NOT_FOUND);
+    assert_int_equal(hearth_label_index_series(w->index), 4);
+}
+
+static void a_stored_label_cannot_shadow_a_derived_one(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(
+        hearth_label_index_add_pair(w->index, 60, HEARTH_STR("service_name"), HEARTH_STR("liar")),
+        HEARTH_OK);
+    add(w, 60, 5, 2, (const int32_t[]){60, 3}, 2, 300);
+    assert_values(w, "{}", "service_name", 300, 300, "db");
+    assert_hits(w, "{service_name=\"liar\"}", 0, 400, "");
+    assert_hits(w, "{service_name=\"db\", pod=\"c\"}", 300, 300, "5/60.0");
+}
+
+static void a_malformed_type_keeps_its_column(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str types[] = {HEARTH_STR("what is this"), HEARTH_STR(WALL)};
+    assert_int_equal(hearth_label_index_add_shape(w->index, 40, types, 2), HEARTH_OK);
+    add(w, 40, 5, 40, NULL, 0, 300);
+    assert_hits(w, "{__name__=\"wall\"}", 300, 300, "5/40.1");
+    assert_values(w, "{}", "__profile_type__", 300, 300, WALL " what is this");
+}
+
+static void cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id(void **state)
+{
+    static const char stored[] = "process_cpu:cpu:nanoseconds:wall:nanoseconds";
+    static const char listed[] = "wall:cpu:nanoseconds:wall:nanoseconds";
+    struct world *w = *state;
+    char text[128];
+    const struct hearth_str node[] = {HEARTH_STR(WALL), hearth_str_c(stored)};
+    const struct hearth_str alone[] = {hearth_str_c(stored)};
+    assert_int_equal(hearth_label_index_add_shape(w->index, 40, node, 2), HEARTH_OK);
+    add(w, 40, 5, 40, NULL, 0, 300);
+    assert_values(w, "{}", "__profile_type__", 300, 300,
+                  "wall:cpu:nanoseconds:wall:nanoseconds " WALL);
+    assert_values(w, "{}", "__name__", 300, 300, "wall");
+    for (int i = 0; i < 2; i++) {
+        const char *id = i == 0 ? stored : listed;
+        (void)snprintf(text, sizeof text, "{__profile_type__=\"%s\"}", id);
+        assert_hits(w, text, 300, 300, "5/40.1");
+        (void)snprintf(text, sizeof text, "{__profile_type__=~\"%s|x\"}", id);
+        assert_hits(w, text, 300, 300, "5/40.1");
+    }
+    (void)snprintf(text, sizeof text, "{__profile_type__!=\"%s\"}", listed);
+    assert_hits(w, text, 300, 300, "5/40.0");
+
+    /* Alone, it is what its id says. */
+    assert_int_equal(hearth_label_index_add_shape(w->index, 41, alone, 1), HEARTH_OK);
+    add(w, 41, 5, 41, NULL, 0, 301);
+    assert_values(w, "{}", "__profile_type__", 301, 301, stored);
+    (void)snprintf(text, sizeof text, "{__profile_type__=\"%s\"}", listed);
+    assert_hits(w, text, 301, 301, "");
+}
+
+static void series_that_differ_in_their_shapes_alone_are_told(void **state)
+{
+    struct world *w = *state;
+    /* As 1 {pod=a, zone=x} and 2 {pod=b, zone=y} of api, but of one type; and as 1, of another service. */
+    const struct hearth_str cpu[] = {HEARTH_STR(CPU)};
+    assert_int_equal(hearth_label_index_add_shape(w->index, 40, cpu, 1), HEARTH_OK);
+    add(w, 40, 7, 40, (const int32_t[]){4, 1}, 2, 300);
+    add(w, 41, 7, 40, (const int32_t[]){2, 5}, 2, 300);
+    add(w, 42, 5, 40, (const int32_t[]){1, 4}, 2, 300);
+    add(w, 43, 7, 40, (const int32_t[]){1}, 1, 300);
+    add(w, 44, 7, 40, NULL, 0, 300);
+    struct hearth_series_hit *hits;
+    size_t n;
+    uint32_t *first;
+    assert_int_equal(hearth_label_index_select(w->index,
+                                               select_text(w, "{__profile_type__=\"" CPU "\"}"), 0,
+                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+                     HEARTH_OK);
+    /* 5/42, 7/1, 7/2, 7/40, 7/41, 7/43, 7/44 */
+    static const uint32_t want[] = {0, 1, 2, 1, 2, 5, 6};
+    assert_int_equal(n, HEARTH_ARRAY_LEN(want));
+    assert_memory_equal(first, want, sizeof want);
+
+    /* Types of one series are apart. */
+    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{pod=\"a\"}"), 0,
+                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, 5);
+    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+                     HEARTH_OK);
+    assert_int_not_equal(first[1], first[2]);
+}
+
+static void the_largest_ids_are_in_order(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(hearth_label_index_add_service(w->index, INT32_MAX, HEARTH_STR("last")),
+                     HEARTH_OK);
+    add(w, INT32_MAX, INT32_MAX, 2, NULL, 0, 300);
+    add(w, 299, INT32_MAX, 2, NULL, 0, 300);
+    add(w, 300, 7, 2, NULL, 0, 300);
+    assert_hits(w, "{}", 300, 300, "7/300.0 2147483647/299.0 2147483647/2147483647.0");
+}
+
+static void trimming_forgets_hours_and_then_series(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(hearth_label_index_add_day(w->index, 1, 5, 0xFFFFFF),
+                     HEARTH_OK); /* hours 120-143 */
+    assert_int_equal(hearth_label_index_add_series(w->index, 70, 7, 1, NULL, 0), HEARTH_OK);
+    hearth_label_index_trim(w->index, 130);
+    /* 2 and 3 and 4 are gone; 70 never had an hour and waits for its first. */
+    assert_int_equal(hearth_label_index_series(w->index), 2);
+    assert_hits(w, "{}", 0, 129, "");
+    assert_hits(w, "{}", 0, 200, "7/1.0 7/1.1");
+    assert_values(w, "{}", "pod", 0, 200, "a");
+    assert_names(w, "{}", 0, 200,
+                 "__name__ __period_type__ __period_unit__ __profile_type__ __service_name__ "
+                 "__type__ __unit__ "
+                 "pod service_name zone");
+    assert_int_equal(hearth_label_index_add_hour(w->index, 2, 140), HEARTH_NOT_FOUND);
+    add(w, 2, 7, 1, (const int32_t[]){2, 5}, 2, 140);
+    assert_int_equal(hearth_label_index_add_hour(w->index, 70, 141), HEARTH_OK);
+    assert_hits(w, "{}", 0, 200, "7/1.0 7/1.1 7/2.0 7/2.1 7/70.0 7/70.1");
+    assert_hits(w, "{pod=\"b\"}", 0, 200, "7/2.0 7/2.1");
+    hearth_label_index_trim(w->index, INT32_MAX);
+    assert_int_equal(hearth_label_index_series(w->index), 0);
+    assert_hits(w, "{}", -1000000, 1000000, "");
+}
+
+static void labels_of_a_hit_that_is_gone_are_not_found(void **state)
+{
+    struct world *w = *state;
+    struct hearth_labels labels;
+    struct hearth_series_hit hit = {.series_id = 3, .column = 1};
+    assert_int_equal(hearth_label_index_labels(w->index, &hit, &w->arena, &labels, &w->err),
+                     HEARTH_NOT_FOUND);
+    hit.column = 0;
+    assert_int_equal(hearth_label_index_labels(w->index, &hit, &w->arena, &labels, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(labels.n, 7);
+    hit.series_id = 1234;
+    assert_int_equal(hearth_label_index_labels(w->index, &hit, &w->arena, &labels, &w->err),
+                     HEARTH_NOT_FOUND);
+}
+
+/* Series with labels of a kilobyte each; fewer with every other fill. */
+static void fill_with_long_labels(struct hearth_label_index *index, int32_t n)
+{
+    char value[1024];
+    memset(value, 'v', sizeof value);
+    assert_int_equal(hearth_label_index_add_service(index, 1, HEARTH_STR("api")), HEARTH_OK);
+    assert_int_equal(
+        hearth_label_index_add_shape(index, 1, (const struct hearth_str[]){HEARTH_STR(CPU)}, 1),
+        HEARTH_OK);
+    for (int32_t i = 1; i <= n; i++) {
+        (void)snprintf(value, 16, "%d", (int)i);
+        assert_int_equal(hearth_label_index_add_pair(index, i, HEARTH_STR("a"),
+                                                     hearth_str_n(value, sizeof value)),
+                         HEARTH_OK);
+        assert_int_equal(hearth_label_index_add_series(index, i, 1, 1, &i, 1), HEARTH_OK);
+        assert_int_equal(hearth_label_index_add_hour(index, i, 100), HEARTH_OK);
+    }
+}
+
+static void a_limit_leaves_out_what_does_not_fit_and_says_so(void **state)
+{
+    struct world *w = *state;
+    enum {
+        LIMIT = 1 << 20
+    };
+    struct hearth_label_index *index = hearth_label_index_new();
+    hearth_label_index_set_limit(index, LIMIT);
+    fill_with_long_labels(index, 200);
+    assert_false(hearth_label_index_is_cut(index));
+    assert_int_equal(hearth_label_index_series(index), 200);
+    fill_with_long_labels(index, 5000);
+    assert_true(hearth_label_index_is_cut(index));
+    assert_true(hearth_label_index_bytes(index) <= LIMIT);
+    size_t n = hearth_label_index_series(index);
+    assert_in_range(n, 300, 1000);
+
+    /* What is there is whole and found; nothing of the rest is an error. */
+    struct hearth_series_hit *hits;
+    struct hearth_selector selector;
+    size_t n_hits;
+    hearth_selector_init(&selector);
+    assert_int_equal(hearth_label_index_select(index, &selector, 100 * HEARTH_NS_PER_HOUR,
+                                               100 * HEARTH_NS_PER_HOUR, &w->arena, &hits, &n_hits,
+                                               &w->err),
+                     HEARTH_OK);
+    assert_in_range(n_hits, n - 1, n);
+    assert_int_equal(hearth_label_index_add_series(index, 9999, 1, 77, NULL, 0), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_hour(index, 9999, 100), HEARTH_OK);
+    assert_int_equal(hearth_label_index_add_series(index, 0, 1, 1, NULL, 0), HEARTH_CORRUPT);
+    assert_int_equal(hearth_label_index_series(index), n);
+    hearth_selector_release(&selector);
+    hearth_label_index_free(index);
+}
+
+static enum hearth_status fill_some(struct hearth_label_index *index)
+{
+    const struct hearth_str types[] = {HEARTH_STR(CPU), HEARTH_STR(COUNT)};
+    HEARTH_TRY(hearth_label_index_add_service(index, 7, HEARTH_STR("api")));
+    HEARTH_TRY(hearth_label_index_add_shape(index, 1, types, 2));
+    for (int32_t i = 1; i <= 12; i++) {
+        char value[16];
+        (void)snprintf(value, sizeof value, "v%d", (int)i);
+        HEARTH_TRY(hearth_label_index_add_pair(index, i, HEARTH_STR("a"), hearth_str_c(value)));
+        HEARTH_TRY(
+            hearth_label_index_add_pair(index, 100 + i, hearth_str_c(value), HEARTH_STR("x")));
+        const int32_t pairs[] = {i, 100 + i, 101};
+        HEARTH_TRY(hearth_label_index_add_series(index, i, 7, 1, pairs, i == 1 ? 2 : 3));
+        for (int32_t day = 0; day < 3; day++) {
+            HEARTH_TRY(hearth_label_index_add_day(index, i, day, 1));
+        }
+    }
+    return HEARTH_OK;
+}
+
+static void refused_memory_leaves_a_sound_index_that_can_go_on(void **state)
+{
+    struct world *w = *state;
+    size_t n_refused = 0;
+    for (uint64_t after = 1;; after++) {
+        hearth_mem_fail_after(after);
+        struct hearth_label_index *index = hearth_label_index_new();
+        enum hearth_status status = index == NULL ? HEARTH_NO_MEMORY : fill_some(index);
+        hearth_mem_fail_after(0);
+        if (index != NULL) {
+            struct hearth_series_hit *hits;
+            size_t n;
+            assert_int_equal(fill_some(index), HEARTH_OK); /* what is there is skipped */
+            assert_int_equal(hearth_label_index_select(index,
+                                                       select_text(w, "{v1=\"x\", a=~\"v.+\"}"), 0,
+                                                       at_hour(100), &w->arena, &hits, &n, &w->err),
+                             HEARTH_OK);
+            assert_int_equal(n, 24);
+        }
+        hearth_label_index_free(index);
+        if (status == HEARTH_OK) {
+            break;
+        }
+        assert_int_equal(status, HEARTH_NO_MEMORY);
+        n_refused++;
+    }
+    assert_true(n_refused > 30);
+}
+
+static void an_answer_that_does_not_fit_the_arena_is_refused(void **state)
+{
+    struct world *w = *state;
+    const struct hearth_str names[] = {HEARTH_STR("pod"), HEARTH_STR("__type__")};
+    size_t n_refused = 0;
+    for (size_t limit = 1;; limit += 16) {
+        struct hearth_arena arena;
+        struct hearth_str *texts;
+        struct hearth_labels *sets;
+        struct hearth_series_hit *hits;
+        size_t n;
+        const struct hearth_selector *s = select_text(w, "{pod=~\"(?i)[A-C]\", zone!=\"q\"}");
+        hearth_arena_init(&arena, limit);
+        enum hearth_status status[] = {
+            hearth_label_index_select(w->index, s, 0, at_hour(200), &arena, &hits, &n, &w->err),
+            hearth_label_index_names(w->index, s, 0, at_hour(200), &arena, &texts, &n, &w->err),
+            hearth_label_index_values(w->index, s, names[0], 0, at_hour(200), &arena, &texts, &n,
+                                      &w->err),
+            hearth_label_index_project(w->index, s, names, 2, 0, at_hour(200), &arena, &sets, &n,
+                                       &w->err),
+            hearth_label_index_project(w->index, s, NULL, 0, 0, at_hour(200), &arena, &sets, &n,
+                                       &w->err),
+        };
+        bool all = true;
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(status); i++) {
+            assert_true(status[i] == HEARTH_OK || status[i] == HEARTH_NO_MEMORY);
+            all = all && status[i] == HEARTH_OK;
+        }
+        hearth_arena_release(&arena);
+        if (all) {
+            break;
+        }
+        n_refused++;
+    }
+    assert_true(n_refused > 10);
+}
+
+/* Every series has a name of its own: a table of all series by all names would be huge and empty.
+ */
+static void many_rare_names_are_answered_without_a_table_of_them(void **state)
+{
+    struct world *w = *state;
+    enum {
+        N = 2200
+    };
+    for (int32_t i = 0; i < N; i++) {
+        char name[16];
+        const int32_t pairs[] = {1000 + i, i % 2 ? 1 : 2};
+        (void)snprintf(name, sizeof name, "n%04d", (int)i);
+        assert_int_equal(
+            hearth_label_index_add_pair(w->index, 1000 + i, hearth_str_c(name), HEARTH_STR("v")),
+            HEARTH_OK);
+        add(w, 1000 + i, 5, 2, pairs, 2, 300);
+    }
+    struct hearth_labels *sets;
+    struct hearth_str *names;
+    size_t n, n_names;
+    const struct hearth_selector *all = select_text(w, "{}");
+    assert_int_equal(hearth_label_index_project(w->index, all, NULL, 0, at_hour(300), at_hour(300),
+                                                &w->arena, &sets, &n, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n, N);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(sets[i].n, 4 + 2 + 2); /* of the type, of the service, own */
+        assert_true(i == 0 || hearth_labels_cmp(&sets[i - 1], &sets[i]) < 0);
+    }
+    assert_int_equal(hearth_label_index_names(w->index, all, at_hour(300), at_hour(300), &w->arena,
+                                              &names, &n_names, &w->err),
+                     HEARTH_OK);
+    assert_int_equal(n_names, 4 + 2 + 1 + N);
+}
+
+/* Hours 100, 110 and 120 have profiles. */
+static void first_and_last_hours_are_those_of_any_series(void **state)
+{
+    struct world *w = *state;
+    struct hearth_label_index *empty = hearth_label_index_new();
+    int64_t hour = 0;
+    static const int64_t first[][2] = {{INT32_MIN, 100}, {0, 100},   {100, 100}, {101, 110},
+                                       {110, 110},       {111, 120}, {120, 120}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(first); i++) {
+        assert_true(hearth_label_index_first_hour(w->index, first[i][0], &hour));
+        assert_int_equal(hour, first[i][1]);
+    }
+    assert_false(hearth_label_index_first_hour(w->index, 121, &hour));
+    static const int64_t last[][2] = {{INT32_MAX, 120}, {120, 120}, {119, 110},
+                                      {110, 110},       {109, 100}, {100, 100}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(last); i++) {
+        assert_true(hearth_label_index_last_hour(w->index, last[i][0], &hour));
+        assert_int_equal(hour, last[i][1]);
+    }
+    assert_false(hearth_label_index_last_hour(w->index, 99, &hour));
+    assert_non_null(empty);
+    assert_false(hearth_label_index_first_hour(empty, 0, &hour));
+    assert_false(hearth_label_index_last_hour(empty, INT32_MAX, &hour));
+    hearth_label_index_free(empty);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_selector_takes_series_and_columns),
+        TEST(a_missing_label_is_the_empty_value),
+        TEST(a_range_counts_by_whole_hours),
+        TEST(first_and_last_hours_are_those_of_any_series),
+        TEST(hours_before_the_epoch_count_too),
+        TEST(names_include_the_derived_ones),
+        TEST(values_are_those_of_matching_series),
+        TEST(projections_are_distinct_and_sorted),
+        TEST(projecting_on_nothing_gives_all_labels),
+        TEST(sets_with_missing_labels_are_in_label_order),
+        TEST(services_may_share_a_name),
+        TEST(adding_again_changes_nothing),
+        TEST(two_ids_of_the_same_pair_are_one_value),
+        TEST(what_was_not_added_is_corrupt),
+        TEST(a_stored_label_cannot_shadow_a_derived_one),
+        TEST(a_malformed_type_keeps_its_column),
+        TEST(cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id),
+        TEST(series_that_differ_in_their_shapes_alone_are_told),
+        TEST(the_largest_ids_are_in_order),
+        TEST(trimming_forgets_hours_and_then_series),
+        TEST(a_limit_leaves_out_what_does_not_fit_and_says_so),
+        TEST(labels_of_a_hit_that_is_gone_are_not_found),
+        TEST(refused_memory_leaves_a_sound_index_that_can_go_on),
+        TEST(many_rare_names_are_answered_without_a_table_of_them),
+        TEST(an_answer_that_does_not_fit_the_arena_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
