@@ -3,7 +3,7 @@
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 static char *static_text(const char *text)
 {

@@ -11,7 +11,7 @@
 #include "hearth/pb/skywalking/v3/logging.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>

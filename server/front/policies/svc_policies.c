@@ -2,7 +2,7 @@
 #include "policies/svc_policies.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 /* ---- messages ---- */
 

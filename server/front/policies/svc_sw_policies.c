@@ -3,7 +3,7 @@
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 #include "tasks/sw_commands.h"
 
 /* At most one command, about all services that differ. */

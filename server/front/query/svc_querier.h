@@ -6,18 +6,8 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 #include "hearth/pb/types/v1/types.pb-c.h"
 
-struct hearth_rpc;
+#include "rpc/messages.h"
 
-struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms);
-/* Views of C strings, in the request's arena; NULL when it is full. */
-struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, size_t n);
-/* A NUL-terminated copy in the request's arena. */
-char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text);
-/* The same of each; NULL when it is full. */
-char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, size_t n);
-/* 16 and 32 hexadecimal digits, in the request's arena, NULL when it is full; empty for none, as all of protobuf-c's empty texts are. */
-char *hearth_rpc_span_text(struct hearth_rpc *rpc, uint64_t id);
-char *hearth_rpc_trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id);
 /* Labels as messages, in the request's arena; false when it is full. */
 HEARTH_MUST_CHECK bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *labels,
                                          Types__V1__LabelPair ***ret_pairs);

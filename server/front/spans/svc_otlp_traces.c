@@ -11,8 +11,8 @@
 #include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 
 #include "http_call.h"
-#include "query/svc_querier.h"
 #include "rpc/agent_methods.h"
+#include "rpc/messages.h"
 #include "rpc/trace_call.h"
 #include "spans/otlp_values.h"
 

@@ -2,7 +2,7 @@
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 #include "hearth/pb/skywalking/v3/trace.pb-c.h"
 
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 #include "rpc/trace_call.h"
 
 /* Milliseconds that are no nanoseconds are a time far from now: the engine leaves such out. */

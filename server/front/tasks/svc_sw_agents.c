@@ -11,7 +11,7 @@
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 static enum hearth_status take_properties(struct hearth_rpc *rpc,
                                           Skywalking__V3__KeyStringValuePair *const *pairs,

@@ -9,7 +9,7 @@
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 static Skywalking__V3__Command *make_command(struct hearth_rpc *rpc,
                                              const struct hearth_command *command)

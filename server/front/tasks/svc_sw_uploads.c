@@ -12,7 +12,7 @@
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 #define MAX_NAME_BYTES  1024
 #define MAX_ERROR_BYTES 1024 /* of what agents say in the log */

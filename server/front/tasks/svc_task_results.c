@@ -5,7 +5,7 @@
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 #include "tasks/svc_tasks.h"
 
 /* Texts of answers are never NULL: what is not known is empty. */

@@ -4,7 +4,7 @@
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 #include "tasks/components.h"
 
 #define NS_PER_MS 1000000

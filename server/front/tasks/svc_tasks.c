@@ -7,7 +7,7 @@
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 #include <stdio.h>
 

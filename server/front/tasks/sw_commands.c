@@ -3,7 +3,7 @@
 
 #include "hearth/pb/skywalking/v3/common.pb-c.h"
 
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 #include <stdio.h>
 #include <sys/random.h>

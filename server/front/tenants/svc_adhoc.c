@@ -5,7 +5,7 @@
 
 #include "front_internal.h"
 #include "query/flamebearer.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 /* The view as JSON text, in the request's arena; NULL when memory was refused. */
 static char *make_flamebearer(struct hearth_rpc *rpc, const struct hearth_adhoc_view *view,

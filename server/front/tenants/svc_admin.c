@@ -3,7 +3,7 @@
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 #define REQUESTED_BY_MAX_BYTES 256u
 

@@ -3,7 +3,7 @@
 #include "hearth/pb/settings/v1/settings.pb-c.h"
 
 #include "front_internal.h"
-#include "query/svc_querier.h"
+#include "rpc/messages.h"
 
 static enum hearth_status make_setting(struct hearth_rpc *rpc,
                                        const struct hearth_client_setting *setting,

@@ -1,0 +1,57 @@
+/* messages.c -- what the handlers of all services need to read requests and to fill answers. */
+#include "rpc/messages.h"
+
+#include "front_internal.h"
+
+struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms)
+{
+    return (struct hearth_query){
+        .engine = rpc->front->query,
+        .tenant = hearth_rpc_tenant(rpc),
+        .start_ms = start_ms,
+        .end_ms = end_ms,
+        .arena = &rpc->arena,
+        .cancel = &rpc->cancel,
+        .notes = &rpc->notes,
+    };
+}
+
+struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, size_t n)
+{
+    struct hearth_str *strs = hearth_arena_array(&rpc->arena, n, sizeof *strs);
+    for (size_t i = 0; strs != NULL && i < n; i++) {
+        strs[i] = hearth_str_c(texts[i]);
+    }
+    return strs;
+}
+
+char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text)
+{
+    return hearth_arena_strndup(&rpc->arena, text.p, text.n);
+}
+
+char *hearth_rpc_span_text(struct hearth_rpc *rpc, uint64_t id)
+{
+    char text[HEARTH_SPAN_ID_TEXT + 1];
+    hearth_span_id_format(id, text);
+    return hearth_rpc_text(rpc, id == 0 ? HEARTH_STR("") : hearth_str_c(text));
+}
+
+char *hearth_rpc_trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id)
+{
+    char text[HEARTH_TRACE_ID_TEXT + 1];
+    hearth_trace_id_format(id, text);
+    return hearth_rpc_text(rpc, hearth_trace_id_is_none(id) ? HEARTH_STR("") : hearth_str_c(text));
+}
+
+char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, size_t n)
+{
+    char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        list[i] = hearth_rpc_text(rpc, texts[i]);
+        if (list[i] == NULL) {
+            return NULL;
+        }
+    }
+    return list;
+}
