@@ -6,13 +6,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
-#include "front_internal.h"
 #include "grpc/grpc_server.h"
-#include "heap.h"
 #include "http/http_server.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
+#include "rpc/front_internal.h"
+#include "rpc/heap.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -176,7 +176,7 @@ class Contract(unittest.TestCase):
                         self.assertEqual((status, headers.get("allow")), (405, allowed))
 
     def test_every_plain_route_is_in_the_table(self):
-        text = (ROOT / "server/front/http_routes.def").read_text() + (ROOT / "server/front/routes.c").read_text()
+        text = (ROOT / "server/front/http_routes.def").read_text() + (ROOT / "server/front/http/routes.c").read_text()
         routes = set(re.findall(r'X\(\w+, "(/[^"]+)"|\{"(/[^"]*)", get_', text))
         self.assertEqual({a or b for a, b in routes} - set(contract.ROUTES), set())
 

@@ -11,11 +11,11 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
-#include "front_internal.h"
+#include "grpc/read_ahead.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
-#include "rpc/read_ahead.h"
+#include "rpc/front_internal.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>

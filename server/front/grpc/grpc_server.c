@@ -6,8 +6,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
-#include "front_internal.h"
 #include "grpc/grpc_call.h"
+#include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
 #include <grpc/grpc_posix.h>

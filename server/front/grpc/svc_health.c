@@ -7,7 +7,7 @@
  */
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 enum {
     UNKNOWN_SERVICE = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN,

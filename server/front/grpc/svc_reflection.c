@@ -8,7 +8,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 #define MAX_FILES      64u
 #define GRPC_INVALID   3

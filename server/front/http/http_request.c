@@ -11,7 +11,6 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
-#include "front_internal.h"
 #include "http/grpc_web.h"
 #include "http/http_answer.h"
 #include "http/http_head.h"
@@ -20,6 +19,7 @@
 #include "http_call.h"
 #include "net/acceptor.h"
 #include "rpc/client_family.h"
+#include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
 #define SWALLOW_MAX_BYTES   (INT64_C(16) << 20)

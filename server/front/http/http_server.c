@@ -3,8 +3,8 @@
 
 #include "hearth/base/mem.h"
 
-#include "front_internal.h"
 #include "http/http_request.h"
+#include "rpc/front_internal.h"
 
 #include <unistd.h>
 

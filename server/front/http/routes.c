@@ -4,7 +4,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/json_writer.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -5,8 +5,8 @@
  */
 #include "hearth/base/signals.h"
 
-#include "front_internal.h"
 #include "http_call.h"
+#include "rpc/front_internal.h"
 
 #define DEFAULT_S 10
 #define MAX_S     60

@@ -2,7 +2,7 @@
 #include "hearth/engine/network.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 static char *static_text(const char *text)

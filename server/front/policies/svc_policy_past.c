@@ -1,6 +1,6 @@
 /* svc_policy_past.c -- hearth.v1.PolicyService: who is watched, metrics over time, and dry runs over them. */
-#include "front_internal.h"
 #include "policies/svc_policies.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 /* ---- who is watched ---- */

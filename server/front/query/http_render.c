@@ -7,10 +7,10 @@
 #include "hearth/selector/selector.h"
 #include "hearth/selector/typed_query.h"
 
-#include "front_internal.h"
 #include "http_call.h"
 #include "query/flamebearer.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 #include "rpc/gauges.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* selection.c -- hearth.v1.Selection to what the engine asks for. */
 #include "query/selection.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,

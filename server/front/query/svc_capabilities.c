@@ -2,7 +2,7 @@
 #include "hearth/pb/capabilities/v1/feature_flags.pb-c.h"
 #include "hearth/pb/version/v1/version.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 #define QUERIER_API 1 /* the only one there is */
 #define MAX_FLAGS   4

@@ -1,6 +1,6 @@
 /* svc_diff.c -- querier.v1: two selections side by side, and the call graph of one. */
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
                                   const struct hearth_merge_spec *spec, struct hearth_buf *out)

@@ -1,8 +1,8 @@
 /* svc_explain.c -- hearth.v1.QueryService: how a question would be answered. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 static const Hearth__V1__Source g_sources[HEARTH_N_SOURCES] = {
     [HEARTH_SOURCE_PROFILE] = HEARTH__V1__SOURCE__SOURCE_PROFILE,

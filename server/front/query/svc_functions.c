@@ -1,6 +1,6 @@
 /* svc_functions.c -- hearth.v1.QueryService: tables of functions, sandwich, lines. */
-#include "front_internal.h"
 #include "query/selection.h"
+#include "rpc/front_internal.h"
 
 #define DEFAULT_TOP_ROWS 100
 

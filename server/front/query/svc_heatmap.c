@@ -1,6 +1,6 @@
 /* svc_heatmap.c -- querier.v1: profiles and spans by value and time, and exemplars as messages. */
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "hearth/base/varint.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 #include "rpc/gauges.h"
 
 /* Field numbers of what is written by hand around a packed profile. */

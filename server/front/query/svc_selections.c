@@ -1,6 +1,6 @@
 /* svc_selections.c -- hearth.v1: merged stack traces, diffs and totals over time of a Selection. */
-#include "front_internal.h"
 #include "query/selection.h"
+#include "rpc/front_internal.h"
 
 /* Fields that follow a packed pprof: MergeResponse's others are those of SelectMergeStacktracesResponse. */
 #define RESPONSE_AGGREGATION_TAG ((6u << 3) | 0u)

@@ -1,6 +1,6 @@
 /* svc_selectors.c -- texts that name profiles, spans and traces, as the engine's filter. */
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 static enum hearth_status fail_id(struct hearth_rpc *rpc, const char *field, const char *text,
                                   const char *form)

@@ -1,6 +1,6 @@
 /* svc_stats.c -- querier.v1: what a tenant has, and what a question would read. */
-#include "front_internal.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 static enum hearth_status profile_stats(struct hearth_rpc *rpc)
 {

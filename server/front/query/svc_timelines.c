@@ -1,6 +1,6 @@
 /* svc_timelines.c -- hearth.v1.QueryService: functions over time, and the values of a label. */
-#include "front_internal.h"
 #include "query/selection.h"
+#include "rpc/front_internal.h"
 
 /* ---- FunctionTimeline ---- */
 

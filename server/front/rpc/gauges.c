@@ -3,7 +3,7 @@
 
 #include "hearth/model/profile_type.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 #define HEADER "hearth-aggregation"
 

@@ -1,7 +1,7 @@
 /* messages.c -- what the handlers of all services need to read requests and to fill answers. */
 #include "rpc/messages.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms)
 {

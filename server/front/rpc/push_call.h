@@ -11,7 +11,7 @@
 #ifndef HEARTH_FRONT_PUSH_CALL_H
 #define HEARTH_FRONT_PUSH_CALL_H
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 struct hearth_push_call {
     struct hearth_push_request request; /* series and what they borrow live in arena */

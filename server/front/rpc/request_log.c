@@ -4,7 +4,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)

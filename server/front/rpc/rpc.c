@@ -9,8 +9,8 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/pb.h"
 
-#include "front_internal.h"
 #include "rpc/client_family.h"
+#include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
 #include <poll.h>

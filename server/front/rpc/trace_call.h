@@ -11,7 +11,7 @@
 
 #include "hearth/engine/traces.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 struct hearth_trace_call;
 

@@ -2,8 +2,8 @@
 #include "hearth/engine/span_profiles.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
-#include "front_internal.h"
 #include "query/selection.h"
+#include "rpc/front_internal.h"
 #include "rpc/gauges.h"
 #include "spans/svc_spans.h"
 

@@ -10,7 +10,7 @@
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 static enum hearth_status take_properties(struct hearth_rpc *rpc,

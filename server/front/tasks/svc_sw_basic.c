@@ -5,7 +5,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 
 /* There is no configuration for agents: nothing has ever changed. */
 void hearth_svc_sw_fetch_configurations(struct hearth_rpc *rpc)

@@ -8,7 +8,7 @@
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 static Skywalking__V3__Command *make_command(struct hearth_rpc *rpc,

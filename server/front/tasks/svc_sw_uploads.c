@@ -11,7 +11,7 @@
 #include "hearth/pb/skywalking/v10/pprof.pb-c.h"
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 #define MAX_NAME_BYTES  1024

@@ -4,7 +4,7 @@
 #include "hearth/engine/task_uploads.h"
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 #include "tasks/svc_tasks.h"
 

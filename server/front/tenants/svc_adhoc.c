@@ -3,8 +3,8 @@
 #include "hearth/engine/adhoc.h"
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 
-#include "front_internal.h"
 #include "query/flamebearer.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 /* The view as JSON text, in the request's arena; NULL when memory was refused. */

@@ -2,7 +2,7 @@
 #include "hearth/engine/admin.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 #define REQUESTED_BY_MAX_BYTES 256u

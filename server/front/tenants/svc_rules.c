@@ -2,9 +2,9 @@
 #include "hearth/engine/rules.h"
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
-#include "front_internal.h"
 #include "http_call.h"
 #include "query/svc_querier.h"
+#include "rpc/front_internal.h"
 
 /* ---- messages ---- */
 

@@ -2,7 +2,7 @@
 #include "hearth/engine/client_settings.h"
 #include "hearth/pb/settings/v1/settings.pb-c.h"
 
-#include "front_internal.h"
+#include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
 static enum hearth_status make_setting(struct hearth_rpc *rpc,

@@ -1,5 +1,5 @@
 /* test_read_ahead.c -- messages of a stream that wait for their turn: their order, how many, and what they take of the budget. */
-#include "rpc/read_ahead.h"
+#include "grpc/read_ahead.h"
 
 #include <grpc/grpc.h>
 #include <grpc/slice.h>

@@ -1,5 +1,5 @@
 /* heap.c -- what is resident, what is in use, and the difference. */
-#include "heap.h"
+#include "rpc/heap.h"
 
 #include "hearth/base/clock.h"
 

@@ -1,5 +1,5 @@
 /* read_ahead.c -- a ring of messages. */
-#include "rpc/read_ahead.h"
+#include "grpc/read_ahead.h"
 
 #include <grpc/grpc.h>
 
