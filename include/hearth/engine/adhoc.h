@@ -5,14 +5,16 @@
  * Formats, by their bytes: pprof (plain, gzip or zstd), collapsed stacks, the text of perf script.
  * A type is named by its sample type ("cpu"), with its unit where two share that ("cpu:count").
  *
- * Ownership: answers live in the query's arena; the range of the query is not looked at.
+ * Ownership: answers live in the call's arena.
  * Threads:   safe.
  * Source:    adhocprofiles.v1.AdHocProfileService as in docs/api.md.
  */
 #ifndef HEARTH_ENGINE_ADHOC_H
 #define HEARTH_ENGINE_ADHOC_H
 
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
+#include "hearth/model/flame_diff.h"
+#include "hearth/model/stacktree.h"
 #include "hearth/store/client_data.h"
 
 /* What of a profile is asked for. */
@@ -37,22 +39,22 @@ struct hearth_adhoc_view {
  * RESOURCE_EXHAUSTED: max-adhoc-profiles, max-adhoc-bytes.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct hearth_str name,
+enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct hearth_str name,
                                        struct hearth_str bytes,
                                        const struct hearth_adhoc_spec *spec,
                                        struct hearth_adhoc_view *ret, struct hearth_err *err);
 /* NOT_FOUND; INVALID_ARGUMENT: it has no such type. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_get(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct hearth_str id,
                                     const struct hearth_adhoc_spec *spec,
                                     struct hearth_adhoc_view *ret, struct hearth_err *err);
 /* Newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_list(const struct hearth_query *query, struct hearth_adhoc **ret,
+enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
                                      size_t *ret_n, struct hearth_err *err);
 /* ret->types: those that both have, with one unit; INVALID_ARGUMENT when there is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct hearth_str left_id,
+enum hearth_status hearth_adhoc_diff(const struct hearth_call *call, struct hearth_str left_id,
                                      struct hearth_str right_id,
                                      const struct hearth_adhoc_spec *spec,
                                      struct hearth_adhoc_view *ret, struct hearth_err *err);

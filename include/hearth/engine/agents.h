@@ -2,7 +2,7 @@
  * agents.h -- instances and processes: what agents report is checked against the limits and stored; what is known of
  * them is answered.
  *
- * Ownership: inputs are borrowed, answers live in the query's arena; the range of the query is not looked at.
+ * Ownership: inputs are borrowed, answers live in the call's arena.
  * Threads:   safe; one request is one thread.
  * Errors:    INVALID_ARGUMENT names the element and field ("processes[3].entity.serviceName"); RESOURCE_EXHAUSTED names the
  *            limit: max-agent-instances, max-agent-processes (of a tenant; what it has already is merged),
@@ -11,7 +11,7 @@
 #ifndef HEARTH_ENGINE_AGENTS_H
 #define HEARTH_ENGINE_AGENTS_H
 
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/store/store_agents.h"
 
 /* The property by which an agent says that it can profile the process. */
@@ -27,12 +27,12 @@ struct hearth_reported {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_report_instance(const struct hearth_query *query,
+enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
                                                  const struct hearth_reported *instance,
                                                  struct hearth_err *err);
 /* All or, unless a limit of the tenant is reached, none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_report_processes(const struct hearth_query *query,
+enum hearth_status hearth_agents_report_processes(const struct hearth_call *call,
                                                   const struct hearth_reported *reported, size_t n,
                                                   struct hearth_err *err);
 
@@ -40,24 +40,24 @@ enum hearth_status hearth_agents_report_processes(const struct hearth_query *que
 
 /* By name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_services(const struct hearth_query *query, int64_t seen_after_ms,
+enum hearth_status hearth_agents_services(const struct hearth_call *call, int64_t seen_after_ms,
                                           struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* By name; of a service. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_instances(const struct hearth_query *query,
+enum hearth_status hearth_agents_instances(const struct hearth_call *call,
                                            struct hearth_str service, int64_t seen_after_ms,
                                            struct hearth_instance **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /* By instance and name; the filter names a service. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_processes(const struct hearth_query *query,
+enum hearth_status hearth_agents_processes(const struct hearth_call *call,
                                            const struct hearth_process_filter *filter,
                                            struct hearth_process **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_agents_process(const struct hearth_query *query,
+enum hearth_status hearth_agents_process(const struct hearth_call *call,
                                          struct hearth_str process_id, struct hearth_process *ret,
                                          struct hearth_err *err);
 

@@ -1,19 +1,19 @@
 /*
  * client_settings.h -- what clients keep on the server: named texts of a tenant.
  *
- * Ownership: answers live in the query's arena; the range of the query is not looked at.
+ * Ownership: answers live in the call's arena.
  * Threads:   safe.
  * Source:    settings.v1.SettingsService as in docs/api.md.
  */
 #ifndef HEARTH_ENGINE_CLIENT_SETTINGS_H
 #define HEARTH_ENGINE_CLIENT_SETTINGS_H
 
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/store/client_data.h"
 
 /* By name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_get(const struct hearth_call *call,
                                               struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err);
 /*
@@ -22,12 +22,12 @@ enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
  * max-settings.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
                                               struct hearth_client_setting *setting,
                                               struct hearth_err *err);
 /* Deleting a setting that does not exist succeeds. INVALID_ARGUMENT: no name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_delete(const struct hearth_call *call,
                                                  struct hearth_str name, struct hearth_err *err);
 
 #endif

@@ -42,7 +42,7 @@ struct hearth_export_outcome {
  * ratio    the part of all traces that is kept, 0 to 1
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_take_export(const struct hearth_query *query, double ratio,
+enum hearth_status hearth_traces_take_export(const struct hearth_call *call, double ratio,
                                              struct hearth_export_resource *resources, size_t n,
                                              hearth_traces_done_fn *done, void *context,
                                              bool *ret_waits, struct hearth_export_outcome *ret,

@@ -36,11 +36,11 @@ struct hearth_meter_set {
 
 /* The query says tenant, cancel and arena. Committed when it returns OK. *ret_n_taken: meters that were kept. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_monitors_take(const struct hearth_query *query,
+enum hearth_status hearth_monitors_take(const struct hearth_call *call,
                                         const struct hearth_meter_set *set, size_t *ret_n_taken,
                                         struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_take(const struct hearth_query *query,
+enum hearth_status hearth_network_take(const struct hearth_call *call,
                                        const struct hearth_meter_set *set, size_t *ret_n_taken,
                                        struct hearth_err *err);
 

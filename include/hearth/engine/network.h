@@ -8,7 +8,7 @@
  * What was captured of requests is personal data. It is redacted (redact.h) and cut before it is stored, and only
  * hearth_network_request answers it whole.
  *
- * Ownership: inputs are borrowed, answers live in the query's arena. Threads: safe.
+ * Ownership: inputs are borrowed, answers live in the call's arena. Threads: safe.
  * Errors:    INVALID_ARGUMENT (what the caller can mend, named), RESOURCE_EXHAUSTED (a limit, named), NOT_FOUND,
  *            UNAVAILABLE, CANCELLED, NO_MEMORY.
  */
@@ -40,13 +40,13 @@ struct hearth_sampled_log {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_take_sampled(const struct hearth_query *query,
+enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
                                                const struct hearth_sampled_log *log,
                                                struct hearth_err *err);
 
 /* An event as sent; service, instance and counts are found, not read. *ret_kept false: today has no room for it. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_take_event(const struct hearth_query *query,
+enum hearth_status hearth_network_take_event(const struct hearth_call *call,
                                              const struct hearth_captured_event *event,
                                              bool *ret_kept, struct hearth_err *err);
 
@@ -122,7 +122,7 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
 
 /* With what was captured, the earliest first; *ret_notes: what was redacted, cut, left out or has expired. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_request(const struct hearth_query *query,
+enum hearth_status hearth_network_request(const struct hearth_call *call,
                                           struct hearth_str request_id,
                                           struct hearth_sampled_request *ret,
                                           struct hearth_captured_event **ret_events, size_t *ret_n,
@@ -131,7 +131,7 @@ enum hearth_status hearth_network_request(const struct hearth_query *query,
 
 /* Events of traces, by trace and time, without bodies. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_attached(const struct hearth_query *query,
+enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            const struct hearth_str *trace_ids, size_t n_ids,
                                            struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err);
@@ -145,12 +145,12 @@ struct hearth_network_address {
 
 /* By address. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_addresses(const struct hearth_query *query,
+enum hearth_status hearth_network_addresses(const struct hearth_call *call,
                                             struct hearth_network_address **ret, size_t *ret_n,
                                             struct hearth_err *err);
 /* All or none; an empty name takes the address out. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_addresses_set(const struct hearth_query *query,
+enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
                                                 const struct hearth_address_name *names, size_t n,
                                                 struct hearth_err *err);
 

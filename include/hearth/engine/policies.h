@@ -8,8 +8,8 @@
  *
  * What triggered is a task of the origin HEARTH_TASK_BY_POLICY; counts are of the last HEARTH_POLICY_WINDOW_MS.
  *
- * The query says tenant, cancel, arena, and where there is a range, that.
- * Ownership: answers live in the query's arena. Threads: safe.
+ * The call says tenant, cancel, arena, and where there is a range, that.
+ * Ownership: answers live in the call's arena. Threads: safe.
  * Errors:    of the store, and what each function says.
  * Source:    docs/reference/skywalking.md, docs/reference/monitors.md.
  */
@@ -70,28 +70,28 @@ struct hearth_policy_change {
  * people.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_set(const struct hearth_query *query,
+enum hearth_status hearth_policies_set(const struct hearth_call *call,
                                        struct hearth_policy_change *change,
                                        struct hearth_policy *ret_policy,
                                        struct hearth_str **ret_warnings, size_t *ret_n_warnings,
                                        struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_get(const struct hearth_query *query, struct hearth_str service,
+enum hearth_status hearth_policies_get(const struct hearth_call *call, struct hearth_str service,
                                        struct hearth_policy_state *ret, struct hearth_err *err);
 /* By service. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_list(const struct hearth_query *query,
+enum hearth_status hearth_policies_list(const struct hearth_call *call,
                                         struct hearth_policy_state **ret, size_t *ret_n,
                                         struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_delete(const struct hearth_query *query,
+enum hearth_status hearth_policies_delete(const struct hearth_call *call,
                                           struct hearth_str service, struct hearth_str modified_by,
                                           struct hearth_err *err);
 /* The latest first; empty for a service that never had one. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_history(const struct hearth_query *query,
+enum hearth_status hearth_policies_history(const struct hearth_call *call,
                                            struct hearth_str service, struct hearth_policy **ret,
                                            size_t *ret_n, struct hearth_err *err);
 
@@ -115,7 +115,7 @@ struct hearth_monitored_instance {
 
 /* Of the processes that were seen within the window, whether or not there is a policy. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
+enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
                                              struct hearth_str service,
                                              enum hearth_policy_kind kind,
                                              struct hearth_monitored_instance **ret, size_t *ret_n,
@@ -129,7 +129,7 @@ struct hearth_policy_query {
 
 /* Append what the agents' policies differ in, as hearth_policy_write_entries; nothing when they do not. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_for_agent(const struct hearth_query *query,
+enum hearth_status hearth_policies_for_agent(const struct hearth_call *call,
                                              const struct hearth_policy_query *asked, size_t n,
                                              struct hearth_buf *out, struct hearth_err *err);
 
@@ -152,7 +152,7 @@ struct hearth_policy_report {
 
 /* Its task, which is stored. INVALID_ARGUMENT: names, duration, causes that no agent would send. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_report(const struct hearth_query *query,
+enum hearth_status hearth_policies_report(const struct hearth_call *call,
                                           const struct hearth_policy_report *report,
                                           struct hearth_str *ret_task_id, struct hearth_err *err);
 

@@ -15,14 +15,13 @@
 #ifndef HEARTH_ENGINE_QUERY_H
 #define HEARTH_ENGINE_QUERY_H
 
+#include "hearth/engine/call.h"
 #include "hearth/engine/filter.h"
 #include "hearth/engine/limits.h"
 #include "hearth/model/flame_diff.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
 #include "hearth/store/read.h"
-
-struct hearth_query_engine;
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /* copied */
@@ -44,16 +43,10 @@ enum hearth_gauge_aggregation {
 enum hearth_gauge_aggregation
 hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct hearth_str tenant);
 
+/* A call with a range of time. Both zero: the last hour. */
 struct hearth_query {
-    struct hearth_query_engine *engine;
-    struct hearth_str tenant;
+    struct hearth_call call;
     int64_t start_ms, end_ms;
-    struct hearth_arena *arena;
-    struct hearth_cancel *cancel;
-    /* The server asks for itself: what keeps questions of tenants small (ranges, lookback, points) does not hold. */
-    bool is_own;
-    /* What the answer lacks or was changed, a line each, for the client to see; may be NULL. */
-    struct hearth_buf *notes;
 };
 
 /* Sorted by id. start = end = 0 means the last hour. */
@@ -189,7 +182,7 @@ struct hearth_explanation {
 /*
  * The plan that hearth_query_flamegraph and its siblings, or hearth_query_timeseries, would run now,
  * with what it would read, counted in the database. The same errors as those. In the query's arena;
- * query->notes is not written.
+ * query->call.notes is not written.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,

@@ -4,7 +4,7 @@
  * A rule selects series of one profile type and groups them by labels; the totals of their profiles,
  * or of one function in them, add up in a counter per group, minute by minute (store/store_rules.h).
  *
- * Ownership: answers live in the query's arena; the range of the query is not looked at.
+ * Ownership: answers live in the call's arena.
  * Threads:   safe.
  * Source:    settings.v1.RecordingRulesService as in docs/api.md; docs/decisions/0013-recording-rules.md.
  */
@@ -19,21 +19,21 @@
 
 /* By id. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rules_list(const struct hearth_query *query, struct hearth_rule **ret,
+enum hearth_status hearth_rules_list(const struct hearth_call *call, struct hearth_rule **ret,
                                      size_t *ret_n, struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rules_get(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_rules_get(const struct hearth_call *call, struct hearth_str id,
                                     struct hearth_rule *ret, struct hearth_err *err);
 /*
  * Make or replace one; an empty id becomes one of our own. INVALID_ARGUMENT names what is wrong with
  * it; the rest as hearth_store_rule_put. rule->tenant is set.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rules_put(const struct hearth_query *query, struct hearth_rule *rule,
+enum hearth_status hearth_rules_put(const struct hearth_call *call, struct hearth_rule *rule,
                                     struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rules_delete(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_rules_delete(const struct hearth_call *call, struct hearth_str id,
                                        struct hearth_err *err);
 /* The profile type that a stored rule selects; empty when its matchers cannot be read any more. */
 struct hearth_str hearth_rule_profile_type(const struct hearth_rule *rule,
@@ -41,7 +41,7 @@ struct hearth_str hearth_rule_profile_type(const struct hearth_rule *rule,
 
 /* All counters of the tenant as Prometheus text. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_rules_write_metrics(const struct hearth_query *query,
+enum hearth_status hearth_rules_write_metrics(const struct hearth_call *call,
                                               struct hearth_buf *out, struct hearth_err *err);
 
 /* Sums rules for the builder of a store, from now on. Free it after the store has closed. */

@@ -10,7 +10,7 @@
  * process_name; process_id where the process is not known. The kernel's frames are of the mapping [kernel], the
  * program's of one that is named like its process. Time: the flush; duration: since the flush before.
  *
- * Ownership: inputs are borrowed; answers live in the query's arena.
+ * Ownership: inputs are borrowed; answers live in the call's arena.
  * Threads:   an intake belongs to one thread at a time; calls wait for the database.
  * Source:    Apache SkyWalking's public protocol, ebpf/profiling/Profile.proto; docs/reference/skywalking.md.
  */
@@ -18,7 +18,7 @@
 #define HEARTH_ENGINE_TASK_STACKS_H
 
 #include "hearth/engine/ingest.h"
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/store/task_results.h"
 
 /* ---- taking ---- */
@@ -74,7 +74,7 @@ hearth_task_stacks_push_left(struct hearth_ingest *ingest, struct hearth_query_e
 /* ---- asking ---- */
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_schedules(const struct hearth_query *query,
+enum hearth_status hearth_task_schedules(const struct hearth_call *call,
                                          struct hearth_str task_id,
                                          struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err);
@@ -92,7 +92,7 @@ struct hearth_stack_analysis {
  * for schedules of on-CPU and off-CPU tasks together; OUT_OF_RANGE when a sum exceeds 64 bits.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
+enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
                                               const struct hearth_str *schedule_ids, size_t n_ids,
                                               const struct hearth_task_range *ranges,
                                               size_t n_ranges, enum hearth_stack_weight weight,

@@ -7,7 +7,7 @@
  * (the labels of the Go agent) does not split series: which requests a file has is kept beside it, and their samples are
  * read from it.
  *
- * Ownership: inputs are borrowed; answers live in the query's arena.
+ * Ownership: inputs are borrowed; answers live in the call's arena.
  * Threads:   safe; calls wait for the database.
  * Source:    Apache SkyWalking's public protocol; docs/reference/skywalking.md.
  */
@@ -15,7 +15,7 @@
 #define HEARTH_ENGINE_TASK_UPLOADS_H
 
 #include "hearth/engine/ingest.h"
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/store/task_results.h"
 
 #define HEARTH_UPLOAD_PPROF "pprof"
@@ -34,7 +34,7 @@ struct hearth_upload_spec {
  * calls hearth_task_upload_refused.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload(const struct hearth_query *query,
+enum hearth_status hearth_task_upload(const struct hearth_call *call,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec,
                                       struct hearth_err *err);
@@ -48,7 +48,7 @@ enum hearth_upload_event {
 
 /* A task that is not known has no log: nothing happens. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_log(const struct hearth_call *call,
                                           struct hearth_str task_id, struct hearth_str instance,
                                           enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err);
@@ -58,23 +58,23 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
  * does not say them: to anybody. NOT_FOUND, FAILED_PRECONDITION.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_expected(const struct hearth_call *call,
                                                struct hearth_str task_id, struct hearth_str service,
                                                struct hearth_str instance, struct hearth_err *err);
 /*
  * Count a file that was refused, and note in the log of its task why; instance empty: of the only one that was told. Failures are only
  * logged.
  */
-void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_str task_id,
+void hearth_task_upload_refused(const struct hearth_call *call, struct hearth_str task_id,
                                 struct hearth_str instance, const struct hearth_err *why);
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_uploads(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_task_uploads(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_upload **ret, size_t *ret_n,
                                        struct hearth_err *err);
 /* With its content. NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload_get(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
                                           struct hearth_str upload_id,
                                           struct hearth_task_upload *ret, struct hearth_err *err);
 
@@ -100,7 +100,7 @@ struct hearth_upload_analysis {
  * "root", children by total. The tip says since when cumulative values count. INVALID_ARGUMENT for a sample type that none has.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
+enum hearth_status hearth_task_analyze_uploads(const struct hearth_call *call,
                                                struct hearth_str task_id,
                                                const struct hearth_str *instances,
                                                size_t n_instances, struct hearth_str sample_type,

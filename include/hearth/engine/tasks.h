@@ -1,8 +1,8 @@
 /*
  * tasks.h -- profiling tasks: what makes one valid, what agents are told, and why nothing came.
  *
- * A query says tenant, cancel and arena. Times are milliseconds since the epoch. Texts of requests are borrowed,
- * answers live in the query's arena.
+ * A call says tenant, cancel and arena. Times are milliseconds since the epoch. Texts of requests are borrowed,
+ * answers live in the call's arena.
  *
  * Threads: safe; one request is one thread.
  * Errors:  INVALID_ARGUMENT with the texts that SkyWalking's server has, ALREADY_EXISTS (overlap), NOT_FOUND,
@@ -12,7 +12,7 @@
 #ifndef HEARTH_ENGINE_TASKS_H
 #define HEARTH_ENGINE_TASKS_H
 
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/store/task_facts.h"
 
 /* ---- creating ---- */
@@ -78,23 +78,23 @@ struct hearth_task_prepared {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_prepare(const struct hearth_query *query, struct hearth_str service,
+enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct hearth_str service,
                                         const struct hearth_str *labels, size_t n_labels,
                                         struct hearth_task_prepared *ret, struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_create(const struct hearth_query *query,
+enum hearth_status hearth_tasks_create(const struct hearth_call *call,
                                        const struct hearth_task_request *request,
                                        struct hearth_task_view *ret, struct hearth_err *err);
 
 /* ---- looking ---- */
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_list(const struct hearth_query *query,
+enum hearth_status hearth_tasks_list(const struct hearth_call *call,
                                      const struct hearth_task_filter *filter, bool with_log,
                                      struct hearth_task_view **ret, size_t *ret_n,
                                      struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct hearth_str task_id,
                                     struct hearth_task_view *ret,
                                     struct hearth_target_view **ret_targets, size_t *ret_n_targets,
                                     struct hearth_task_log **ret_log, size_t *ret_n_log,
@@ -104,12 +104,12 @@ enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hea
 
 /* *ret_note: what of it may still run, until when. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_cancel(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err);
 /* A network task that ends within a minute goes on for 10 more. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_keep_alive(const struct hearth_query *query,
+enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_str task_id, struct hearth_task_view *ret,
                                            struct hearth_err *err);
 
@@ -131,20 +131,20 @@ struct hearth_command {
 
 /* An agent of processes asks: on-CPU, off-CPU and network tasks. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_ask_agent(const struct hearth_query *query,
+enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           struct hearth_str agent_id, int64_t cursor_ms,
                                           struct hearth_command **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* An instance asks: tasks of one kind (trace: all there are; async-profiler, pprof: one at a time). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
+enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                              enum hearth_task_kind kind, struct hearth_str service,
                                              struct hearth_str instance, int64_t cursor_ms,
                                              struct hearth_command **ret, size_t *ret_n,
                                              struct hearth_err *err);
 /* An instance has done what a trace task asked of it. A task that does not exist is no error. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_finished(const struct hearth_query *query,
+enum hearth_status hearth_tasks_finished(const struct hearth_call *call,
                                          struct hearth_str task_id, struct hearth_str instance,
                                          struct hearth_err *err);
 

@@ -7,14 +7,14 @@
  * a second, or that lie before what is kept or in the future, are left out and counted: their agents cannot help it.
  *
  * Ownership: what is taken is borrowed during the call (segments are changed: spans are put in order, texts cut); answers
- *            live in the query's arena.
+ *            live in the call's arena.
  * Threads:   safe.
  * Source:    Apache SkyWalking's public protocol; docs/reference/skywalking.md.
  */
 #ifndef HEARTH_ENGINE_TRACES_H
 #define HEARTH_ENGINE_TRACES_H
 
-#include "hearth/engine/query.h"
+#include "hearth/engine/call.h"
 #include "hearth/model/snapshot_trees.h"
 #include "hearth/store/store_spans.h"
 
@@ -46,14 +46,14 @@ typedef void hearth_traces_done_fn(void *context, enum hearth_status status,
  * one lacks its ids, service or spans, or has names that are too long; UNAVAILABLE when too much waits to be committed.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
+enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
                                                enum hearth_segments_keep keep,
                                                struct hearth_segment *segments, size_t n,
                                                hearth_traces_done_fn *done, void *context,
                                                bool *ret_waits, struct hearth_err *err);
 /* The same of a snapshot. A task that does not exist: it is taken, and not kept. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
+enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
                                                struct hearth_str task_id,
                                                struct hearth_str segment_id,
                                                const struct hearth_snapshot *snapshot,
@@ -87,7 +87,7 @@ struct hearth_profiled_requests {
 
 /* Requests that a trace task has snapshots of. NOT_FOUND; INVALID_ARGUMENT: it is no trace task. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_of_task(const struct hearth_query *query,
+enum hearth_status hearth_traces_of_task(const struct hearth_call *call,
                                          struct hearth_str task_id,
                                          struct hearth_profiled_requests *ret,
                                          struct hearth_err *err);
@@ -103,7 +103,7 @@ struct hearth_segment_range {
  * moments: ranges do not count then. INVALID_ARGUMENT: none, or more than max_analyzed_segments.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_analyze(const struct hearth_query *query,
+enum hearth_status hearth_traces_analyze(const struct hearth_call *call,
                                          const struct hearth_segment_range *ranges, size_t n,
                                          struct hearth_snapshot_trees *ret,
                                          struct hearth_str *ret_tip, struct hearth_err *err);

@@ -28,7 +28,7 @@ enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct
 {
     struct hearth_typed_query typed;
     struct hearth_analysis analysis = {0};
-    HEARTH_TRY(hearth_typed_query_parse(text, query->arena, &typed, err));
+    HEARTH_TRY(hearth_typed_query_parse(text, query->call.arena, &typed, err));
     struct hearth_str *types = &typed.profile_type;
     size_t n_types = 1;
     if (typed.profile_type.n == 0) {

@@ -19,12 +19,12 @@ static enum hearth_status add_notes(const struct diff_side *side, struct hearth_
 {
     for (size_t from = 0; from < lines.n;) {
         size_t to = hearth_str_find(lines, '\n', from);
-        hearth_buf_printf(side->query->notes, "%s: ", side->name);
-        hearth_buf_str(side->query->notes, hearth_str_n(lines.p + from, to - from));
-        hearth_buf_byte(side->query->notes, '\n');
+        hearth_buf_printf(side->query->call.notes, "%s: ", side->name);
+        hearth_buf_str(side->query->call.notes, hearth_str_n(lines.p + from, to - from));
+        hearth_buf_byte(side->query->call.notes, '\n');
         from = to + 1;
     }
-    return side->query->notes != NULL && hearth_buf_failed(side->query->notes)
+    return side->query->call.notes != NULL && hearth_buf_failed(side->query->call.notes)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
                : HEARTH_OK;
 }
@@ -34,7 +34,7 @@ static enum hearth_status make_side(struct diff_side *side, struct hearth_err *e
     struct hearth_buf notes;
     struct hearth_query query = *side->query;
     hearth_buf_init(&notes, 0);
-    query.notes = query.notes == NULL ? NULL : &notes;
+    query.call.notes = query.call.notes == NULL ? NULL : &notes;
     enum hearth_status status = hearth_query_function_tree(&query, side->spec, 0, &side->tree, err);
     if (status == HEARTH_OK) {
         status = add_notes(side, hearth_buf_view(&notes), err);
@@ -70,15 +70,15 @@ static enum hearth_status note_cut(const struct hearth_query *query,
                                    const struct hearth_flame_diff *diff, int64_t max_nodes,
                                    struct hearth_err *err)
 {
-    if (query->notes == NULL || diff->left_folded + diff->right_folded == 0) {
+    if (query->call.notes == NULL || diff->left_folded + diff->right_folded == 0) {
         return HEARTH_OK;
     }
-    hearth_buf_printf(query->notes,
+    hearth_buf_printf(query->call.notes,
                       "%lld frames of the left and %lld of the right are folded into \"other\""
                       " (max_nodes %lld): ask for more with max_nodes\n",
                       (long long)diff->left_folded, (long long)diff->right_folded,
                       (long long)max_nodes);
-    return hearth_buf_failed(query->notes)
+    return hearth_buf_failed(query->call.notes)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
                : HEARTH_OK;
 }
@@ -98,7 +98,7 @@ static enum hearth_status diff(struct diff_side sides[2], struct hearth_flame_di
     }
     int64_t n = common_max_nodes(sides, max_nodes);
     HEARTH_TRY(
-        hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->arena, ret, err));
+        hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->call.arena, ret, err));
     return note_cut(sides[0].query, ret, n, err);
 }
 
@@ -113,7 +113,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
         {.name = "right", .query = right, .spec = right_spec},
     };
     for (int i = 0; i < 2; i++) {
-        hearth_stacktree_init(&sides[i].tree, sides[i].query->arena);
+        hearth_stacktree_init(&sides[i].tree, sides[i].query->call.arena);
     }
     enum hearth_status status = diff(sides, ret, err);
     for (int i = 0; i < 2; i++) {

@@ -202,14 +202,14 @@ static enum hearth_status note_left_out(const struct hearth_query *query,
                                         struct hearth_err *err)
 {
     size_t n_nodes = graph->n_functions - graph->n_nodes, n_edges = graph->n_calls - graph->n_edges;
-    if (query->notes == NULL || (n_nodes == 0 && n_edges == 0)) {
+    if (query->call.notes == NULL || (n_nodes == 0 && n_edges == 0)) {
         return HEARTH_OK;
     }
-    hearth_buf_printf(query->notes,
+    hearth_buf_printf(query->call.notes,
                       "%zu of %zu functions and %zu calls are not shown: ask for more with"
                       " max_nodes\n",
                       n_nodes, graph->n_functions, n_edges);
-    return hearth_buf_failed(query->notes)
+    return hearth_buf_failed(query->call.notes)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
                : HEARTH_OK;
 }
@@ -223,7 +223,7 @@ static enum hearth_status write_tree(const struct hearth_query *query,
     struct hearth_call_graph graph;
     int64_t least;
     HEARTH_TRY(hearth_stacktree_min_total(tree, max_nodes, &least, err));
-    HEARTH_TRY(hearth_call_graph_make(tree, max_functions, least, query->arena, &graph, err));
+    HEARTH_TRY(hearth_call_graph_make(tree, max_functions, least, query->call.arena, &graph, err));
     if (graph.n_nodes == 0) {
         return HEARTH_OK;
     }
@@ -241,7 +241,7 @@ static enum hearth_status max_functions(const struct hearth_query *query, int64_
     struct hearth_merge_spec asked = {.has_max_nodes = true, .max_nodes = max_nodes};
     struct hearth_limits limits;
     HEARTH_TRY(hearth_query_max_nodes(query, &asked, ret_n, err));
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     int64_t most = limits.max_flamegraph_nodes;
     if (max_nodes == 0) {
         *ret_n = most > 0 && most < DEFAULT_FUNCTIONS ? most : DEFAULT_FUNCTIONS;
@@ -260,7 +260,7 @@ enum hearth_status hearth_query_dot(const struct hearth_query *query,
     HEARTH_TRY(max_functions(query, max_nodes, &n, err));
     HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, err));
     struct hearth_stacktree tree;
-    hearth_stacktree_init(&tree, query->arena);
+    hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, &shown, 0, &tree, err);
     if (status == HEARTH_OK) {
         size_t n_shown = n < 1 ? SIZE_MAX : (size_t)n;

@@ -14,13 +14,13 @@ void hearth_exemplars_note_gone(const struct hearth_singles *singles)
 {
     const struct hearth_query *query = singles->query;
     struct hearth_retention keep;
-    hearth_store_retention(query->engine->store, query->tenant, &keep);
+    hearth_store_retention(query->call.engine->store, query->call.tenant, &keep);
     int64_t from_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];
         if (single->wanted && single->writer_id == 0 && single->ts_ns < from_ns) {
             char from[32];
-            hearth_query_note(query,
+            hearth_call_note(&query->call,
                               "there are exemplars from %s on: profiles before are gone "
                               "(retain-raw), and their values have none",
                               hearth_plan_moment(from_ns, from));
@@ -108,14 +108,14 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
                                          const struct hearth_exemplar_rows *exemplars, size_t n,
                                          struct hearth_err *err)
 {
-    struct hearth_arena *arena = query->arena;
+    struct hearth_arena *arena = query->call.arena;
     struct hearth_labels *of_hit = hearth_arena_calloc(arena, grouping->n_hits, sizeof of_hit[0]);
     if (of_hit == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
     const struct hearth_label_index *index;
-    struct hearth_store *store = query->engine->store;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    struct hearth_store *store = query->call.engine->store;
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
         for (size_t k = 0; status == HEARTH_OK && k < exemplars[i].n; k++) {
@@ -227,7 +227,7 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
                                               struct hearth_timeseries *series, size_t n_series,
                                               struct hearth_err *err)
 {
-    struct hearth_arena *arena = singles->query->arena;
+    struct hearth_arena *arena = singles->query->call.arena;
     size_t n_points = 0, n_winners = 0;
     for (size_t s = 0; s < n_series; s++) {
         series[s].exemplars =

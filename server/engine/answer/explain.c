@@ -91,10 +91,10 @@ static enum hearth_status split_notes(const struct hearth_query *query, struct h
     for (size_t i = 0; i < text.n; i++) {
         n += text.p[i] == '\n';
     }
-    struct hearth_str copy = hearth_arena_str(query->arena, text);
-    ret->notes = hearth_arena_array(query->arena, n, sizeof ret->notes[0]);
+    struct hearth_str copy = hearth_arena_str(query->call.arena, text);
+    ret->notes = hearth_arena_array(query->call.arena, n, sizeof ret->notes[0]);
     if (copy.p == NULL || ret->notes == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     size_t from = 0;
     for (size_t i = 0; i < copy.n; i++) {
@@ -111,7 +111,7 @@ static enum hearth_status explain_once(const struct hearth_query *query,
                                        struct hearth_explanation *ret, struct hearth_buf *notes,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = query->arena;
+    struct hearth_arena *arena = query->call.arena;
     struct hearth_read_plan plan;
     HEARTH_TRY(hearth_selection_plan(query, selection, arena, &plan, notes, err));
     struct hearth_leg_cost *costs = hearth_arena_array(arena, plan.n_legs, sizeof costs[0]);
@@ -119,7 +119,7 @@ static enum hearth_status explain_once(const struct hearth_query *query,
     if (costs == NULL || ret->legs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    HEARTH_TRY(hearth_store_read_cost(query->engine->store, &plan, query->cancel, costs, err));
+    HEARTH_TRY(hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
     ret->n_legs = plan.n_legs;
     ret->ms = FIXED_MS;
     for (size_t i = 0; i < plan.n_legs; i++) {
@@ -165,7 +165,7 @@ static enum hearth_status explain_merge(const struct hearth_query *query,
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
     return explain(query, &selection, selection.from_ns, selection.to_ns,
-                   hearth_buf_view(query->notes), ret, err);
+                   hearth_buf_view(query->call.notes), ret, err);
 }
 
 static enum hearth_status explain_timeseries(const struct hearth_query *query,
@@ -175,10 +175,10 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     struct hearth_buckets buckets;
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     struct hearth_selection selection;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, spec->profile_type, spec->selector, index, buckets.from_ns,
                               buckets.to_ns, &selection, err);
@@ -189,7 +189,7 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     if (buckets.empty) {
         selection.n_hits = selection.n_services = 0;
     }
-    return explain(query, &selection, buckets.from_ns, buckets.to_ns, hearth_buf_view(query->notes),
+    return explain(query, &selection, buckets.from_ns, buckets.to_ns, hearth_buf_view(query->call.notes),
                    ret, err);
 }
 
@@ -202,7 +202,7 @@ enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
     struct hearth_query own = *query;
     struct hearth_buf notes;
     hearth_buf_init(&notes, 0);
-    own.notes = &notes;
+    own.call.notes = &notes;
     enum hearth_status status = explain_merge(&own, spec, ret, err);
     hearth_buf_release(&notes);
     return status;
@@ -216,7 +216,7 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
     struct hearth_query own = *query;
     struct hearth_buf notes;
     hearth_buf_init(&notes, 0);
-    own.notes = &notes;
+    own.call.notes = &notes;
     enum hearth_status status = explain_timeseries(&own, spec, ret, err);
     hearth_buf_release(&notes);
     return status;

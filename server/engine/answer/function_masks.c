@@ -40,7 +40,7 @@ static enum hearth_status fill(const struct hearth_function_masks *table,
                                const struct hearth_dict *dict, struct hearth_function_mask *mask,
                                struct hearth_arena *scratch, struct hearth_err *err)
 {
-    struct hearth_arena *arena = table->query->arena;
+    struct hearth_arena *arena = table->query->call.arena;
     uint32_t n_nodes = hearth_name_tree_size(dict->tree);
     uint8_t *function_of;
     bool *inside;
@@ -80,13 +80,13 @@ static enum hearth_status load(const struct hearth_function_masks *table,
 {
     const struct hearth_query *query = table->query;
     const struct hearth_dict *dict;
-    HEARTH_TRY(hearth_store_read_dict(query->engine->store, mask->service_id, mask->day,
-                                      mask->writer_id, bound, query->cancel, &dict, err));
+    HEARTH_TRY(hearth_store_read_dict(query->call.engine->store, mask->service_id, mask->day,
+                                      mask->writer_id, bound, query->call.cancel, &dict, err));
     struct hearth_arena scratch;
-    hearth_arena_init_like(&scratch, query->arena);
+    hearth_arena_init_like(&scratch, query->call.arena);
     enum hearth_status status = fill(table, dict, mask, &scratch, err);
     hearth_arena_release(&scratch);
-    hearth_store_read_dict_release(query->engine->store, dict);
+    hearth_store_read_dict_release(query->call.engine->store, dict);
     return status;
 }
 

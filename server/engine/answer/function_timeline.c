@@ -75,9 +75,9 @@ static enum hearth_status take_functions(struct timeline *run, struct hearth_err
 {
     const struct hearth_function_timeline_spec *spec = run->spec;
     run->functions =
-        hearth_arena_array(run->query->arena, spec->n_functions, sizeof run->functions[0]);
+        hearth_arena_array(run->query->call.arena, spec->n_functions, sizeof run->functions[0]);
     if (run->functions == NULL) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->query->call.arena);
     }
     for (size_t i = 0; i < spec->n_functions; i++) {
         struct hearth_str function = hearth_frame_shown(spec->functions[i]);
@@ -102,7 +102,7 @@ static enum hearth_status take_functions(struct timeline *run, struct hearth_err
 static enum hearth_status make_groups(struct timeline *run, const struct hearth_label_index *index,
                                       struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct hearth_selection *selection = &run->selection;
     HEARTH_TRY(hearth_grouping_make(&run->grouping, index, selection->hits, selection->n_hits,
                                     run->spec->group_by, run->spec->n_group_by, arena, err));
@@ -120,9 +120,9 @@ static enum hearth_status find_series(struct timeline *run, struct hearth_err *e
 {
     const struct hearth_query *query = run->query;
     const struct hearth_merge_spec *merge = &run->spec->merge;
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, merge->profile_type, merge->selector, index,
                               run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);
@@ -194,16 +194,16 @@ static enum hearth_status cell_of(struct timeline *run, const struct hearth_read
     bool inserted;
     uint32_t i = hearth_idmap_intern(&run->by_place, key, (uint32_t)run->n_cells, &inserted);
     if (i == HEARTH_IDMAP_NONE ||
-        !hearth_idmap_account(&run->by_place, run->query->arena, &run->budgeted_bytes) ||
-        !hearth_arena_grow(run->query->arena, &run->cells, &run->cap_cells, run->n_cells + 1,
+        !hearth_idmap_account(&run->by_place, run->query->call.arena, &run->budgeted_bytes) ||
+        !hearth_arena_grow(run->query->call.arena, &run->cells, &run->cap_cells, run->n_cells + 1,
                            sizeof run->cells[0])) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->query->call.arena);
     }
     if (inserted) {
         int64_t *values =
-            hearth_arena_calloc(run->query->arena, 2 * run->n_functions, sizeof values[0]);
+            hearth_arena_calloc(run->query->call.arena, 2 * run->n_functions, sizeof values[0]);
         if (values == NULL) {
-            return HEARTH_FAIL_ARENA(err, run->query->arena);
+            return HEARTH_FAIL_ARENA(err, run->query->call.arena);
         }
         run->cells[run->n_cells++] = (struct cell){unit, group, b, 0, values};
         if (run->max_points > 0 && run->n_cells > (uint64_t)run->max_points / run->n_functions) {
@@ -289,7 +289,7 @@ static enum hearth_status add_samples(struct timeline *run, const struct hearth_
     struct hearth_attr_sample *samples;
     size_t n;
     struct cell *cell = NULL;
-    hearth_arena_init_like(&arena, run->query->arena);
+    hearth_arena_init_like(&arena, run->query->call.arena);
     enum hearth_status status = hearth_row_samples(row, &arena, &samples, &n, err);
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         const struct hearth_function_mask *mask;
@@ -334,7 +334,7 @@ static enum hearth_status read_piece(struct timeline *run, const struct hearth_q
     run->rows = NULL;
     HEARTH_TRY(hearth_selection_read(query, &run->selection, &reader, err));
     for (const struct kept_row *kept = run->rows; kept != NULL; kept = kept->next) {
-        HEARTH_TRY(hearth_cancel_check(query->cancel, err));
+        HEARTH_TRY(hearth_cancel_check(query->call.cancel, err));
         HEARTH_TRY(of_samples ? add_samples(run, &kept->row, err) : add_row(run, &kept->row, err));
     }
     return HEARTH_OK;
@@ -364,10 +364,10 @@ static enum hearth_status read_all(struct timeline *run, struct hearth_err *err)
     struct hearth_query query = *run->query;
     struct hearth_buf notes;
     hearth_buf_init(&notes, 64 * 1024);
-    query.notes = query.notes == NULL ? NULL : &notes;
+    query.call.notes = query.call.notes == NULL ? NULL : &notes;
     enum hearth_status status =
         run->selection.n_hits == 0 ? HEARTH_OK : read_pieces(run, &query, err);
-    hearth_query_note_lines(run->query, hearth_buf_view(&notes));
+    hearth_call_note_lines(&run->query->call, hearth_buf_view(&notes));
     hearth_buf_release(&notes);
     return status;
 }
@@ -446,7 +446,7 @@ static enum hearth_status write_series(const struct timeline *run, const struct 
                                        size_t f, struct hearth_function_series *out,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     out->function = run->functions[f];
     out->labels = group->labels;
     out->n_points = group->n_points;
@@ -477,13 +477,13 @@ static enum hearth_status write_answer(struct timeline *run, struct hearth_funct
         qsort(run->groups, n_groups, sizeof run->groups[0], by_sum_then_labels);
     }
     if (run->spec->limit > 0 && n_groups > (uint64_t)run->spec->limit) {
-        hearth_query_note(run->query,
+        hearth_call_note(&run->query->call,
                           "%lld of %zu groups are in the answer: its limit; ask with a "
                           "larger one",
                           (long long)run->spec->limit, n_groups);
         n_groups = (size_t)run->spec->limit;
     }
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_function_series *series =
         hearth_arena_calloc(arena, n_groups * run->n_functions, sizeof series[0]);
     if (series == NULL) {
@@ -507,7 +507,7 @@ static enum hearth_status run_timeline(struct timeline *run, struct hearth_funct
     HEARTH_TRY(take_functions(run, err));
     HEARTH_TRY(hearth_stack_filter_check(&run->spec->merge.stacks, err));
     HEARTH_TRY(hearth_timeseries_buckets(run->query, &step, &run->buckets, err));
-    hearth_query_limits(run->query, &limits);
+    hearth_call_limits(&run->query->call, &limits);
     run->max_points = limits.max_points;
     run->masks = (struct hearth_function_masks){
         .query = run->query,
@@ -532,14 +532,14 @@ enum hearth_status hearth_query_function_timeline(const struct hearth_query *que
     *ret = NULL;
     *ret_n = 0;
     hearth_idmap_init(&run.by_place);
-    hearth_arena_init_like(&run.rows_arena, query->arena);
-    hearth_arena_init_like(&run.acc_arena, query->arena);
+    hearth_arena_init_like(&run.rows_arena, query->call.arena);
+    hearth_arena_init_like(&run.acc_arena, query->call.arena);
     enum hearth_status status = run_timeline(&run, ret, ret_n, err);
     hearth_arena_release(&run.acc_arena);
     hearth_arena_release(&run.rows_arena);
     hearth_function_masks_release(&run.masks);
     hearth_idmap_release(&run.by_place);
-    hearth_budget_give(query->arena->budget, run.budgeted_bytes);
+    hearth_budget_give(query->call.arena->budget, run.budgeted_bytes);
     hearth_grouping_release(&run.grouping);
     return status;
 }

@@ -19,14 +19,14 @@ static enum hearth_status fill_table(const struct hearth_query *query,
 {
     struct hearth_sums sums;
     struct hearth_stack_mask mask;
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     hearth_stack_mask_init(&mask, &spec->stacks, table->arena);
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
         status = hearth_store_read_dict(store, part->service_id, part->day, part->writer_id,
-                                        part->bound, query->cancel, &dict, err);
+                                        part->bound, query->call.cancel, &dict, err);
         if (status != HEARTH_OK) {
             break;
         }
@@ -94,13 +94,13 @@ static enum hearth_status answer_page(const struct hearth_query *query,
     size_t from = (uint64_t)top->offset < n ? (size_t)top->offset : n;
     size_t n_page = (uint64_t)top->limit < n - from ? (size_t)top->limit : n - from;
     ret->n_all = (int64_t)n;
-    ret->rows = hearth_arena_array(query->arena, n_page, sizeof rows[0]);
+    ret->rows = hearth_arena_array(query->call.arena, n_page, sizeof rows[0]);
     if (ret->rows == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     for (; ret->n_rows < n_page; ret->n_rows++) {
         ret->rows[ret->n_rows] = rows[from + ret->n_rows];
-        HEARTH_TRY(copy_texts(query->arena, &ret->rows[ret->n_rows], err));
+        HEARTH_TRY(copy_texts(query->call.arena, &ret->rows[ret->n_rows], err));
     }
     return HEARTH_OK;
 }
@@ -167,7 +167,7 @@ enum hearth_status hearth_query_top(const struct hearth_query *query,
     }
     struct hearth_arena scratch;
     enum hearth_status status;
-    hearth_arena_init_like(&scratch, query->arena);
+    hearth_arena_init_like(&scratch, query->call.arena);
     if (top->kind == HEARTH_TOP_THREAD) {
         status = top_of_threads(query, spec, top, search, &scratch, ret, err);
     } else {
@@ -257,7 +257,7 @@ static enum hearth_status find_sources(const struct hearth_query *query,
     struct hearth_str selectors[2] = {spec->selector};
     struct hearth_labels *sets;
     size_t n;
-    HEARTH_TRY(type_selector(spec->profile_type, query->arena, &selectors[1], err));
+    HEARTH_TRY(type_selector(spec->profile_type, query->call.arena, &selectors[1], err));
     HEARTH_TRY(hearth_query_series(query, selectors, HEARTH_ARRAY_LEN(selectors), names,
                                    HEARTH_ARRAY_LEN(names), false, &sets, &n, err));
     ret->sources = sets;
@@ -277,7 +277,7 @@ enum hearth_status hearth_query_lines(const struct hearth_query *query,
     *ret = (struct hearth_lines){0};
     struct hearth_arena scratch;
     struct hearth_frame_table table;
-    hearth_arena_init_like(&scratch, query->arena);
+    hearth_arena_init_like(&scratch, query->call.arena);
     hearth_frame_table_init_lines(&table, function, &scratch);
     enum hearth_status status = fill_table(query, spec, &table, err);
     if (status == HEARTH_OK && table.n_rows == 0) {
@@ -286,7 +286,7 @@ enum hearth_status hearth_query_lines(const struct hearth_query *query,
                              HEARTH_STR_ARG(function));
     }
     if (status == HEARTH_OK) {
-        status = answer_lines(&table, query->arena, ret, err);
+        status = answer_lines(&table, query->call.arena, ret, err);
     }
     hearth_frame_table_release(&table);
     hearth_arena_release(&scratch);

@@ -150,7 +150,7 @@ static enum hearth_status visit_row(void *context, const struct hearth_read_row 
         return HEARTH_OK;
     }
     struct hearth_arena scratch;
-    hearth_arena_init_like(&scratch, run->query->arena);
+    hearth_arena_init_like(&scratch, run->query->call.arena);
     struct hearth_attr_sample *samples;
     size_t n;
     enum hearth_status status = hearth_row_samples(row, &scratch, &samples, &n, err);
@@ -282,7 +282,7 @@ static size_t measure_group(const struct heatmap_run *run, size_t i, size_t *ret
 static enum hearth_status add_exemplars(struct heatmap_run *run, const struct spot *const *largest,
                                         struct hearth_heatmap_slot *slot, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     slot->exemplars = hearth_arena_calloc(arena, CELLS, sizeof slot->exemplars[0]);
     if (slot->exemplars == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -365,7 +365,7 @@ static int by_points_then_labels(const void *left, const void *right)
 static enum hearth_status fill_grid(struct heatmap_run *run, struct hearth_heatmap *ret,
                                     struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct ranked *ranked = hearth_arena_calloc(arena, run->grouping.n, sizeof ranked[0]);
     ret->series = hearth_arena_array(arena, run->grouping.n, sizeof ret->series[0]);
     if (ranked == NULL || ret->series == NULL) {
@@ -382,7 +382,7 @@ static enum hearth_status fill_grid(struct heatmap_run *run, struct hearth_heatm
         qsort(ranked, n, sizeof ranked[0], by_points_then_labels);
     }
     if (run->spec->limit > 0 && n > (uint64_t)run->spec->limit) {
-        hearth_query_note_series(run->query, (size_t)run->spec->limit, n);
+        hearth_call_note_series(&run->query->call, (size_t)run->spec->limit, n);
         n = (size_t)run->spec->limit;
     }
     for (size_t s = 0; s < n; s++) {
@@ -454,16 +454,16 @@ static enum hearth_status find_series(struct heatmap_run *run, const struct hear
                                       struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(query, run->spec->merge.profile_type, run->spec->merge.selector,
                               index, range->from_ns, range->to_ns, &run->selection, err);
     if (status == HEARTH_OK) {
         status =
             hearth_grouping_make(&run->grouping, index, run->selection.hits, run->selection.n_hits,
-                                 run->spec->group_by, run->spec->n_group_by, query->arena, err);
+                                 run->spec->group_by, run->spec->n_group_by, query->call.arena, err);
     }
     hearth_store_index_unlock(store, index);
     return status;
@@ -503,7 +503,7 @@ enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
     run.n_slots = hearth_bucket_number(&buckets, range.to_ns) + 1;
     hearth_singles_init(&run.singles, query, &run.grouping);
     hearth_buf_init(&run.spot_bytes, run.singles.rows.limit_bytes);
-    run.spot_bytes.budget = query->arena->budget;
+    run.spot_bytes.budget = query->call.arena->budget;
     enum hearth_status status = find_series(&run, &range, err);
     if (status == HEARTH_OK) {
         status = answer(&run, ret, err);

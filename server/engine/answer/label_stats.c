@@ -46,7 +46,7 @@ static enum hearth_status find_alone(struct stats_run *run, struct hearth_err *e
 {
     const struct hearth_series_hit *hits = run->selection.hits;
     const uint32_t *group = run->grouping.of_hit;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     uint32_t *n_hits = hearth_arena_calloc(arena, run->grouping.n, sizeof n_hits[0]);
     run->alone = hearth_arena_calloc(arena, run->selection.n_hits, sizeof run->alone[0]);
     if (n_hits == NULL || run->alone == NULL) {
@@ -71,7 +71,7 @@ static enum hearth_status find_alone(struct stats_run *run, struct hearth_err *e
 
 static bool make_counts(const struct stats_run *run, struct counts *ret)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     ret->seen = hearth_arena_calloc(arena, run->selection.n_hits, sizeof ret->seen[0]);
     ret->stats = hearth_arena_calloc(arena, run->grouping.n, sizeof ret->stats[0]);
     return ret->seen != NULL && ret->stats != NULL;
@@ -89,7 +89,7 @@ static void copy_counts(const struct stats_run *run, struct counts *to, const st
 static enum hearth_status find_values(struct stats_run *run, const struct hearth_label_index *index,
                                       struct hearth_str label, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
                                     run->selection.n_hits, &label, 1, arena, err));
     if (!make_counts(run, &run->now) || !make_counts(run, &run->before)) {
@@ -108,7 +108,7 @@ static enum hearth_status select_hits(struct stats_run *run, struct hearth_str p
     struct hearth_range range;
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(
         query, profile_type, selector, index, range.from_ns, range.to_ns, &run->selection, err);
     if (range.empty) {
@@ -117,7 +117,7 @@ static enum hearth_status select_hits(struct stats_run *run, struct hearth_str p
     if (status == HEARTH_OK) {
         status = find_values(run, index, label, err);
     }
-    hearth_store_index_unlock(query->engine->store, index);
+    hearth_store_index_unlock(query->call.engine->store, index);
     run->selection.totals = true;
     return status;
 }
@@ -212,9 +212,9 @@ static enum hearth_status read_all(struct stats_run *run, struct hearth_err *err
     struct hearth_query query = *run->query;
     struct hearth_buf notes;
     hearth_buf_init(&notes, 64 * 1024);
-    query.notes = query.notes == NULL ? NULL : &notes;
+    query.call.notes = query.call.notes == NULL ? NULL : &notes;
     enum hearth_status status = read_pieces(run, &query, err);
-    hearth_query_note_lines(run->query, hearth_buf_view(&notes));
+    hearth_call_note_lines(&run->query->call, hearth_buf_view(&notes));
     hearth_buf_release(&notes);
     return status;
 }
@@ -247,7 +247,7 @@ static enum hearth_status write_stats(const struct stats_run *run, int64_t limit
                                       struct hearth_label_stat **ret, size_t *ret_n,
                                       int64_t *ret_n_all, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_label_stat *stats = hearth_arena_array(arena, run->grouping.n, sizeof stats[0]);
     if (stats == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);

@@ -361,10 +361,10 @@ static enum hearth_status take_dict(const struct hearth_query *query, struct mea
     }
     HEARTH_TRY(divide_parts(mean, parts, n, values, err));
     const struct hearth_dict *dict;
-    HEARTH_TRY(hearth_store_read_dict(query->engine->store, sums->service_id, sums->day,
-                                      sums->writer_id, sums->bound, query->cancel, &dict, err));
+    HEARTH_TRY(hearth_store_read_dict(query->call.engine->store, sums->service_id, sums->day,
+                                      sums->writer_id, sums->bound, query->call.cancel, &dict, err));
     enum hearth_status status = add_traces(mean, by_key, dict, i, values, arena, err);
-    hearth_store_read_dict_release(query->engine->store, dict);
+    hearth_store_read_dict_release(query->call.engine->store, dict);
     return status;
 }
 
@@ -374,7 +374,7 @@ static enum hearth_status divide(const struct hearth_query *query, struct mean *
     struct hearth_idmap by_key;
     struct hearth_arena arena;
     hearth_idmap_init(&by_key);
-    hearth_arena_init_like(&arena, query->arena);
+    hearth_arena_init_like(&arena, query->call.arena);
     enum hearth_status status = sort_dicts(mean, err);
     size_t first = 0;
     for (size_t i = 0; i < mean->sums->n_dicts && status == HEARTH_OK; i++) {
@@ -396,7 +396,7 @@ enum hearth_status hearth_mean_sum(const struct hearth_query *query,
                                    struct hearth_err *err)
 {
     struct mean mean = {.selection = selection, .sums = sums};
-    hearth_arena_init_like(&mean.arena, query->arena);
+    hearth_arena_init_like(&mean.arena, query->call.arena);
     hearth_idmap_init(&mean.by_part);
     hearth_idmap_init(&mean.by_series);
     const struct hearth_reader reader = {.reset = forget, .row = add_row, .context = &mean};

@@ -176,7 +176,7 @@ static enum hearth_status sum_row(void *context, const struct hearth_read_row *r
 static size_t limit_of(const struct hearth_query *query)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     return limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
 }
 
@@ -184,7 +184,7 @@ void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query
                       const struct hearth_profile_match *match)
 {
     *sums = (struct hearth_sums){
-        .match = match, .limit_bytes = limit_of(query), .budget = query->arena->budget};
+        .match = match, .limit_bytes = limit_of(query), .budget = query->call.arena->budget};
 }
 
 void hearth_sums_forget(struct hearth_sums *sums)
@@ -212,10 +212,10 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, spec->profile_type, spec->selector,
                                                       index, range.from_ns, range.to_ns, ret, err);
-    hearth_store_index_unlock(query->engine->store, index);
+    hearth_store_index_unlock(query->call.engine->store, index);
     if (range.empty) {
         ret->n_hits = 0;
     }

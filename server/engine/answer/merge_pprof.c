@@ -154,7 +154,7 @@ static enum hearth_status add_leaf_side(struct pprof_merge *m, struct translatio
     for (uint32_t i = 0; i < n; i++) {
         locations[i] = add_location(m, t, from[i], i == 0 && t->callee != NULL, arena);
         if (locations[i] == HEARTH_NO_INDEX) {
-            return HEARTH_FAIL_ARENA(err, m->query->arena);
+            return HEARTH_FAIL_ARENA(err, m->query->call.arena);
         }
     }
     return hearth_profile_builder_sample(m->builder, locations, n, &value, err);
@@ -210,7 +210,7 @@ static enum hearth_status add_stack(struct pprof_merge *m, struct translation *t
     }
     for (uint32_t i = 0; i < n; i++) {
         if (locations[i] == HEARTH_NO_INDEX) {
-            return HEARTH_FAIL_ARENA(err, m->query->arena);
+            return HEARTH_FAIL_ARENA(err, m->query->call.arena);
         }
     }
     return hearth_profile_builder_sample(m->builder, locations, n, &value, err);
@@ -225,7 +225,7 @@ static enum hearth_status find_kept_nodes(struct pprof_merge *m,
                                           const struct hearth_name_tree *tree, uint32_t n_nodes,
                                           bool **ret_stays, struct hearth_err *err)
 {
-    struct hearth_arena *arena = m->query->arena;
+    struct hearth_arena *arena = m->query->call.arena;
     bool *stays = hearth_arena_calloc(arena, n_nodes, sizeof stays[0]);
     uint32_t *node_of = hearth_arena_array(arena, n_nodes, sizeof node_of[0]);
     uint32_t *name_of =
@@ -275,7 +275,7 @@ static enum hearth_status marks_of(struct pprof_merge *m, struct hearth_name_tre
     if (size <= marks->n_nodes) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_stack_filter_nodes(&m->spec->stacks, tree, size, m->query->arena,
+    HEARTH_TRY(hearth_stack_filter_nodes(&m->spec->stacks, tree, size, m->query->call.arena,
                                          &marks->inside, err));
     if (wants_cut(m->spec)) {
         HEARTH_TRY(find_kept_nodes(m, tree, size, &marks->stays, err));
@@ -320,13 +320,13 @@ static enum hearth_status each_dict(struct pprof_merge *m, const struct hearth_s
                                     struct hearth_tree_merge *merge, struct hearth_err *err)
 {
     struct hearth_arena scratch;
-    hearth_arena_init_like(&scratch, m->query->arena);
+    hearth_arena_init_like(&scratch, m->query->call.arena);
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
-        status = hearth_store_read_dict(m->query->engine->store, part->service_id, part->day,
-                                        part->writer_id, part->bound, m->query->cancel, &dict, err);
+        status = hearth_store_read_dict(m->query->call.engine->store, part->service_id, part->day,
+                                        part->writer_id, part->bound, m->query->call.cancel, &dict, err);
         if (status != HEARTH_OK) {
             break;
         }
@@ -336,7 +336,7 @@ static enum hearth_status each_dict(struct pprof_merge *m, const struct hearth_s
             hearth_arena_reset(&scratch);
             status = add_dict(m, dict, part, &scratch, err);
         }
-        hearth_store_read_dict_release(m->query->engine->store, dict);
+        hearth_store_read_dict_release(m->query->call.engine->store, dict);
     }
     hearth_arena_release(&scratch);
     return status;
@@ -348,7 +348,7 @@ static enum hearth_status find_bound(struct pprof_merge *m, const struct hearth_
 {
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
-    hearth_arena_init_like(&scratch, m->query->arena);
+    hearth_arena_init_like(&scratch, m->query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
     enum hearth_status status = each_dict(m, sums, &merge, err);
     if (status == HEARTH_OK) {
@@ -363,8 +363,8 @@ static enum hearth_status find_bound(struct pprof_merge *m, const struct hearth_
         status = hearth_stacktree_min_total(&m->tree, m->spec->max_nodes, &m->min_total, err);
     }
     if (status == HEARTH_OK && m->tree.n_nodes > (uint64_t)m->spec->max_nodes + 1) {
-        hearth_query_note(
-            m->query,
+        hearth_call_note(
+            &m->query->call,
             "of %zu frames those beyond the largest %lld are folded into \"other\": ask "
             "for more with max_nodes",
             m->tree.n_nodes - 1, (long long)m->spec->max_nodes);
@@ -397,7 +397,7 @@ static enum hearth_status finish_profile(struct pprof_merge *m,
     uint32_t default_type = hearth_profile_builder_string(b, type->sample_type);
     if (period_type.type == HEARTH_NO_INDEX || period_type.unit == HEARTH_NO_INDEX ||
         default_type == HEARTH_NO_INDEX) {
-        return HEARTH_FAIL_ARENA(err, m->query->arena);
+        return HEARTH_FAIL_ARENA(err, m->query->call.arena);
     }
     struct hearth_profile profile;
     HEARTH_TRY(hearth_profile_builder_finish(b, &profile, err));
@@ -428,7 +428,7 @@ static enum hearth_status merge_sums(struct pprof_merge *m, const struct hearth_
     HEARTH_TRY(hearth_profile_type_parse(m->spec->profile_type, &type, err));
     if (hearth_profile_builder_type(m->builder, type.sample_type, type.sample_unit) ==
         HEARTH_NO_INDEX) {
-        return HEARTH_FAIL_ARENA(err, m->query->arena);
+        return HEARTH_FAIL_ARENA(err, m->query->call.arena);
     }
     if (wants_cut(m->spec)) {
         HEARTH_TRY(find_bound(m, sums, err));
@@ -458,7 +458,7 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
     struct hearth_limits limits;
     cut.empty_names = true; /* names and stacks of an export are those that are stored */
     cut.go_stacks = HEARTH_GO_STORED;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     if (limits.flamegraph_nodes_on_pprof && !wants_cut(spec)) {
         cut.has_max_nodes = true;
         cut.max_nodes = limits.default_flamegraph_nodes;
@@ -468,12 +468,12 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
         struct pprof_merge m = {
             .query = query,
             .spec = &cut,
-            .builder = hearth_profile_builder_new(query->arena),
+            .builder = hearth_profile_builder_new(query->call.arena),
             .other_location = HEARTH_NO_INDEX,
         };
-        hearth_stacktree_init(&m.tree, query->arena);
+        hearth_stacktree_init(&m.tree, query->call.arena);
         if (m.builder == NULL) {
-            status = HEARTH_FAIL_ARENA(err, query->arena);
+            status = HEARTH_FAIL_ARENA(err, query->call.arena);
         } else {
             status = merge_sums(&m, &sums, out, err);
         }

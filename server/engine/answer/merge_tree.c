@@ -116,7 +116,7 @@ static enum hearth_status look_at_go(const struct hearth_query *query,
     struct hearth_profile_type type;
     struct hearth_limits limits;
     if (spec->go_stacks == HEARTH_GO_OF_TENANT) {
-        hearth_query_limits(query, &limits);
+        hearth_call_limits(&query->call, &limits);
         spec->go_stacks = limits.repair_go_stacks ? HEARTH_GO_REPAIRED : HEARTH_GO_STORED;
     }
     if (spec->go_stacks == HEARTH_GO_REPAIRED) {
@@ -129,7 +129,7 @@ static enum hearth_status look_at_go(const struct hearth_query *query,
 static void note_joined(const struct hearth_query *query, const struct hearth_tree_merge *merge)
 {
     if (merge->n_joined > 0) {
-        hearth_query_note(query,
+        hearth_call_note(&query->call,
                           "%zu stack traces that Go's runtime cut, %lld in all, stand where their "
                           "missing frames were found in others (repair-go-stacks, go_stacks)",
                           merge->n_joined, (long long)merge->joined_value);
@@ -145,7 +145,7 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     struct hearth_arena scratch;
     struct hearth_tree_merge merge;
-    hearth_arena_init_like(&scratch, query->arena);
+    hearth_arena_init_like(&scratch, query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
     struct hearth_merge_spec how = *spec;
     if (status == HEARTH_OK) {
@@ -154,11 +154,11 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
-        status = hearth_store_read_dict(query->engine->store, part->service_id, part->day,
-                                        part->writer_id, part->bound, query->cancel, &dict, err);
+        status = hearth_store_read_dict(query->call.engine->store, part->service_id, part->day,
+                                        part->writer_id, part->bound, query->call.cancel, &dict, err);
         if (status == HEARTH_OK) {
             status = hearth_tree_merge_add(&merge, dict, part, err);
-            hearth_store_read_dict_release(query->engine->store, dict);
+            hearth_store_read_dict_release(query->call.engine->store, dict);
         }
     }
     hearth_sums_release(&sums);
@@ -176,7 +176,7 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
                                           int64_t *ret_max_nodes, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     int64_t max = limits.max_flamegraph_nodes;
     int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
     if (n == 0) {
@@ -204,9 +204,9 @@ static void note_cut(const struct hearth_query *query, const struct hearth_merge
 {
     bool asked = spec->has_max_nodes && spec->max_nodes != 0;
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    hearth_query_note(
-        query,
+    hearth_call_limits(&query->call, &limits);
+    hearth_call_note(
+        &query->call,
         "of %zu nodes those beyond the largest %lld (%s) are folded into \"other\": ask "
         "for more with max_nodes, at most %lld (max-flamegraph-nodes)",
         n_all, (long long)max_nodes, asked ? "max_nodes" : "default-flamegraph-nodes",
@@ -220,10 +220,10 @@ enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
     int64_t max_nodes;
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
     struct hearth_stacktree tree;
-    hearth_stacktree_init(&tree, query->arena);
+    hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
-        status = hearth_flamegraph_make(&tree, max_nodes, query->arena, ret, err);
+        status = hearth_flamegraph_make(&tree, max_nodes, query->call.arena, ret, err);
     }
     if (status == HEARTH_OK && ret->n_folded > 0) {
         note_cut(query, spec, tree.n_nodes - 1 + tree.n_left_out, max_nodes);
@@ -239,7 +239,7 @@ enum hearth_status hearth_query_tree(const struct hearth_query *query,
     int64_t max_nodes;
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
     struct hearth_stacktree tree;
-    hearth_stacktree_init(&tree, query->arena);
+    hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_stacktree_write_bytes(&tree, max_nodes, out, err);

@@ -242,15 +242,15 @@ enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
 static enum hearth_status note_cut(const struct hearth_query *query, size_t n_folded,
                                    int64_t max_nodes, struct hearth_err *err)
 {
-    if (query->notes == NULL || n_folded == 0) {
+    if (query->call.notes == NULL || n_folded == 0) {
         return HEARTH_OK;
     }
     hearth_buf_printf(
-        query->notes,
+        query->call.notes,
         "%zu callers and callees are folded into \"other\" (max_nodes %lld of each side): ask "
         "for more with max_nodes\n",
         n_folded, (long long)max_nodes);
-    return hearth_buf_failed(query->notes)
+    return hearth_buf_failed(query->call.notes)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
                : HEARTH_OK;
 }
@@ -265,12 +265,12 @@ enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
     HEARTH_ASSERT(!spec->empty_names); /* the root's name is no function's then */
     struct hearth_stacktree tree;
-    hearth_stacktree_init(&tree, query->arena);
+    hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, 0, &tree, err);
     if (status == HEARTH_OK) {
         size_t n_folded;
         status =
-            hearth_sandwich_make(&tree, function, max_nodes, query->arena, ret, &n_folded, err);
+            hearth_sandwich_make(&tree, function, max_nodes, query->call.arena, ret, &n_folded, err);
         status = status == HEARTH_OK ? note_cut(query, n_folded, max_nodes, err) : status;
     }
     hearth_stacktree_release(&tree);

@@ -149,7 +149,7 @@ static enum hearth_status take_row(void *context, const struct hearth_read_row *
 
 static enum hearth_status make_winners(struct exemplar_run *run, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     run->first = hearth_arena_array(arena, run->n_series, sizeof run->first[0]);
     if (run->first == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -172,7 +172,7 @@ static enum hearth_status name_winners(struct exemplar_run *run,
                                        const struct hearth_timeseries_spec *spec,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_exemplar_rows *rows = hearth_arena_array(arena, run->n_points, sizeof rows[0]);
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -212,7 +212,7 @@ enum hearth_status hearth_span_exemplars_of_series(
     rows.rows = true;
     rows.detail = (struct hearth_read_detail){.identity = true, .attrs = HEARTH_ATTRS_ALONE};
     const struct hearth_reader reader = {.reset = forget, .row = take_row, .context = &run};
-    hearth_arena_init_like(&run.scratch, query->arena);
+    hearth_arena_init_like(&run.scratch, query->call.arena);
     enum hearth_status status = hearth_selection_read(query, &rows, &reader, err);
     hearth_arena_release(&run.scratch);
     return status == HEARTH_OK ? name_winners(&run, spec, err) : status;

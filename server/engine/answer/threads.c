@@ -154,11 +154,11 @@ add_dict_filtered(struct thread_run *run, const struct hearth_dict_sums *sums,
                   const struct entry *entries, size_t n, struct hearth_stack_mask *mask,
                   struct hearth_top_row *rows, int64_t *total, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->engine->store;
+    struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_dict *dict;
     const bool *inside;
     HEARTH_TRY(hearth_store_read_dict(store, sums->service_id, sums->day, sums->writer_id,
-                                      sums->bound, run->query->cancel, &dict, err));
+                                      sums->bound, run->query->call.cancel, &dict, err));
     enum hearth_status status = hearth_stack_mask_of(mask, dict->tree, &inside, err);
     if (status == HEARTH_OK && !add_dict(sums, entries, n, dict->stack_node, inside, rows, total)) {
         status = HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over threads exceeds 64 bits");

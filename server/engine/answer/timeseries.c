@@ -57,7 +57,7 @@ struct kept_row {
 static enum hearth_status
 make_groups(struct series_run *run, const struct hearth_label_index *index, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
                                     run->selection.n_hits, run->spec->group_by,
                                     run->spec->n_group_by, arena, err));
@@ -94,7 +94,7 @@ static enum hearth_status move_cursor(struct series_run *run, struct group *grou
     if (b >= run->buckets.n) {
         return HEARTH_OK;
     }
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     if (group->pages == NULL) {
         group->pages = hearth_arena_calloc(arena, run->n_pages, sizeof group->pages[0]);
     }
@@ -176,7 +176,7 @@ static enum hearth_status keep_row(void *context, const struct hearth_read_row *
                                    struct hearth_err *err)
 {
     struct series_run *run = context;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct kept_row *kept = hearth_arena_alloc(arena, sizeof *kept);
     if (kept == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -211,11 +211,11 @@ static enum hearth_status load_mask(const struct series_run *run, struct hearth_
                                     struct dict_mask *mask, uint32_t min_stacks,
                                     struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->engine->store;
+    struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_dict *dict;
     HEARTH_TRY(hearth_store_read_dict(store, mask->service_id, mask->day, mask->writer_id,
-                                      min_stacks, run->query->cancel, &dict, err));
-    struct hearth_arena *arena = run->query->arena;
+                                      min_stacks, run->query->call.cancel, &dict, err));
+    struct hearth_arena *arena = run->query->call.arena;
     const bool *nodes = NULL;
     enum hearth_status status = hearth_stack_mask_of(of_tree, dict->tree, &nodes, err);
     if (status == HEARTH_OK) {
@@ -291,13 +291,13 @@ static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_er
 {
     struct mask_table table = {0};
     struct hearth_arena scratch;
-    hearth_arena_init_like(&scratch, run->query->arena);
-    hearth_stack_mask_init(&table.of_tree, &run->spec->stacks, run->query->arena);
+    hearth_arena_init_like(&scratch, run->query->call.arena);
+    hearth_stack_mask_init(&table.of_tree, &run->spec->stacks, run->query->call.arena);
     enum hearth_status status = HEARTH_OK;
     for (const struct kept_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {
         hearth_arena_reset(&scratch);
-        status = hearth_cancel_check(run->query->cancel, err);
+        status = hearth_cancel_check(run->query->call.cancel, err);
         if (status == HEARTH_OK) {
             status = add_kept_row(run, &table, &kept->row, &scratch, err);
         }
@@ -352,7 +352,7 @@ struct ranked {
 static enum hearth_status rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n,
                                       struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n = 0;
     for (size_t g = 0; g < run->grouping.n; g++) {
         const struct group *group = &run->groups[g];
@@ -373,7 +373,7 @@ static enum hearth_status rank_series(struct series_run *run, struct ranked *ran
         qsort(ranked, n, sizeof ranked[0], by_sum_then_labels);
     }
     *ret_n = run->spec->limit > 0 && n > (uint64_t)run->spec->limit ? (size_t)run->spec->limit : n;
-    hearth_query_note_series(run->query, *ret_n, n);
+    hearth_call_note_series(&run->query->call, *ret_n, n);
     return HEARTH_OK;
 }
 
@@ -381,7 +381,7 @@ static enum hearth_status write_series(struct series_run *run,
                                        struct hearth_timeseries **ret_series, size_t *ret_n,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n, n_groups = run->grouping.n;
     struct ranked *ranked = hearth_arena_calloc(arena, n_groups, sizeof ranked[0]);
     struct hearth_timeseries *series = hearth_arena_array(arena, n_groups, sizeof series[0]);
@@ -413,9 +413,9 @@ static enum hearth_status write_series(struct series_run *run,
 /* Find the hits and their groups; the index is locked only here. */
 static enum hearth_status find_series(struct series_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->engine->store;
+    struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(run->query, run->spec->profile_type, run->spec->selector, index,
                               run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);
@@ -499,7 +499,7 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
     run.n_pages = (size_t)((run.buckets.n + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
     hearth_singles_init(&run.singles, query, &run.grouping);
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     run.max_points = limits.max_points;
     enum hearth_status status = find_series(&run, err);
     if (status == HEARTH_OK) {

@@ -83,11 +83,11 @@ enum hearth_status hearth_network_check_names(struct hearth_str service, struct 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_network_check_time(const struct hearth_query *query, int64_t at_ms,
+enum hearth_status hearth_network_check_time(const struct hearth_call *call, int64_t at_ms,
                                              struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     int64_t older_ms = limits.reject_older_than_ns / HEARTH_NS_PER_MS;
     int64_t newer_ms = limits.reject_newer_than_ns / HEARTH_NS_PER_MS;
@@ -125,19 +125,19 @@ static void forget_seen(struct hearth_network *network, uint64_t key)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
-static enum hearth_status report_virtual(const struct hearth_query *query,
+static enum hearth_status report_virtual(const struct hearth_call *call,
                                          struct hearth_str service, struct hearth_str instance,
                                          const struct hearth_network_end *ends, size_t n,
                                          struct hearth_err *err)
 {
-    struct hearth_network *network = query->engine->network;
-    struct hearth_process *due = hearth_arena_calloc(query->arena, n, sizeof *due);
-    uint64_t *keys = hearth_arena_array(query->arena, n, sizeof *keys);
+    struct hearth_network *network = call->engine->network;
+    struct hearth_process *due = hearth_arena_calloc(call->arena, n, sizeof *due);
+    uint64_t *keys = hearth_arena_array(call->arena, n, sizeof *keys);
     if (due == NULL || keys == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     int64_t now_ns = hearth_clock_mono_ns();
-    uint64_t tenant = hearth_hash64(query->tenant.p, query->tenant.n, hearth_hash_process_seed());
+    uint64_t tenant = hearth_hash64(call->tenant.p, call->tenant.n, hearth_hash_process_seed());
     size_t n_due = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t key = hearth_hash64(ends[i].process_id.p, ends[i].process_id.n, tenant) | 1;
@@ -156,25 +156,25 @@ static enum hearth_status report_virtual(const struct hearth_query *query,
         return HEARTH_OK;
     }
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     enum hearth_status status = hearth_store_report_agents(
-        query->engine->store, query->tenant, NULL, 0, due, n_due, limits.max_agent_instances,
-        limits.max_agent_processes, query->cancel, err);
+        call->engine->store, call->tenant, NULL, 0, due, n_due, limits.max_agent_instances,
+        limits.max_agent_processes, call->cancel, err);
     for (size_t i = 0; status != HEARTH_OK && network != NULL && i < n_due; i++) {
         forget_seen(network, keys[i]);
     }
     return status;
 }
 
-enum hearth_status hearth_network_resolve(const struct hearth_query *query,
+enum hearth_status hearth_network_resolve(const struct hearth_call *call,
                                           struct hearth_str service, struct hearth_str instance,
                                           struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err)
 {
-    struct hearth_str *addresses = hearth_arena_array(query->arena, n, sizeof *addresses);
-    struct hearth_str *names = hearth_arena_array(query->arena, n, sizeof *names);
+    struct hearth_str *addresses = hearth_arena_array(call->arena, n, sizeof *addresses);
+    struct hearth_str *names = hearth_arena_array(call->arena, n, sizeof *names);
     if (addresses == NULL || names == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     size_t n_addresses = 0, at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ enum hearth_status hearth_network_resolve(const struct hearth_query *query,
             addresses[n_addresses++] = ends[i].address;
         }
     }
-    HEARTH_TRY(hearth_network_names(query, addresses, n_addresses, names, err));
+    HEARTH_TRY(hearth_network_names(call, addresses, n_addresses, names, err));
     for (size_t i = 0; i < n; i++) {
         if (ends[i].process_id.n > 0) {
             continue;
@@ -197,12 +197,12 @@ enum hearth_status hearth_network_resolve(const struct hearth_query *query,
         if (!hearth_process_public_id(service, instance, ends[i].name, &id)) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a process");
         }
-        ends[i].process_id = hearth_arena_str(query->arena, hearth_str_c(id.text));
+        ends[i].process_id = hearth_arena_str(call->arena, hearth_str_c(id.text));
         if (ends[i].process_id.p == NULL) {
-            return HEARTH_FAIL_ARENA(err, query->arena);
+            return HEARTH_FAIL_ARENA(err, call->arena);
         }
     }
-    return report_virtual(query, service, instance, ends, n, err);
+    return report_virtual(call, service, instance, ends, n, err);
 }
 
 /* ---- one meter ---- */
@@ -284,7 +284,7 @@ static enum hearth_status add_meter(struct hearth_network_sums *sums, const stru
 /* ---- a set ---- */
 
 struct gathering {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     const struct hearth_meter_set *set;
     struct kept *kept;
     struct relation *relations; /* as agents say them */
@@ -353,14 +353,14 @@ static enum hearth_status find_relations(struct gathering *g, struct hearth_idma
 static enum hearth_status resolve(struct gathering *g, struct hearth_err *err)
 {
     size_t n = 2 * g->n_relations;
-    struct hearth_network_end *ends = hearth_arena_array(g->query->arena, n, sizeof *ends);
+    struct hearth_network_end *ends = hearth_arena_array(g->call->arena, n, sizeof *ends);
     if (ends == NULL) {
-        return HEARTH_FAIL_ARENA(err, g->query->arena);
+        return HEARTH_FAIL_ARENA(err, g->call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         ends[i] = g->relations[i / 2].ends[i % 2];
     }
-    HEARTH_TRY(hearth_network_resolve(g->query, g->set->service, g->set->instance, ends, n, err));
+    HEARTH_TRY(hearth_network_resolve(g->call, g->set->service, g->set->instance, ends, n, err));
     for (size_t i = 0; i < n; i++) {
         g->relations[i / 2].ends[i % 2] = ends[i];
     }
@@ -404,7 +404,7 @@ static enum hearth_status make_rows(struct gathering *g, struct hearth_idmap *ma
         }
         relation->row = at;
         if (is_new) {
-            hearth_network_sums_init(&g->sums[at], g->query->arena);
+            hearth_network_sums_init(&g->sums[at], g->call->arena);
             hearth_buf_init(&g->addresses[2 * at], 0);
             hearth_buf_init(&g->addresses[2 * at + 1], 0);
             g->rows[at] = (struct hearth_network_flush){.source_id = source,
@@ -426,7 +426,7 @@ static enum hearth_status make_rows(struct gathering *g, struct hearth_idmap *ma
 
 static enum hearth_status write(struct gathering *g, struct hearth_err *err)
 {
-    struct hearth_arena *arena = g->query->arena;
+    struct hearth_arena *arena = g->call->arena;
     for (size_t i = 0; i < g->n_rows; i++) {
         struct hearth_buf payload;
         hearth_buf_init(&payload, 0);
@@ -443,9 +443,9 @@ static enum hearth_status write(struct gathering *g, struct hearth_err *err)
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu relations", g->n_rows);
         }
     }
-    return hearth_store_network_add(g->query->engine->store, g->query->tenant, g->set->service,
+    return hearth_store_network_add(g->call->engine->store, g->call->tenant, g->set->service,
                                     g->set->instance, g->set->at_ms, g->rows, g->n_rows,
-                                    g->query->cancel, err);
+                                    g->call->cancel, err);
 }
 
 static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
@@ -458,19 +458,19 @@ static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
     }
     if (status == HEARTH_OK && g->n_kept > 0) {
         status = name_meter(g->kept[0].meter,
-                            hearth_network_check_time(g->query, g->set->at_ms, err), err);
+                            hearth_network_check_time(g->call, g->set->at_ms, err), err);
     }
     if (status == HEARTH_OK && g->n_kept > 0) {
         status = resolve(g, err);
     }
     if (status == HEARTH_OK && g->n_kept > 0) {
-        g->rows = hearth_arena_array(g->query->arena, g->n_relations, sizeof *g->rows);
-        g->sums = hearth_arena_array(g->query->arena, g->n_relations, sizeof *g->sums);
+        g->rows = hearth_arena_array(g->call->arena, g->n_relations, sizeof *g->rows);
+        g->sums = hearth_arena_array(g->call->arena, g->n_relations, sizeof *g->sums);
         g->addresses =
-            hearth_arena_array(g->query->arena, 2 * g->n_relations, sizeof *g->addresses);
+            hearth_arena_array(g->call->arena, 2 * g->n_relations, sizeof *g->addresses);
         hearth_idmap_reset(&map);
-        if (g->query->arena->refused) {
-            status = HEARTH_FAIL_ARENA(err, g->query->arena);
+        if (g->call->arena->refused) {
+            status = HEARTH_FAIL_ARENA(err, g->call->arena);
         } else {
             status = make_rows(g, &map, err);
         }
@@ -483,16 +483,16 @@ static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
     return status;
 }
 
-enum hearth_status hearth_network_take(const struct hearth_query *query,
+enum hearth_status hearth_network_take(const struct hearth_call *call,
                                        const struct hearth_meter_set *set, size_t *ret_n_taken,
                                        struct hearth_err *err)
 {
-    struct gathering g = {.query = query, .set = set};
-    g.kept = hearth_arena_array(query->arena, set->n_meters, sizeof *g.kept);
-    g.relations = hearth_arena_array(query->arena, set->n_meters, sizeof *g.relations);
+    struct gathering g = {.call = call, .set = set};
+    g.kept = hearth_arena_array(call->arena, set->n_meters, sizeof *g.kept);
+    g.relations = hearth_arena_array(call->arena, set->n_meters, sizeof *g.relations);
     *ret_n_taken = 0;
     if (g.kept == NULL || g.relations == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     HEARTH_TRY(gather(&g, err));
     *ret_n_taken = g.n_kept;

@@ -61,7 +61,7 @@ static struct hearth_str call_id_of(struct hearth_arena *arena, struct hearth_st
 /* ---- topology ---- */
 
 struct drawing {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     const struct hearth_network_flush *relations;
     size_t n_relations;
     const struct hearth_process *processes; /* of the instance */
@@ -80,15 +80,15 @@ static struct hearth_network_node *find_node(struct drawing *drawing, struct hea
 }
 
 /* A process of another instance, or one that is gone: then it has its id only. */
-static enum hearth_status find_process(const struct hearth_query *query,
+static enum hearth_status find_process(const struct hearth_call *call,
                                        struct hearth_str process_id, struct hearth_process *ret,
                                        struct hearth_err *err)
 {
     const struct hearth_process_filter filter = {.process_id = process_id};
     struct hearth_process *found;
     size_t n = 0;
-    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &found, &n, err));
     *ret = n > 0 ? found[0] : (struct hearth_process){.process_id = process_id};
     return HEARTH_OK;
 }
@@ -109,7 +109,7 @@ static enum hearth_status add_node(struct drawing *drawing, struct hearth_str pr
     if (i < drawing->n_processes) {
         node->process = drawing->processes[i];
     } else {
-        HEARTH_TRY(find_process(drawing->query, process_id, &node->process, err));
+        HEARTH_TRY(find_process(drawing->call, process_id, &node->process, err));
     }
     drawing->ret->n_nodes++;
     return HEARTH_OK;
@@ -124,7 +124,7 @@ static bool list_addresses(struct drawing *drawing, struct hearth_str process_id
     }
     if (node->addresses == NULL) {
         node->addresses =
-            hearth_arena_array(drawing->query->arena, MAX_ADDRESSES, sizeof *node->addresses);
+            hearth_arena_array(drawing->call->arena, MAX_ADDRESSES, sizeof *node->addresses);
     }
     for (size_t at = 0; at < lines.n && node->addresses != NULL;) {
         size_t to = hearth_str_find(lines, '\n', at), i = 0;
@@ -164,11 +164,11 @@ static enum hearth_status add_call(struct drawing *drawing,
         call = &ret->calls[ret->n_calls++];
         *call = (struct hearth_network_call){
             .call_id =
-                call_id_of(drawing->query->arena, relation->source_id, relation->destination_id),
+                call_id_of(drawing->call->arena, relation->source_id, relation->destination_id),
             .source_id = relation->source_id,
             .destination_id = relation->destination_id};
         if (call->call_id.p == NULL) {
-            return HEARTH_FAIL_ARENA(err, drawing->query->arena);
+            return HEARTH_FAIL_ARENA(err, drawing->call->arena);
         }
     }
     if (relation->side == HEARTH_NETWORK_CLIENT) {
@@ -194,7 +194,7 @@ static int compare_nodes(const void *left, const void *right)
 
 static enum hearth_status draw(struct drawing *drawing, struct hearth_err *err)
 {
-    struct hearth_arena *arena = drawing->query->arena;
+    struct hearth_arena *arena = drawing->call->arena;
     struct hearth_network_topology *ret = drawing->ret;
     size_t n = drawing->n_relations;
     bool is_cut = false;
@@ -216,7 +216,7 @@ static enum hearth_status draw(struct drawing *drawing, struct hearth_err *err)
     }
     qsort(ret->nodes, ret->n_nodes, sizeof *ret->nodes, compare_nodes);
     if (is_cut) {
-        hearth_query_note(drawing->query, "of each node %d addresses are listed", MAX_ADDRESSES);
+        hearth_call_note(drawing->call, "of each node %d addresses are listed", MAX_ADDRESSES);
     }
     return HEARTH_OK;
 }
@@ -229,15 +229,16 @@ enum hearth_status hearth_network_topology(const struct hearth_query *query,
     struct hearth_network_range range;
     struct hearth_network_flush *relations;
     struct hearth_process *processes;
-    struct drawing drawing = {.query = query, .ret = ret};
+    const struct hearth_call *call = &query->call;
+    struct drawing drawing = {.call = call, .ret = ret};
     HEARTH_TRY(range_of(query, service, instance, &range, err));
     *ret = (struct hearth_network_topology){0};
-    HEARTH_TRY(hearth_store_network_relations(query->engine->store, query->tenant, &range,
-                                              query->cancel, query->arena, &relations,
+    HEARTH_TRY(hearth_store_network_relations(call->engine->store, call->tenant, &range,
+                                              call->cancel, call->arena, &relations,
                                               &drawing.n_relations, err));
     const struct hearth_process_filter filter = {.service = service, .instance = instance};
-    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &processes, &drawing.n_processes, err));
+    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &processes, &drawing.n_processes, err));
     drawing.relations = relations;
     drawing.processes = processes;
     return draw(&drawing, err);
@@ -246,7 +247,7 @@ enum hearth_status hearth_network_topology(const struct hearth_query *query,
 /* ---- metrics ---- */
 
 struct lines {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     bool wanted[HEARTH_NETWORK_METERS];
     int64_t max_points, n_all_points;
     struct hearth_network_line *lines;
@@ -293,7 +294,7 @@ static struct hearth_network_line *line_of(struct lines *lines, unsigned meter,
             return line;
         }
     }
-    struct hearth_arena *arena = lines->query->arena;
+    struct hearth_arena *arena = lines->call->arena;
     void *items = lines->lines, *caps = lines->cap_points;
     size_t cap = lines->cap_lines, cap_too = lines->cap_lines;
     if (!grow(arena, &items, &cap, lines->n_lines, sizeof lines->lines[0]) ||
@@ -321,9 +322,9 @@ static enum hearth_status add_point(struct lines *lines, unsigned meter, struct 
     size_t at;
     struct hearth_network_line *line = line_of(lines, meter, code, percentile, &at);
     void *points = line == NULL ? NULL : line->points;
-    if (line == NULL || !grow(lines->query->arena, &points, &lines->cap_points[at], line->n_points,
+    if (line == NULL || !grow(lines->call->arena, &points, &lines->cap_points[at], line->n_points,
                               sizeof line->points[0])) {
-        return HEARTH_FAIL_ARENA(err, lines->query->arena);
+        return HEARTH_FAIL_ARENA(err, lines->call->arena);
     }
     line->points = points;
     line->points[line->n_points++] = (struct hearth_point){lines->minute_ms, value};
@@ -393,7 +394,7 @@ static enum hearth_status take_flush(void *context, const struct hearth_network_
         HEARTH_TRY(end_minute(lines, err));
     }
     if (!same_end) {
-        struct hearth_arena *arena = lines->query->arena;
+        struct hearth_arena *arena = lines->call->arena;
         lines->first_of_end = lines->n_lines;
         lines->source_id = hearth_arena_str(arena, flush->source_id);
         lines->destination_id = hearth_arena_str(arena, flush->destination_id);
@@ -450,10 +451,11 @@ enum hearth_status hearth_network_series(const struct hearth_query *query,
                                          struct hearth_network_line **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
-    struct lines lines = {.query = query};
+    const struct hearth_call *call = &query->call;
+    struct lines lines = {.call = call};
     struct hearth_network_range range;
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     lines.max_points = limits.max_points;
     HEARTH_TRY(range_of(query, spec->service, spec->instance, &range, err));
     HEARTH_TRY(want(spec, lines.wanted, err));
@@ -462,9 +464,9 @@ enum hearth_status hearth_network_series(const struct hearth_query *query,
             hearth_network_split_call(spec->call_id, &range.source_id, &range.destination_id, err));
     }
     const struct hearth_network_reader reader = {&lines, begin_lines, take_flush};
-    hearth_arena_init_like(&lines.scratch, query->arena);
-    enum hearth_status status = hearth_store_network_flushes(query->engine->store, query->tenant,
-                                                             &range, query->cancel, &reader, err);
+    hearth_arena_init_like(&lines.scratch, call->arena);
+    enum hearth_status status = hearth_store_network_flushes(call->engine->store, call->tenant,
+                                                             &range, call->cancel, &reader, err);
     if (status == HEARTH_OK) {
         status = end_minute(&lines, err);
     }

@@ -182,19 +182,19 @@ static struct hearth_str name_of(const struct hearth_network *network,
     return HEARTH_STR("");
 }
 
-enum hearth_status hearth_network_names(const struct hearth_query *query,
+enum hearth_status hearth_network_names(const struct hearth_call *call,
                                         const struct hearth_str *addresses, size_t n,
                                         struct hearth_str *ret_names, struct hearth_err *err)
 {
     /* Of each: itself, and without its port. */
-    struct hearth_str *forms = hearth_arena_calloc(query->arena, 2 * n, sizeof *forms);
+    struct hearth_str *forms = hearth_arena_calloc(call->arena, 2 * n, sizeof *forms);
     if (forms == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         struct hearth_err ignored;
         struct hearth_str port;
-        if (hearth_address_normal(addresses[i], query->arena, &forms[2 * i], &ignored) !=
+        if (hearth_address_normal(addresses[i], call->arena, &forms[2 * i], &ignored) !=
             HEARTH_OK) {
             forms[2 * i] = addresses[i];
         }
@@ -203,13 +203,13 @@ enum hearth_status hearth_network_names(const struct hearth_query *query,
     struct hearth_address_name *own;
     size_t n_own = 0;
     if (n > 0) {
-        HEARTH_TRY(hearth_store_addresses(query->engine->store, query->tenant, forms, 2 * n,
-                                          query->cancel, query->arena, &own, &n_own, err));
+        HEARTH_TRY(hearth_store_addresses(call->engine->store, call->tenant, forms, 2 * n,
+                                          call->cancel, call->arena, &own, &n_own, err));
     }
     for (size_t i = 0; i < n; i++) {
-        ret_names[i] = name_of(query->engine->network, own, n_own, forms[2 * i]);
+        ret_names[i] = name_of(call->engine->network, own, n_own, forms[2 * i]);
         if (ret_names[i].n == 0) {
-            ret_names[i] = name_of(query->engine->network, own, n_own, forms[2 * i + 1]);
+            ret_names[i] = name_of(call->engine->network, own, n_own, forms[2 * i + 1]);
         }
     }
     return HEARTH_OK;
@@ -217,19 +217,19 @@ enum hearth_status hearth_network_names(const struct hearth_query *query,
 
 /* ---- questions ---- */
 
-enum hearth_status hearth_network_addresses(const struct hearth_query *query,
+enum hearth_status hearth_network_addresses(const struct hearth_call *call,
                                             struct hearth_network_address **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
-    const struct hearth_network *network = query->engine->network;
+    const struct hearth_network *network = call->engine->network;
     size_t n_configured = network == NULL ? 0 : network->n_configured, n_own;
     struct hearth_address_name *own;
-    HEARTH_TRY(hearth_store_addresses(query->engine->store, query->tenant, NULL, 0, query->cancel,
-                                      query->arena, &own, &n_own, err));
+    HEARTH_TRY(hearth_store_addresses(call->engine->store, call->tenant, NULL, 0, call->cancel,
+                                      call->arena, &own, &n_own, err));
     struct hearth_network_address *all =
-        hearth_arena_array(query->arena, n_own + n_configured, sizeof *all);
+        hearth_arena_array(call->arena, n_own + n_configured, sizeof *all);
     if (all == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     size_t n = 0;
     for (size_t i = 0; i < n_configured; i++) {
@@ -247,24 +247,24 @@ enum hearth_status hearth_network_addresses(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_network_addresses_set(const struct hearth_query *query,
+enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
                                                 const struct hearth_address_name *names, size_t n,
                                                 struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    struct hearth_address_name *normal = hearth_arena_array(query->arena, n, sizeof *normal);
+    hearth_call_limits(call, &limits);
+    struct hearth_address_name *normal = hearth_arena_array(call->arena, n, sizeof *normal);
     if (normal == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         normal[i].name = hearth_str_trim(names[i].name);
-        HEARTH_TRY(hearth_address_normal(hearth_str_trim(names[i].address), query->arena,
+        HEARTH_TRY(hearth_address_normal(hearth_str_trim(names[i].address), call->arena,
                                          &normal[i].address, err));
         if (normal[i].name.n > 0) {
             HEARTH_TRY(check_name(normal[i].name, err));
         }
-        if (find_configured(query->engine->network, normal[i].address) != NULL) {
+        if (find_configured(call->engine->network, normal[i].address) != NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                HEARTH_STR_FMT " is named by the option network-addresses",
                                HEARTH_STR_ARG(normal[i].address));
@@ -273,6 +273,6 @@ enum hearth_status hearth_network_addresses_set(const struct hearth_query *query
     if (n == 0) {
         return HEARTH_OK;
     }
-    return hearth_store_addresses_set(query->engine->store, query->tenant, normal, n,
-                                      limits.max_addresses, query->cancel, err);
+    return hearth_store_addresses_set(call->engine->store, call->tenant, normal, n,
+                                      limits.max_addresses, call->cancel, err);
 }

@@ -41,7 +41,7 @@ enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_a
 
 /* names[i] of addresses[i]; empty where there is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_names(const struct hearth_query *query,
+enum hearth_status hearth_network_names(const struct hearth_call *call,
                                         const struct hearth_str *addresses, size_t n,
                                         struct hearth_str *ret_names, struct hearth_err *err);
 
@@ -55,7 +55,7 @@ struct hearth_network_end {
 
 /* process_id of each is set; those that no agent watches are reported. `what` names the ends in messages. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_resolve(const struct hearth_query *query,
+enum hearth_status hearth_network_resolve(const struct hearth_call *call,
                                           struct hearth_str service, struct hearth_str instance,
                                           struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err);
@@ -65,7 +65,7 @@ enum hearth_status hearth_network_check_end(const struct hearth_network_end *end
                                             struct hearth_err *err);
 /* Within what reject-older-than and reject-newer-than allow. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_check_time(const struct hearth_query *query, int64_t at_ms,
+enum hearth_status hearth_network_check_time(const struct hearth_call *call, int64_t at_ms,
                                              struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_check_names(struct hearth_str service, struct hearth_str instance,

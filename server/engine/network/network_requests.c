@@ -59,29 +59,29 @@ static struct hearth_str cut_to(struct hearth_str text, size_t n)
     return hearth_str_n(text.p, n);
 }
 
-static enum hearth_status redact(const struct hearth_query *query, struct hearth_str text,
+static enum hearth_status redact(const struct hearth_call *call, struct hearth_str text,
                                  struct hearth_str *ret, int32_t *n_redacted,
                                  struct hearth_err *err)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    size_t n = hearth_redact(query->engine->network->redactor, text, &out);
+    size_t n = hearth_redact(call->engine->network->redactor, text, &out);
     bool failed = hearth_buf_failed(&out);
     if (!failed) {
-        *ret = clean(hearth_buf_view(&out), query->arena);
-        *ret = hearth_arena_str(query->arena, *ret);
+        *ret = clean(hearth_buf_view(&out), call->arena);
+        *ret = hearth_arena_str(call->arena, *ret);
         *n_redacted += (int32_t)(n > 1000000 ? 1000000 : n);
     }
     hearth_buf_release(&out);
-    if (failed || query->arena->refused) {
+    if (failed || call->arena->refused) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to redact %zu bytes", text.n);
     }
     return HEARTH_OK;
 }
 
-static enum hearth_status can_capture(const struct hearth_query *query, struct hearth_err *err)
+static enum hearth_status can_capture(const struct hearth_call *call, struct hearth_err *err)
 {
-    if (query->engine->network == NULL) {
+    if (call->engine->network == NULL) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "nothing is captured by this server");
     }
     return HEARTH_OK;
@@ -171,7 +171,7 @@ static enum hearth_status read_numbers(const struct json *json, struct hearth_sa
     return HEARTH_OK;
 }
 
-static enum hearth_status read_ends(const struct hearth_query *query, const struct json *json,
+static enum hearth_status read_ends(const struct hearth_call *call, const struct json *json,
                                     struct hearth_sampled_request *ret, struct hearth_err *err)
 {
     struct hearth_network_end ends[2] = {
@@ -184,13 +184,13 @@ static enum hearth_status read_ends(const struct hearth_query *query, const stru
     };
     HEARTH_TRY(hearth_network_check_end(&ends[0], "client", err));
     HEARTH_TRY(hearth_network_check_end(&ends[1], "server", err));
-    HEARTH_TRY(hearth_network_resolve(query, ret->service, ret->instance, ends, 2, err));
+    HEARTH_TRY(hearth_network_resolve(call, ret->service, ret->instance, ends, 2, err));
     ret->source_id = ends[0].process_id;
     ret->destination_id = ends[1].process_id;
     return HEARTH_OK;
 }
 
-static enum hearth_status read_request(const struct hearth_query *query,
+static enum hearth_status read_request(const struct hearth_call *call,
                                        const struct hearth_sampled_log *log,
                                        struct hearth_sampled_request *ret, struct hearth_err *err)
 {
@@ -202,7 +202,7 @@ static enum hearth_status read_request(const struct hearth_query *query,
     if (log->trace_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "it has no trace id");
     }
-    HEARTH_TRY(hearth_json_fields_read(log->json, query->arena, &json.fields, &json.n, err));
+    HEARTH_TRY(hearth_json_fields_read(log->json, call->arena, &json.fields, &json.n, err));
     *ret = (struct hearth_sampled_request){
         .service = log->service,
         .instance = log->instance,
@@ -210,26 +210,26 @@ static enum hearth_status read_request(const struct hearth_query *query,
         .segment_id = log->segment_id,
         .span_id = log->span_id,
         .at_ms = log->at_ms != 0 ? log->at_ms : hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
-    HEARTH_TRY(hearth_network_check_time(query, ret->at_ms, err));
+    HEARTH_TRY(hearth_network_check_time(call, ret->at_ms, err));
     HEARTH_TRY(read_words(&json, ret, err));
     HEARTH_TRY(read_numbers(&json, ret, err));
-    HEARTH_TRY(redact(query, text_at(&json, "uri"), &ret->uri, &n_redacted, err));
+    HEARTH_TRY(redact(call, text_at(&json, "uri"), &ret->uri, &n_redacted, err));
     ret->uri = cut_to(ret->uri, MAX_URI_BYTES);
-    return read_ends(query, &json, ret, err);
+    return read_ends(call, &json, ret, err);
 }
 
-enum hearth_status hearth_network_take_sampled(const struct hearth_query *query,
+enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
                                                const struct hearth_sampled_log *log,
                                                struct hearth_err *err)
 {
     struct hearth_sampled_request request;
-    HEARTH_TRY(can_capture(query, err));
-    enum hearth_status status = read_request(query, log, &request, err);
+    HEARTH_TRY(can_capture(call, err));
+    enum hearth_status status = read_request(call, log, &request, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "log of a sampled request");
         return status;
     }
-    return hearth_store_sampled_put(query->engine->store, query->tenant, &request, query->cancel,
+    return hearth_store_sampled_put(call->engine->store, call->tenant, &request, call->cancel,
                                     err);
 }
 
@@ -284,28 +284,28 @@ static enum hearth_status cut_tag(struct hearth_captured_event *event, struct he
     return tag->value.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status make_tags(const struct hearth_query *query,
+static enum hearth_status make_tags(const struct hearth_call *call,
                                     const struct hearth_captured_event *in,
                                     struct hearth_captured_event *out, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     size_t left = limits.max_captured_bytes > 0 ? (size_t)limits.max_captured_bytes : SIZE_MAX;
-    out->tags = hearth_arena_array(query->arena, in->n_tags, sizeof *out->tags);
+    out->tags = hearth_arena_array(call->arena, in->n_tags, sizeof *out->tags);
     if (out->tags == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < in->n_tags; i++) {
         struct hearth_property *tag = &out->tags[i];
         *tag = in->tags[i];
-        if (hearth_redact_is_name(query->engine->network->redactor, tag->name)) {
+        if (hearth_redact_is_name(call->engine->network->redactor, tag->name)) {
             tag->value = HEARTH_STR(HEARTH_REDACTED);
             out->n_redacted++;
         } else {
-            HEARTH_TRY(redact(query, in->tags[i].value, &tag->value, &out->n_redacted, err));
+            HEARTH_TRY(redact(call, in->tags[i].value, &tag->value, &out->n_redacted, err));
         }
         if (tag->value.n > left) {
-            HEARTH_TRY(cut_tag(out, tag, left, query->arena, err));
+            HEARTH_TRY(cut_tag(out, tag, left, call->arena, err));
             left = 0;
         } else {
             left -= tag->value.n;
@@ -314,14 +314,14 @@ static enum hearth_status make_tags(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_network_take_event(const struct hearth_query *query,
+enum hearth_status hearth_network_take_event(const struct hearth_call *call,
                                              const struct hearth_captured_event *event,
                                              bool *ret_kept, struct hearth_err *err)
 {
     struct hearth_captured_event out = *event;
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    HEARTH_TRY(can_capture(query, err));
+    hearth_call_limits(call, &limits);
+    HEARTH_TRY(can_capture(call, err));
     enum hearth_status status = check_event(event, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "event of a span");
@@ -335,11 +335,11 @@ enum hearth_status hearth_network_take_event(const struct hearth_query *query,
     out.instance = is_named ? instance : HEARTH_STR("");
     out.n_redacted = 0;
     out.n_cut = 0;
-    HEARTH_TRY(redact(query, event->event, &out.event, &n_redacted, err));
-    HEARTH_TRY(make_tags(query, event, &out, err));
+    HEARTH_TRY(redact(call, event->event, &out.event, &n_redacted, err));
+    HEARTH_TRY(make_tags(call, event, &out, err));
     out.n_redacted += n_redacted;
-    return hearth_store_captured_put(query->engine->store, query->tenant, &out,
-                                     limits.max_captured_day_bytes, query->cancel, ret_kept, err);
+    return hearth_store_captured_put(call->engine->store, call->tenant, &out,
+                                     limits.max_captured_day_bytes, call->cancel, ret_kept, err);
 }
 
 /* ---- questions ---- */
@@ -355,6 +355,7 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                            .from_ms = query->start_ms,
                                            .to_ms = query->end_ms,
                                            .limit = spec->limit == 0 ? DEFAULT_LIMIT : spec->limit};
+    const struct hearth_call *call = &query->call;
     if (spec->service.n == 0 && spec->trace_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "say a service or a trace_id");
     }
@@ -374,8 +375,8 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
         HEARTH_TRY(hearth_network_split_call(spec->call_id, &filter.source_id,
                                              &filter.destination_id, err));
     }
-    return hearth_store_sampled(query->engine->store, query->tenant, &filter, query->cancel,
-                                query->arena, ret, ret_n, err);
+    return hearth_store_sampled(call->engine->store, call->tenant, &filter, call->cancel,
+                                call->arena, ret, ret_n, err);
 }
 
 static void note(struct hearth_arena *arena, struct hearth_str *notes, size_t *n, const char *text)
@@ -425,7 +426,7 @@ static enum hearth_status note_all(struct hearth_arena *arena,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_network_request(const struct hearth_query *query,
+enum hearth_status hearth_network_request(const struct hearth_call *call,
                                           struct hearth_str request_id,
                                           struct hearth_sampled_request *ret,
                                           struct hearth_captured_event **ret_events, size_t *ret_n,
@@ -441,26 +442,26 @@ enum hearth_status hearth_network_request(const struct hearth_query *query,
                            "request_id \"" HEARTH_STR_FMT "\" is not %d hex digits",
                            HEARTH_STR_ARG(request_id), HEARTH_SAMPLED_ID_TEXT);
     }
-    HEARTH_TRY(hearth_store_sampled(query->engine->store, query->tenant, &filter, query->cancel,
-                                    query->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_sampled(call->engine->store, call->tenant, &filter, call->cancel,
+                                    call->arena, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
                            "there is no sampled request \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(request_id));
     }
     *ret = found[0];
-    HEARTH_TRY(hearth_store_captured(query->engine->store, query->tenant, ret, query->cancel,
-                                     query->arena, ret_events, ret_n, &n_dropped, err));
-    return note_all(query->arena, *ret_events, *ret_n, n_dropped, ret_notes, ret_n_notes, err);
+    HEARTH_TRY(hearth_store_captured(call->engine->store, call->tenant, ret, call->cancel,
+                                     call->arena, ret_events, ret_n, &n_dropped, err));
+    return note_all(call->arena, *ret_events, *ret_n, n_dropped, ret_notes, ret_n_notes, err);
 }
 
-enum hearth_status hearth_network_attached(const struct hearth_query *query,
+enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            const struct hearth_str *trace_ids, size_t n_ids,
                                            struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     *ret_n = 0;
     return n_ids == 0 ? HEARTH_OK
-                      : hearth_store_attached(query->engine->store, query->tenant, trace_ids, n_ids,
-                                              query->cancel, query->arena, ret, ret_n, err);
+                      : hearth_store_attached(call->engine->store, call->tenant, trace_ids, n_ids,
+                                              call->cancel, call->arena, ret, ret_n, err);
 }

@@ -72,16 +72,16 @@ static bool is_in_time(const struct hearth_limits *limits, int64_t at_ms)
            (newer_ms <= 0 || at_ms < now_ms + newer_ms);
 }
 
-enum hearth_status hearth_monitors_take(const struct hearth_query *query,
+enum hearth_status hearth_monitors_take(const struct hearth_call *call,
                                         const struct hearth_meter_set *set, size_t *ret_n_taken,
                                         struct hearth_err *err)
 {
     size_t n = 0;
     *ret_n_taken = 0;
     struct hearth_monitor_point *points =
-        hearth_arena_array(query->arena, set->n_meters, sizeof points[0]);
+        hearth_arena_array(call->arena, set->n_meters, sizeof points[0]);
     if (points == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < set->n_meters; i++) {
         HEARTH_TRY(take_meter(&set->meters[i], points, &n, err));
@@ -94,13 +94,13 @@ enum hearth_status hearth_monitors_take(const struct hearth_query *query,
                            "the first meter of a set must say service and serviceInstance");
     }
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     if (!is_in_time(&limits, set->at_ms)) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_monitors_add(query->engine->store, query->tenant, set->service,
+    HEARTH_TRY(hearth_store_monitors_add(call->engine->store, call->tenant, set->service,
                                          set->instance, set->at_ms, points, n,
-                                         limits.max_monitor_lines, query->cancel, err));
+                                         limits.max_monitor_lines, call->cancel, err));
     *ret_n_taken = n;
     return HEARTH_OK;
 }
@@ -132,7 +132,7 @@ enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t
         start_ms = end_ms - hour_ms;
     }
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     int64_t longest_ms = limits.max_query_range_ns / HEARTH_NS_PER_MS;
     if (start_ms < 0 || end_ms < start_ms) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -160,13 +160,14 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
     if (step_seconds < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step_seconds must not be negative");
     }
+    const struct hearth_call *call = &query->call;
     struct hearth_limits limits;
     struct hearth_monitor_filter own = *filter;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     own.max_values = (size_t)limits.max_points;
     HEARTH_TRY(hearth_policy_range(query, &own.start_ms, &own.end_ms, err));
-    HEARTH_TRY(hearth_store_monitor_lines(query->engine->store, query->tenant, &own, query->cancel,
-                                          query->arena, ret, ret_n, err));
+    HEARTH_TRY(hearth_store_monitor_lines(call->engine->store, call->tenant, &own, call->cancel,
+                                          call->arena, ret, ret_n, err));
     for (size_t i = 0; step_seconds > 0 && i < *ret_n; i++) {
         make_means(&(*ret)[i], (int64_t)step_seconds * 1000);
     }

@@ -5,24 +5,24 @@
 
 /* ---- counts ---- */
 
-enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
+enum hearth_status hearth_policy_triggers(const struct hearth_call *call,
                                           struct hearth_str service, bool by_process,
                                           struct hearth_trigger_count **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
     int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
-    return hearth_store_trigger_counts(query->engine->store, query->tenant, service, since_ms,
-                                       by_process, query->cancel, query->arena, ret, ret_n, err);
+    return hearth_store_trigger_counts(call->engine->store, call->tenant, service, since_ms,
+                                       by_process, call->cancel, call->arena, ret, ret_n, err);
 }
 
-static enum hearth_status count_triggers(const struct hearth_query *query,
+static enum hearth_status count_triggers(const struct hearth_call *call,
                                          const struct hearth_trigger_count *counts, size_t n_counts,
                                          struct hearth_policy_state *state, struct hearth_err *err)
 {
     const struct hearth_policy *policy = &state->policy;
-    state->status = hearth_arena_array(query->arena, policy->n_targets, sizeof state->status[0]);
+    state->status = hearth_arena_array(call->arena, policy->n_targets, sizeof state->status[0]);
     if (state->status == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     state->n_status = policy->n_targets;
     for (size_t i = 0; i < policy->n_targets; i++) {
@@ -41,13 +41,13 @@ static enum hearth_status count_triggers(const struct hearth_query *query,
 
 /* ---- reading ---- */
 
-static enum hearth_status find_policy(const struct hearth_query *query, struct hearth_str service,
+static enum hearth_status find_policy(const struct hearth_call *call, struct hearth_str service,
                                       struct hearth_policy *ret, struct hearth_err *err)
 {
     struct hearth_policy *found;
     size_t n;
-    HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, &service, 1,
-                                     query->cancel, query->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, &service, 1,
+                                     call->cancel, call->arena, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
                            HEARTH_STR_ARG(service));
@@ -56,45 +56,45 @@ static enum hearth_status find_policy(const struct hearth_query *query, struct h
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_get(const struct hearth_query *query, struct hearth_str service,
+enum hearth_status hearth_policies_get(const struct hearth_call *call, struct hearth_str service,
                                        struct hearth_policy_state *ret, struct hearth_err *err)
 {
     struct hearth_trigger_count *counts;
     size_t n;
-    HEARTH_TRY(find_policy(query, service, &ret->policy, err));
-    HEARTH_TRY(hearth_policy_triggers(query, service, false, &counts, &n, err));
-    return count_triggers(query, counts, n, ret, err);
+    HEARTH_TRY(find_policy(call, service, &ret->policy, err));
+    HEARTH_TRY(hearth_policy_triggers(call, service, false, &counts, &n, err));
+    return count_triggers(call, counts, n, ret, err);
 }
 
-enum hearth_status hearth_policies_list(const struct hearth_query *query,
+enum hearth_status hearth_policies_list(const struct hearth_call *call,
                                         struct hearth_policy_state **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
     struct hearth_policy *policies;
     struct hearth_trigger_count *counts;
     size_t n, n_counts;
-    HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, NULL, 0, query->cancel,
-                                     query->arena, &policies, &n, err));
-    HEARTH_TRY(hearth_policy_triggers(query, hearth_str_n("", 0), false, &counts, &n_counts, err));
-    struct hearth_policy_state *states = hearth_arena_array(query->arena, n, sizeof states[0]);
+    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, NULL, 0, call->cancel,
+                                     call->arena, &policies, &n, err));
+    HEARTH_TRY(hearth_policy_triggers(call, hearth_str_n("", 0), false, &counts, &n_counts, err));
+    struct hearth_policy_state *states = hearth_arena_array(call->arena, n, sizeof states[0]);
     if (states == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         states[i].policy = policies[i];
-        HEARTH_TRY(count_triggers(query, counts, n_counts, &states[i], err));
+        HEARTH_TRY(count_triggers(call, counts, n_counts, &states[i], err));
     }
     *ret = states;
     *ret_n = n;
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_history(const struct hearth_query *query,
+enum hearth_status hearth_policies_history(const struct hearth_call *call,
                                            struct hearth_str service, struct hearth_policy **ret,
                                            size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_policy_versions(query->engine->store, query->tenant, service, query->cancel,
-                                        query->arena, ret, ret_n, err);
+    return hearth_store_policy_versions(call->engine->store, call->tenant, service, call->cancel,
+                                        call->arena, ret, ret_n, err);
 }
 
 /* ---- setting ---- */
@@ -151,7 +151,7 @@ static void warn_of_twins(const struct hearth_policy *policy, struct warnings *w
     }
 }
 
-static enum hearth_status find_warnings(const struct hearth_query *query,
+static enum hearth_status find_warnings(const struct hearth_call *call,
                                         const struct hearth_policy *policy,
                                         struct warnings *warnings, struct hearth_err *err)
 {
@@ -161,8 +161,8 @@ static enum hearth_status find_warnings(const struct hearth_query *query,
         .without_virtual = true};
     struct hearth_process *processes;
     size_t n, n_profilable = 0;
-    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &processes, &n, err));
+    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &processes, &n, err));
     for (size_t i = 0; i < n; i++) {
         n_profilable += processes[i].can_be_profiled;
     }
@@ -174,20 +174,20 @@ static enum hearth_status find_warnings(const struct hearth_query *query,
     for (size_t i = 0; i < policy->n_targets; i++) {
         if (policy->targets[i].n_items == 0) {
             warn(warnings,
-                 hearth_arena_printf(query->arena, "%s has no check items: nothing starts it",
+                 hearth_arena_printf(call->arena, "%s has no check items: nothing starts it",
                                      hearth_policy_kind_name(policy->targets[i].kind)));
         }
     }
     warn_of_twins(policy, warnings);
-    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
-static enum hearth_status check_version(const struct hearth_query *query,
+static enum hearth_status check_version(const struct hearth_call *call,
                                         const struct hearth_policy_change *change,
                                         struct hearth_err *err)
 {
     struct hearth_policy stored = {0};
-    enum hearth_status status = find_policy(query, change->policy.service, &stored, err);
+    enum hearth_status status = find_policy(call, change->policy.service, &stored, err);
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
     }
@@ -201,7 +201,7 @@ static enum hearth_status check_version(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_set(const struct hearth_query *query,
+enum hearth_status hearth_policies_set(const struct hearth_call *call,
                                        struct hearth_policy_change *change,
                                        struct hearth_policy *ret_policy,
                                        struct hearth_str **ret_warnings, size_t *ret_n_warnings,
@@ -209,35 +209,35 @@ enum hearth_status hearth_policies_set(const struct hearth_query *query,
 {
     struct hearth_limits limits;
     struct hearth_policy *policy = &change->policy;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_policy_check(policy, &limits, err));
-    HEARTH_TRY(hearth_policy_finish(policy, query->arena, err));
-    struct warnings warnings = {.arena = query->arena};
-    warnings.v = hearth_arena_array(query->arena, MAX_WARNINGS, sizeof warnings.v[0]);
+    HEARTH_TRY(hearth_policy_finish(policy, call->arena, err));
+    struct warnings warnings = {.arena = call->arena};
+    warnings.v = hearth_arena_array(call->arena, MAX_WARNINGS, sizeof warnings.v[0]);
     if (warnings.v == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    HEARTH_TRY(find_warnings(query, policy, &warnings, err));
+    HEARTH_TRY(find_warnings(call, policy, &warnings, err));
     if (change->validate_only) {
-        HEARTH_TRY(check_version(query, change, err));
+        HEARTH_TRY(check_version(call, change, err));
         *ret_policy = *policy;
     } else {
-        HEARTH_TRY(hearth_store_policy_put(query->engine->store, query->tenant, policy,
+        HEARTH_TRY(hearth_store_policy_put(call->engine->store, call->tenant, policy,
                                            change->expected_version, limits.max_policy_versions,
-                                           query->cancel, err));
-        HEARTH_TRY(find_policy(query, policy->service, ret_policy, err));
+                                           call->cancel, err));
+        HEARTH_TRY(find_policy(call, policy->service, ret_policy, err));
     }
     *ret_warnings = warnings.v;
     *ret_n_warnings = warnings.n;
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_delete(const struct hearth_query *query,
+enum hearth_status hearth_policies_delete(const struct hearth_call *call,
                                           struct hearth_str service, struct hearth_str modified_by,
                                           struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
     }
@@ -245,6 +245,6 @@ enum hearth_status hearth_policies_delete(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "modified_by may have %d bytes",
                            HEARTH_AGENT_NAME_BYTES);
     }
-    return hearth_store_policy_delete(query->engine->store, query->tenant, service, modified_by,
-                                      limits.max_policy_versions, query->cancel, err);
+    return hearth_store_policy_delete(call->engine->store, call->tenant, service, modified_by,
+                                      limits.max_policy_versions, call->cancel, err);
 }

@@ -8,7 +8,7 @@
 
 /* What policies started within the window. service empty: of all. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policy_triggers(const struct hearth_query *query,
+enum hearth_status hearth_policy_triggers(const struct hearth_call *call,
                                           struct hearth_str service, bool by_process,
                                           struct hearth_trigger_count **ret, size_t *ret_n,
                                           struct hearth_err *err);

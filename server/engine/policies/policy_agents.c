@@ -23,25 +23,25 @@ static int by_service(const void *key, const void *element)
                           ((const struct hearth_policy *)element)->service);
 }
 
-enum hearth_status hearth_policies_for_agent(const struct hearth_query *query,
+enum hearth_status hearth_policies_for_agent(const struct hearth_call *call,
                                              const struct hearth_policy_query *asked, size_t n,
                                              struct hearth_buf *out, struct hearth_err *err)
 {
     if (n == 0) {
         return HEARTH_OK;
     }
-    struct hearth_str *services = hearth_arena_array(query->arena, n, sizeof services[0]);
-    struct hearth_policy_entry *entries = hearth_arena_array(query->arena, n, sizeof entries[0]);
+    struct hearth_str *services = hearth_arena_array(call->arena, n, sizeof services[0]);
+    struct hearth_policy_entry *entries = hearth_arena_array(call->arena, n, sizeof entries[0]);
     if (services == NULL || entries == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         services[i] = asked[i].service;
     }
     struct hearth_policy *policies;
     size_t n_policies, n_entries = 0;
-    HEARTH_TRY(hearth_store_policies(query->engine->store, query->tenant, services, n,
-                                     query->cancel, query->arena, &policies, &n_policies, err));
+    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, services, n,
+                                     call->cancel, call->arena, &policies, &n_policies, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_policy *policy =
             n_policies == 0
@@ -201,7 +201,7 @@ static enum hearth_status make_task_id(struct hearth_arena *arena, struct hearth
 }
 
 /* An agent whose answer was lost reports again at its next check, seconds later. */
-static enum hearth_status find_repeated(const struct hearth_query *query,
+static enum hearth_status find_repeated(const struct hearth_call *call,
                                         const struct hearth_policy_report *report, int64_t now_ms,
                                         struct hearth_str *ret_task_id, struct hearth_err *err)
 {
@@ -212,8 +212,8 @@ static enum hearth_status find_repeated(const struct hearth_query *query,
                                         .start_from_ms = now_ms - HEARTH_POLICY_REPEAT_MS};
     struct hearth_task *tasks;
     size_t n;
-    HEARTH_TRY(hearth_store_tasks(query->engine->store, query->tenant, &filter, query->cancel,
-                                  query->arena, &tasks, &n, err));
+    HEARTH_TRY(hearth_store_tasks(call->engine->store, call->tenant, &filter, call->cancel,
+                                  call->arena, &tasks, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (tasks[i].cancelled_ms == 0 && (report->kind == HEARTH_POLICY_NETWORK ||
                                            hearth_str_eq(tasks[i].process, report->process))) {
@@ -223,29 +223,29 @@ static enum hearth_status find_repeated(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status put_task(const struct hearth_query *query,
+static enum hearth_status put_task(const struct hearth_call *call,
                                    const struct hearth_policy_report *report,
                                    struct hearth_task *task, struct hearth_buf *text,
                                    struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     write_causes(report, text);
-    task->causes = hearth_arena_str(query->arena, hearth_buf_view(text));
+    task->causes = hearth_arena_str(call->arena, hearth_buf_view(text));
     hearth_buf_reset(text);
     if (report->n_uri_regexes > 0) {
         write_sampling(report, text);
-        task->sampling = hearth_arena_str(query->arena, hearth_buf_view(text));
+        task->sampling = hearth_arena_str(call->arena, hearth_buf_view(text));
     }
-    if (hearth_buf_failed(text) || query->arena->refused) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+    if (hearth_buf_failed(text) || call->arena->refused) {
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    HEARTH_TRY(make_task_id(query->arena, &task->task_id, err));
-    HEARTH_TRY(hearth_store_service_id(store, query->tenant, report->service, true, query->cancel,
+    HEARTH_TRY(make_task_id(call->arena, &task->task_id, err));
+    HEARTH_TRY(hearth_store_service_id(store, call->tenant, report->service, true, call->cancel,
                                        &task->service_id, err));
-    return hearth_store_task_put(store, query->tenant, task, 0, NULL, query->cancel, err);
+    return hearth_store_task_put(store, call->tenant, task, 0, NULL, call->cancel, err);
 }
 
-enum hearth_status hearth_policies_report(const struct hearth_query *query,
+enum hearth_status hearth_policies_report(const struct hearth_call *call,
                                           const struct hearth_policy_report *report,
                                           struct hearth_str *ret_task_id, struct hearth_err *err)
 {
@@ -257,7 +257,7 @@ enum hearth_status hearth_policies_report(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the id of a process");
     }
     *ret_task_id = hearth_str_n("", 0);
-    HEARTH_TRY(find_repeated(query, report, now_ms, ret_task_id, err));
+    HEARTH_TRY(find_repeated(call, report, now_ms, ret_task_id, err));
     if (ret_task_id->n > 0) {
         return HEARTH_OK;
     }
@@ -266,7 +266,7 @@ enum hearth_status hearth_policies_report(const struct hearth_query *query,
         .origin = HEARTH_TASK_BY_POLICY,
         .service = report->service,
         .instance = report->instance,
-        .process_id = hearth_arena_str(query->arena, hearth_str_c(process_id.text)),
+        .process_id = hearth_arena_str(call->arena, hearth_str_c(process_id.text)),
         .process = report->process,
         .start_ms = now_ms,
         .duration_ms = (int64_t)report->duration_seconds * 1000,
@@ -275,7 +275,7 @@ enum hearth_status hearth_policies_report(const struct hearth_query *query,
     };
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    enum hearth_status status = put_task(query, report, &task, &text, err);
+    enum hearth_status status = put_task(call, report, &task, &text, err);
     hearth_buf_release(&text);
     *ret_task_id = task.task_id;
     return status;

@@ -12,7 +12,7 @@
 #define MAX_NOTES 64
 
 struct dry_run {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     const struct hearth_policy *policy;
     int64_t start_ms, end_ms;
     struct hearth_monitor_line *lines;
@@ -31,9 +31,9 @@ static void note(struct dry_run *run, char *text)
 
 static enum hearth_status load_lines(struct dry_run *run, struct hearth_err *err)
 {
-    const struct hearth_query *query = run->query;
+    const struct hearth_call *call = run->call;
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(call, &limits);
     struct hearth_monitor_filter filter = {.service = run->policy->service,
                                            .end_ms = run->end_ms,
                                            .max_values = (size_t)limits.max_points};
@@ -50,8 +50,8 @@ static enum hearth_status load_lines(struct dry_run *run, struct hearth_err *err
         return HEARTH_OK;
     }
     filter.start_ms = run->start_ms - longest * 1000 - HEARTH_POLICY_HOLD_MS;
-    return hearth_store_monitor_lines(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &run->lines, &run->n_lines, err);
+    return hearth_store_monitor_lines(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &run->lines, &run->n_lines, err);
 }
 
 static int rank_of(const struct hearth_process *process)
@@ -70,12 +70,12 @@ static int rank_of(const struct hearth_process *process)
 /* Which process of an instance agents name when they start network profiling. */
 static enum hearth_status rank_processes(struct dry_run *run, struct hearth_err *err)
 {
-    const struct hearth_query *query = run->query;
+    const struct hearth_call *call = run->call;
     struct hearth_process_filter filter = {.service = run->policy->service};
     struct hearth_process *processes;
     size_t n;
-    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &processes, &n, err));
+    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &processes, &n, err));
     for (size_t i = 0; i < run->n_lines; i++) {
         struct hearth_monitor_line *line = &run->lines[i];
         line->process_rank = 2;
@@ -101,7 +101,7 @@ static void note_monitor(struct dry_run *run, enum hearth_monitor monitor, struc
             first_ms = line->values[0].at_ms;
         }
     }
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->call->arena;
     const char *name = hearth_monitor_name(monitor), *of = uri.n > 0 ? " of " : "";
     if (first_ms == INT64_MAX) {
         note(run, hearth_arena_printf(arena,
@@ -149,7 +149,7 @@ static void note_all(struct dry_run *run)
             seen |= bit;
         }
     }
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->call->arena;
     if (has_other) {
         note(run, hearth_arena_printf(arena, "agents look each second and report one value of"
                                              " these: it is taken to last until the next, at most"
@@ -183,9 +183,9 @@ static enum hearth_status find_resolution(struct dry_run *run, struct hearth_err
         return HEARTH_OK;
     }
     size_t n = longest->n_values - 1;
-    int64_t *gaps = hearth_arena_array(run->query->arena, n, sizeof gaps[0]);
+    int64_t *gaps = hearth_arena_array(run->call->arena, n, sizeof gaps[0]);
     if (gaps == NULL) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         gaps[i] = longest->values[i + 1].at_ms - longest->values[i].at_ms;
@@ -200,20 +200,21 @@ enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
                                            struct hearth_dry_run *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    struct dry_run run = {.query = query, .policy = policy, .ret = ret};
-    hearth_query_limits(query, &limits);
+    const struct hearth_call *call = &query->call;
+    struct dry_run run = {.call = call, .policy = policy, .ret = ret};
+    hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_policy_check(policy, &limits, err));
     HEARTH_TRY(hearth_policy_range(query, &run.start_ms, &run.end_ms, err));
     *ret = (struct hearth_dry_run){0};
-    ret->notes = hearth_arena_array(query->arena, MAX_NOTES, sizeof ret->notes[0]);
+    ret->notes = hearth_arena_array(call->arena, MAX_NOTES, sizeof ret->notes[0]);
     if (ret->notes == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     HEARTH_TRY(load_lines(&run, err));
     HEARTH_TRY(rank_processes(&run, err));
     HEARTH_TRY(find_resolution(&run, err));
     note_all(&run);
     return hearth_policy_replay(policy->targets, policy->n_targets, run.lines, run.n_lines,
-                                run.start_ms, run.end_ms, query->arena, &ret->triggers,
+                                run.start_ms, run.end_ms, call->arena, &ret->triggers,
                                 &ret->n_triggers, err);
 }

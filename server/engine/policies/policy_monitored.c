@@ -4,7 +4,7 @@
 #include "policies/policies_internal.h"
 
 struct answer {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     enum hearth_policy_kind kind;
     int64_t now_ms;
     struct hearth_process *processes;
@@ -16,17 +16,17 @@ struct answer {
 static enum hearth_status ask(struct answer *answer, struct hearth_str service,
                               struct hearth_err *err)
 {
-    const struct hearth_query *query = answer->query;
-    struct hearth_store *store = query->engine->store;
+    const struct hearth_call *call = answer->call;
+    struct hearth_store *store = call->engine->store;
     struct hearth_process_filter filter = {.service = service,
                                            .seen_after_ms =
                                                answer->now_ms - HEARTH_POLICY_WINDOW_MS,
                                            .without_virtual = true};
-    HEARTH_TRY(hearth_store_processes(store, query->tenant, &filter, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_processes(store, call->tenant, &filter, call->cancel, call->arena,
                                       &answer->processes, &answer->n_processes, err));
-    HEARTH_TRY(hearth_store_instances(store, query->tenant, service, 0, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_instances(store, call->tenant, service, 0, call->cancel, call->arena,
                                       &answer->instances, &answer->n_instances, err));
-    return hearth_policy_triggers(query, service, true, &answer->counts, &answer->n_counts, err);
+    return hearth_policy_triggers(call, service, true, &answer->counts, &answer->n_counts, err);
 }
 
 static void find_properties(const struct answer *answer, struct hearth_monitored_instance *instance)
@@ -70,7 +70,7 @@ static void count(const struct answer *answer, struct hearth_monitored_instance 
     }
 }
 
-enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
+enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
                                              struct hearth_str service,
                                              enum hearth_policy_kind kind,
                                              struct hearth_monitored_instance **ret, size_t *ret_n,
@@ -84,14 +84,14 @@ enum hearth_status hearth_policies_monitored(const struct hearth_query *query,
                            "kind: a policy starts ON_CPU, OFF_CPU or NETWORK");
     }
     struct answer answer = {
-        .query = query, .kind = kind, .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
+        .call = call, .kind = kind, .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
     HEARTH_TRY(ask(&answer, service, err));
     size_t n = answer.n_processes, n_instances = 0;
     struct hearth_monitored_instance *instances =
-        hearth_arena_array(query->arena, n, sizeof instances[0]);
-    struct hearth_monitored_process *all = hearth_arena_calloc(query->arena, n, sizeof all[0]);
+        hearth_arena_array(call->arena, n, sizeof instances[0]);
+    struct hearth_monitored_process *all = hearth_arena_calloc(call->arena, n, sizeof all[0]);
     if (instances == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         all[i].process = answer.processes[i];

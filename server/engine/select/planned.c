@@ -23,15 +23,15 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
     HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
     if (ret->gauge) {
-        HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->arena,
+        HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->call.arena,
                                                   &ret->same_labels, err));
     } else {
         HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, from_ns, to_ns,
-                                              query->arena, &ret->covered, &ret->n_covered, err));
+                                              query->call.arena, &ret->covered, &ret->n_covered, err));
     }
-    ret->service_ids = hearth_arena_array(query->arena, ret->n_hits, sizeof ret->service_ids[0]);
+    ret->service_ids = hearth_arena_array(query->call.arena, ret->n_hits, sizeof ret->service_ids[0]);
     if (ret->service_ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     for (size_t i = 0; i < ret->n_hits; i++) {
         if (i == 0 || ret->hits[i].service_id != ret->hits[i - 1].service_id) {
@@ -72,8 +72,8 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
     if (state == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    HEARTH_TRY(hearth_store_read_state(query->engine->store, selection->service_ids,
-                                       selection->n_services, query->cancel, arena, state, err));
+    HEARTH_TRY(hearth_store_read_state(query->call.engine->store, selection->service_ids,
+                                       selection->n_services, query->call.cancel, arena, state, err));
     struct hearth_plan_input input = {
         .hits = selection->hits,
         .n_hits = selection->n_hits,
@@ -87,7 +87,7 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .covered = selection->covered,
         .n_covered = selection->n_covered,
     };
-    hearth_store_retention(query->engine->store, query->tenant, &input.retention);
+    hearth_store_retention(query->call.engine->store, query->call.tenant, &input.retention);
     return hearth_plan_make(&input, arena, ret, notes, err);
 }
 
@@ -179,26 +179,26 @@ static void count_legs(const struct hearth_read_plan *plan)
 static enum hearth_status read_once(const struct hearth_query *query, struct planned_read *read,
                                     struct hearth_buf *notes, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     struct hearth_read_plan plan;
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
     plan.budget = read->arena->budget;
     plan.detail = read->selection->detail;
     count_legs(&plan);
     bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
-    return totals ? hearth_store_read_totals(store, &plan, query->cancel, read->reader->total,
+    return totals ? hearth_store_read_totals(store, &plan, query->call.cancel, read->reader->total,
                                              read->reader->context, err)
-                  : hearth_store_read(store, &plan, query->cancel, visit_row, read, err);
+                  : hearth_store_read(store, &plan, query->call.cancel, visit_row, read, err);
 }
 
 static enum hearth_status hand_over_notes(const struct hearth_query *query,
                                           struct hearth_buf *notes, struct hearth_err *err)
 {
-    if (query->notes == NULL || notes->n == 0) {
+    if (query->call.notes == NULL || notes->n == 0) {
         return HEARTH_OK;
     }
-    hearth_buf_str(query->notes, hearth_buf_view(notes));
-    return hearth_buf_failed(query->notes)
+    hearth_buf_str(query->call.notes, hearth_buf_view(notes));
+    return hearth_buf_failed(query->call.notes)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
                : HEARTH_OK;
 }
@@ -212,7 +212,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     }
     struct hearth_arena arena;
     struct hearth_buf notes;
-    hearth_arena_init_like(&arena, query->arena);
+    hearth_arena_init_like(&arena, query->call.arena);
     hearth_buf_init(&notes, 0);
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {
@@ -220,7 +220,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
         hearth_arena_reset(&arena);
         hearth_buf_reset(&notes);
         reader->reset(reader->context);
-        status = hearth_cancel_check(query->cancel, err);
+        status = hearth_cancel_check(query->call.cancel, err);
         status = status == HEARTH_OK ? read_once(query, &read, &notes, err) : status;
         if (status == HEARTH_ABORTED) {
             hearth_metric_add(HEARTH_M_PLAN_ABORTED, 1);

@@ -72,7 +72,7 @@ struct hearth_reader {
     void *context;
 };
 
-/* Plan and read, again when background work came in between; notes go to query->notes. */
+/* Plan and read, again when background work came in between; notes go to query->call.notes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_read(const struct hearth_query *query,
                                          struct hearth_selection *selection,

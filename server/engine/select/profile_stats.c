@@ -40,15 +40,15 @@ static enum hearth_status select_all(const struct hearth_query *query, int64_t f
     struct hearth_selector all;
     struct hearth_selection selection = {.from_ns = from_ns, .to_ns = to_ns, .totals = true};
     size_t n;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     hearth_selector_init(&all);
-    enum hearth_status status = hearth_label_index_select(index, &all, from_ns, to_ns, query->arena,
+    enum hearth_status status = hearth_label_index_select(index, &all, from_ns, to_ns, query->call.arena,
                                                           &selection.hits, &n, err);
-    hearth_store_index_unlock(query->engine->store, index);
+    hearth_store_index_unlock(query->call.engine->store, index);
     HEARTH_TRY(status);
-    selection.service_ids = hearth_arena_array(query->arena, n, sizeof selection.service_ids[0]);
+    selection.service_ids = hearth_arena_array(query->call.arena, n, sizeof selection.service_ids[0]);
     if (selection.service_ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     for (size_t i = 0; i < n; i++) {
         const struct hearth_series_hit hit = selection.hits[i];
@@ -70,7 +70,7 @@ static enum hearth_status read_span(const struct hearth_query *query, int64_t fr
 {
     struct hearth_selection selection;
     struct hearth_query quiet = *query; /* what retention has taken is no news here */
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     forget(span);
     HEARTH_TRY(select_all(query, from_ns, to_ns, &selection, err));
     const struct hearth_reader reader = {.reset = forget, .total = widen, .context = span};
@@ -81,7 +81,7 @@ static enum hearth_status read_span(const struct hearth_query *query, int64_t fr
 static int64_t times_kept_from(const struct hearth_query *query)
 {
     struct hearth_retention retention;
-    hearth_store_retention(query->engine->store, query->tenant, &retention);
+    hearth_store_retention(query->call.engine->store, query->call.tenant, &retention);
     if (retention.profiles_ns == 0 || retention.roll_1h_ns == 0) {
         return INT64_MIN;
     }
@@ -95,10 +95,10 @@ static enum hearth_status find_hour(const struct hearth_query *query, bool oldes
                                     bool *ret_found, struct hearth_err *err)
 {
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     *ret_found = oldest ? hearth_label_index_first_hour(index, *hour, hour)
                         : hearth_label_index_last_hour(index, *hour, hour);
-    hearth_store_index_unlock(query->engine->store, index);
+    hearth_store_index_unlock(query->call.engine->store, index);
     return HEARTH_OK;
 }
 

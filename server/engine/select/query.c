@@ -66,78 +66,13 @@ hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct 
     return found;
 }
 
-/* ---- notes ---- */
-
-static bool is_said(struct hearth_str text, struct hearth_str line)
-{
-    for (size_t from = 0; from < text.n;) {
-        size_t to = hearth_str_find(text, '\n', from);
-        if (hearth_str_eq(line, hearth_str_n(text.p + from, to - from))) {
-            return true;
-        }
-        from = to + 1;
-    }
-    return false;
-}
-
-void hearth_query_note(const struct hearth_query *query, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    if (query->notes == NULL) {
-        return;
-    }
-    va_start(arguments, format);
-    int n = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    struct hearth_str text = {line, n < 0                     ? 0
-                                    : (size_t)n < sizeof line ? (size_t)n
-                                                              : sizeof line - 1};
-    if (text.n > 0 && !is_said(hearth_buf_view(query->notes), text)) {
-        hearth_buf_printf(query->notes, HEARTH_STR_FMT "\n", HEARTH_STR_ARG(text));
-    }
-}
-
-void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str lines)
-{
-    for (size_t from = 0; from < lines.n;) {
-        size_t to = hearth_str_find(lines, '\n', from);
-        hearth_query_note(query, "%.*s", (int)(to - from), lines.p + from);
-        from = to + 1;
-    }
-}
-
-void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all)
-{
-    if (n < n_all) {
-        hearth_query_note(query,
-                          "%zu of %zu series are in the answer: its limit; ask with a larger one",
-                          n, n_all);
-    }
-}
-
-enum hearth_status hearth_query_lock_index(const struct hearth_query *query,
-                                           const struct hearth_label_index **ret_index,
-                                           struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_store_index_lock(query->engine->store, query->tenant, query->cancel,
-                                       ret_index, err));
-    if (hearth_label_index_is_cut(*ret_index)) {
-        hearth_query_note(query,
-                          "series are missing in the answer: the tenant has more than fit into "
-                          "memory (label-index-bytes); only %zu are found",
-                          hearth_label_index_series(*ret_index));
-    }
-    return HEARTH_OK;
-}
-
 /* ---- ranges ---- */
 
 static void note_moved(const struct hearth_query *query, int64_t lookback_ns, bool empty)
 {
     char back[48];
     hearth_duration_format(lookback_ns, back);
-    hearth_query_note(query,
+    hearth_call_note(&query->call,
                       empty ? "the whole range is older than questions may look back (%s, "
                               "max-query-lookback): nothing is left of it"
                             : "the range begins %s ago: questions may look back no further "
@@ -154,7 +89,7 @@ enum hearth_status hearth_query_range(const struct hearth_query *query, struct h
                                       struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     if (query->start_ms == 0 || query->end_ms == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "missing time range in the query");
     }
@@ -197,7 +132,7 @@ static enum hearth_status parse_selectors(const struct hearth_query *query,
 {
     for (size_t i = 0; i < n; i++) {
         enum hearth_status status =
-            hearth_selector_parse(selector, texts[i], query->arena, NULL, err);
+            hearth_selector_parse(selector, texts[i], query->call.arena, NULL, err);
         if (status != HEARTH_OK) {
             hearth_err_prefix(err, "selector");
             return status;
@@ -218,20 +153,20 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
     struct hearth_buf id;
     hearth_buf_init(&id, 0);
     hearth_profile_type_format(&type, &id);
-    struct hearth_str type_id = hearth_arena_str(query->arena, hearth_buf_view(&id));
+    struct hearth_str type_id = hearth_arena_str(query->call.arena, hearth_buf_view(&id));
     hearth_buf_release(&id);
     if (type_id.p == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     struct hearth_selector selector;
     hearth_selector_init(&selector);
     enum hearth_status status = parse_selectors(query, &selector_text, 1, &selector, err);
     if (status == HEARTH_OK) {
         status = hearth_selector_add(&selector, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE),
-                                     HEARTH_MATCH_EQ, type_id, query->arena, err);
+                                     HEARTH_MATCH_EQ, type_id, query->call.arena, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_label_index_select(index, &selector, from_ns, to_ns, query->arena, ret_hits,
+        status = hearth_label_index_select(index, &selector, from_ns, to_ns, query->call.arena, ret_hits,
                                            ret_n, err);
     }
     hearth_selector_release(&selector);
@@ -256,13 +191,13 @@ static enum hearth_status ask_begin(const struct hearth_query *query,
     if (ask->range.empty) {
         return HEARTH_OK;
     }
-    return hearth_query_lock_index(query, &ask->index, err);
+    return hearth_call_lock_index(&query->call, &ask->index, err);
 }
 
 static void ask_end(const struct hearth_query *query, struct label_question *ask)
 {
     if (ask->index != NULL) {
-        hearth_store_index_unlock(query->engine->store, ask->index);
+        hearth_store_index_unlock(query->call.engine->store, ask->index);
     }
     hearth_selector_release(&ask->selector);
 }
@@ -278,7 +213,7 @@ static enum hearth_status ask_values(const struct hearth_query *query, struct he
     *ret_n = 0;
     if (status == HEARTH_OK && ask.index != NULL) {
         status = hearth_label_index_values(ask.index, &ask.selector, name, ask.range.from_ns,
-                                           ask.range.to_ns, query->arena, ret_values, ret_n, err);
+                                           ask.range.to_ns, query->call.arena, ret_values, ret_n, err);
     }
     ask_end(query, &ask);
     return status;
@@ -307,7 +242,7 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
     size_t n = 0;
     if (status == HEARTH_OK && ask.index != NULL) {
         status = hearth_label_index_names(ask.index, &ask.selector, ask.range.from_ns,
-                                          ask.range.to_ns, query->arena, &names, &n, err);
+                                          ask.range.to_ns, query->call.arena, &names, &n, err);
     }
     ask_end(query, &ask);
     if (status != HEARTH_OK) {
@@ -380,7 +315,7 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
     if (status == HEARTH_OK && ask.index != NULL) {
         status =
             hearth_label_index_project(ask.index, &ask.selector, names, n_names, ask.range.from_ns,
-                                       ask.range.to_ns, query->arena, &sets, &n, err);
+                                       ask.range.to_ns, query->call.arena, &sets, &n, err);
     }
     ask_end(query, &ask);
     if (status != HEARTH_OK) {

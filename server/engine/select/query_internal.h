@@ -14,58 +14,9 @@
 #include "hearth/base/varint.h"
 #include "hearth/engine/query.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include "common/call_internal.h"
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
-
-#define HEARTH_RATE_SLOTS 512
-
-/* Segments or spans that a tenant may still send: tenants share one when their hashes collide. */
-struct hearth_segment_rate {
-    double tokens;
-    int64_t at_mono_ns; /* 0: never asked */
-};
-
-/* network_book.c; NULL-safe */
-struct hearth_network;
-void hearth_network_free(struct hearth_network *network);
-
-struct hearth_query_engine {
-    struct hearth_limits limits;
-    struct hearth_store *store;
-    pthread_mutex_t rates_lock; /* guards all three */
-    struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
-    struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
-    struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */
-    struct hearth_network *network; /* of hearth_query_set_network; NULL: none */
-    /* Of the index of spans; it never changes. */
-    _Atomic int64_t span_index_since_ns;
-    atomic_bool knows_span_index;
-};
-
-/* What holds for the query's tenant. */
-static inline void hearth_query_limits(const struct hearth_query *query, struct hearth_limits *ret)
-{
-    hearth_limits_of_tenant(&query->engine->limits, query->engine->store, query->tenant, ret);
-    if (query->is_own) {
-        ret->max_query_range_ns = ret->max_query_lookback_ns = ret->max_points = 0;
-    }
-}
-
-/* A line of query->notes, unless it is there already; nothing without notes. What does not fit is lost. */
-void hearth_query_note(const struct hearth_query *query, const char *format, ...)
-    HEARTH_PRINTF(2, 3);
-/* Each of these lines as a note: what is read in pieces has notes for each of them. */
-void hearth_query_note_lines(const struct hearth_query *query, struct hearth_str lines);
-/*
- * hearth_store_index_lock for the query's tenant, with a note when the index lacks series. Unlock it as that one says.
- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_query_lock_index(const struct hearth_query *query,
-                        const struct hearth_label_index **ret_index, struct hearth_err *err);
-/* That an answer has n of n_all series, because of its limit. */
-void hearth_query_note_series(const struct hearth_query *query, size_t n, size_t n_all);
 
 /* Days since the epoch: with service and writer the name of a row's dictionary. */
 static inline int32_t hearth_query_day(int64_t ts_ns)

@@ -14,10 +14,10 @@ void hearth_singles_init(struct hearth_singles *singles, const struct hearth_que
 {
     *singles = (struct hearth_singles){.query = query, .grouping = grouping};
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     int64_t limit = limits.max_query_memory_bytes;
     hearth_buf_init(&singles->rows, limit > 0 ? (size_t)limit : 0);
-    singles->rows.budget = query->arena->budget;
+    singles->rows.budget = query->call.arena->budget;
 }
 
 void hearth_singles_release(struct hearth_singles *singles)
@@ -175,7 +175,7 @@ static int by_moment(const void *left, const void *right)
 static enum hearth_status name_instants(const struct hearth_singles *singles, size_t n_wanted,
                                         struct hearth_read_detail *detail, struct hearth_err *err)
 {
-    struct hearth_arena *arena = singles->query->arena;
+    struct hearth_arena *arena = singles->query->call.arena;
     struct hearth_read_instant *v = hearth_arena_array(arena, n_wanted, sizeof v[0]);
     if (v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -226,7 +226,7 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
         HEARTH_TRY(name_instants(singles, n_wanted, &rows.detail, err));
     }
     struct hearth_query quiet = *singles->query; /* its notes have been written */
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     const struct hearth_reader reader = {
         .reset = forget_identities, .total = take_identity, .context = singles};
     return hearth_selection_read(&quiet, &rows, &reader, err);

@@ -9,7 +9,7 @@ void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct he
                               const struct hearth_stack_filter *filter)
 {
     *table = (struct hearth_stack_passes){.query = query};
-    hearth_stack_mask_init(&table->mask, filter, query->arena);
+    hearth_stack_mask_init(&table->mask, filter, query->call.arena);
     hearth_idmap_init(&table->by_key);
 }
 
@@ -17,7 +17,7 @@ void hearth_stack_passes_release(struct hearth_stack_passes *table)
 {
     hearth_stack_mask_release(&table->mask);
     hearth_idmap_release(&table->by_key);
-    hearth_budget_give(table->query->arena->budget, table->budgeted_bytes);
+    hearth_budget_give(table->query->call.arena->budget, table->budgeted_bytes);
 }
 
 static struct hearth_hash128 key_of(int32_t service_id, int32_t day, int32_t writer_id)
@@ -47,9 +47,9 @@ static enum hearth_status fill(struct hearth_stack_passes *table, const struct h
     const bool *inside;
     HEARTH_TRY(hearth_stack_mask_of(&table->mask, dict->tree, &inside, err));
     pass->passes =
-        hearth_arena_array(table->query->arena, dict->n_tree_stacks, sizeof pass->passes[0]);
+        hearth_arena_array(table->query->call.arena, dict->n_tree_stacks, sizeof pass->passes[0]);
     if (pass->passes == NULL) {
-        return HEARTH_FAIL_ARENA(err, table->query->arena);
+        return HEARTH_FAIL_ARENA(err, table->query->call.arena);
     }
     for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
         pass->passes[s] = inside == NULL || inside[dict->stack_node[s]];
@@ -63,8 +63,8 @@ enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, i
                                             const struct hearth_stack_pass **ret,
                                             struct hearth_err *err)
 {
-    struct hearth_arena *arena = table->query->arena;
-    struct hearth_store *store = table->query->engine->store;
+    struct hearth_arena *arena = table->query->call.arena;
+    struct hearth_store *store = table->query->call.engine->store;
     bool inserted;
     uint32_t i = hearth_idmap_intern(&table->by_key, key_of(service_id, day, writer_id),
                                      (uint32_t)table->n, &inserted);
@@ -80,7 +80,7 @@ enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, i
     if (pass->n_stacks < bound) {
         const struct hearth_dict *dict;
         HEARTH_TRY(hearth_store_read_dict(store, service_id, day, writer_id, bound,
-                                          table->query->cancel, &dict, err));
+                                          table->query->call.cancel, &dict, err));
         enum hearth_status status = fill(table, dict, pass, err);
         hearth_store_read_dict_release(store, dict);
         HEARTH_TRY(status);

@@ -43,7 +43,7 @@ struct pick {
 
 struct export
 {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     struct hearth_limits limits;
     const struct hearth_export_resource *resources;
     struct pick *picks;
@@ -98,9 +98,9 @@ static enum hearth_status pick_spans(struct export *export, double ratio,
                                      struct hearth_export_resource *resources, size_t n,
                                      struct hearth_err *err)
 {
-    struct hearth_arena *arena = export->query->arena;
+    struct hearth_arena *arena = export->call->arena;
     int64_t oldest_ns, newest_ns;
-    hearth_span_times(export->query, &export->limits, &oldest_ns, &newest_ns);
+    hearth_span_times(export->call, &export->limits, &oldest_ns, &newest_ns);
     size_t n_spans = 0;
     for (size_t i = 0; i < n; i++) {
         n_spans += resources[i].n_spans;
@@ -199,11 +199,11 @@ static enum hearth_status put_row(struct export *export, size_t from, size_t n,
 /* Which rows there are, and which of them may be had; their number. Before anything is made of them. */
 static size_t choose_rows(struct export *export)
 {
-    const struct hearth_query *query = export->query;
+    const struct hearth_call *call = export->call;
     size_t n_rows = 0;
     for (size_t from = 0, to; from < export->n_picks; from = to) {
         to = end_of_row(export, from);
-        if (hearth_rate_all(query->engine, query->engine->otlp_rates, query->tenant,
+        if (hearth_rate_all(call->engine, call->engine->otlp_rates, call->tenant,
                             export->limits.max_otlp_span_rate, to - from)) {
             export->picks[from].n_row = to - from;
             n_rows++;
@@ -242,28 +242,28 @@ static enum hearth_status take_rows(struct export *export, size_t n_rows,
                                     hearth_traces_done_fn *done, void *context, bool *ret_waits,
                                     struct hearth_err *err)
 {
-    export->taken = hearth_taken_new(export->query, &export->limits, done, context);
+    export->taken = hearth_taken_new(export->call, &export->limits, done, context);
     if (export->taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rows of spans", n_rows);
     }
-    export->taken->arena.limit_bytes = export->query->arena->limit_bytes;
+    export->taken->arena.limit_bytes = export->call->arena->limit_bytes;
     enum hearth_status status = put_rows(export, n_rows, err);
     if (status != HEARTH_OK) {
         hearth_taken_free(export->taken);
         return status;
     }
-    return hearth_taken_submit(export->query, export->taken, ret_waits, err);
+    return hearth_taken_submit(export->call, export->taken, ret_waits, err);
 }
 
-enum hearth_status hearth_traces_take_export(const struct hearth_query *query, double ratio,
+enum hearth_status hearth_traces_take_export(const struct hearth_call *call, double ratio,
                                              struct hearth_export_resource *resources, size_t n,
                                              hearth_traces_done_fn *done, void *context,
                                              bool *ret_waits, struct hearth_export_outcome *ret,
                                              struct hearth_err *err)
 {
-    struct export export = {.query = query, .resources = resources};
+    struct export export = {.call = call, .resources = resources};
     *ret_waits = false;
-    hearth_query_limits(query, &export.limits);
+    hearth_call_limits(call, &export.limits);
     HEARTH_TRY(pick_spans(&export, ratio, resources, n, err));
     size_t n_rows = choose_rows(&export);
     if (n_rows > 0) {

@@ -53,11 +53,11 @@ static enum hearth_status select_services(const struct answer *answer,
         hearth_buf_cstr(&text, "\"");
     }
     hearth_buf_cstr(&text, "}");
-    *ret = hearth_arena_str(answer->query->arena, hearth_buf_view(&text));
+    *ret = hearth_arena_str(answer->query->call.arena, hearth_buf_view(&text));
     bool failed = hearth_buf_failed(&text) || hearth_buf_failed(&value) || ret->p == NULL;
     hearth_buf_release(&text);
     hearth_buf_release(&value);
-    return failed ? HEARTH_FAIL_ARENA(err, answer->query->arena) : HEARTH_OK;
+    return failed ? HEARTH_FAIL_ARENA(err, answer->query->call.arena) : HEARTH_OK;
 }
 
 static int64_t floor_ms(int64_t ns)
@@ -77,7 +77,7 @@ static const struct hearth_stored_span *stored_of(const struct answer *answer, u
     for (size_t g = 0; g < subject->n_groups; g++) {
         const struct hearth_span *span = hearth_stored_span_in(subject->groups[g], span_id);
         if (span != NULL) {
-            return hearth_stored_span_make(subject->groups[g], span, answer->query->arena);
+            return hearth_stored_span_make(subject->groups[g], span, answer->query->call.arena);
         }
     }
     return NULL;
@@ -142,14 +142,14 @@ static struct hearth_str span_text(const struct answer *answer, uint64_t id)
 {
     char text[HEARTH_SPAN_ID_TEXT + 1];
     hearth_span_id_format(id, text);
-    return hearth_arena_str(answer->query->arena, hearth_str_c(id == 0 ? "" : text));
+    return hearth_arena_str(answer->query->call.arena, hearth_str_c(id == 0 ? "" : text));
 }
 
 static struct hearth_str trace_text(const struct answer *answer, struct hearth_trace_id id)
 {
     char text[HEARTH_TRACE_ID_TEXT + 1];
     hearth_trace_id_format(id, text);
-    return hearth_arena_str(answer->query->arena,
+    return hearth_arena_str(answer->query->call.arena,
                             hearth_str_c(hearth_trace_id_is_none(id) ? "" : text));
 }
 
@@ -158,7 +158,7 @@ static void know_ids(const struct answer *answer, const struct hearth_stored_spa
                      struct hearth_known_span *known)
 {
     const struct hearth_lookup_subject *subject = answer->subject;
-    struct hearth_arena *arena = answer->query->arena;
+    struct hearth_arena *arena = answer->query->call.arena;
     if (stored != NULL) {
         bool is_raw = stored->segment.n == 0;
         const char *in_segment = is_raw ? ""
@@ -202,7 +202,7 @@ static enum hearth_status make_window(struct answer *answer,
 {
     const struct hearth_span_subject *asked = answer->subject->asked;
     const struct hearth_span *span = stored == NULL ? NULL : stored->span;
-    struct hearth_arena *arena = answer->query->arena;
+    struct hearth_arena *arena = answer->query->call.arena;
     size_t n_stored = span == NULL ? 0 : span->n_tags, n = 0;
     struct hearth_span_tag *tags =
         hearth_arena_array(arena, asked->n_tags + n_stored, sizeof *tags);
@@ -256,9 +256,9 @@ static enum hearth_status make_windows(struct answer *answer, struct windows *wi
         const struct hearth_stored_group *group = subject->groups[g];
         for (size_t i = 0; i < group->n_spans; i++) {
             const struct hearth_stored_span *stored =
-                hearth_stored_span_make(group, &group->spans[i], answer->query->arena);
+                hearth_stored_span_make(group, &group->spans[i], answer->query->call.arena);
             if (stored == NULL) {
-                return HEARTH_FAIL_ARENA(err, answer->query->arena);
+                return HEARTH_FAIL_ARENA(err, answer->query->call.arena);
             }
             HEARTH_TRY(make_window(answer, stored, windows, err));
         }
@@ -271,7 +271,7 @@ static enum hearth_status join(struct answer *answer, const struct hearth_found 
                                struct hearth_err *err)
 {
     struct hearth_found *found = answer->found;
-    struct hearth_arena *arena = answer->query->arena;
+    struct hearth_arena *arena = answer->query->call.arena;
     size_t n_types = found->n_types, n_profiles = found->n_profiles;
     struct hearth_found_type *types =
         hearth_arena_array(arena, n_types + more->n_types, sizeof types[0]);
@@ -371,7 +371,7 @@ static enum hearth_status look_at_each(struct answer *answer, const struct windo
         answer->reason = found.reason;
         if (answer->subject->asked->id.n > 0 && found.reason.n > 0) {
             answer->reason = hearth_str_c(hearth_arena_printf(
-                answer->query->arena, HEARTH_STR_FMT "; by window: " HEARTH_STR_FMT,
+                answer->query->call.arena, HEARTH_STR_FMT "; by window: " HEARTH_STR_FMT,
                 HEARTH_STR_ARG(of_ids), HEARTH_STR_ARG(found.reason)));
         }
     }
@@ -426,8 +426,8 @@ static void say_reach(struct answer *answer, int64_t since_ns)
     struct hearth_limits limits;
     struct hearth_buf *out = &answer->searched;
     char moment[48];
-    hearth_query_limits(answer->query, &limits);
-    hearth_store_retention(answer->query->engine->store, answer->query->tenant, &keep);
+    hearth_call_limits(&answer->query->call, &limits);
+    hearth_store_retention(answer->query->call.engine->store, answer->query->call.tenant, &keep);
     if (answer->subject->asked->id.n == 0) {
         return;
     }
@@ -456,11 +456,11 @@ static void say_reach(struct answer *answer, int64_t since_ns)
 static enum hearth_status finish(struct answer *answer, struct hearth_err *err)
 {
     struct hearth_found *found = answer->found;
-    found->searched = hearth_arena_str(answer->query->arena, hearth_buf_view(&answer->searched));
+    found->searched = hearth_arena_str(answer->query->call.arena, hearth_buf_view(&answer->searched));
     found->reason = found->certainty == HEARTH_CERTAINTY_NONE ? answer->reason : HEARTH_STR("");
     if (found->reason.n > 0 && answer->subject->is_cut) {
         found->reason = hearth_str_c(hearth_arena_printf(
-            answer->query->arena,
+            answer->query->call.arena,
             HEARTH_STR_FMT "; of the profiles that may carry it the latest were read, as many as "
                            "max-lookup-profiles allows",
             HEARTH_STR_ARG(found->reason)));
@@ -478,9 +478,9 @@ static enum hearth_status show_stored(struct answer *answer, struct hearth_err *
     if (stored == NULL) {
         return HEARTH_OK;
     }
-    found->spans = hearth_arena_zalloc(answer->query->arena, sizeof found->spans[0]);
+    found->spans = hearth_arena_zalloc(answer->query->call.arena, sizeof found->spans[0]);
     if (found->spans == NULL) {
-        return HEARTH_FAIL_ARENA(err, answer->query->arena);
+        return HEARTH_FAIL_ARENA(err, answer->query->call.arena);
     }
     found->spans[0] = (struct hearth_found_span){
         .span_id = stored->span_id, .service = stored->service, .stored = stored};
@@ -503,7 +503,7 @@ static enum hearth_status list_stored(struct answer *answer, struct hearth_err *
 {
     const struct hearth_lookup_subject *subject = answer->subject;
     struct hearth_found *found = answer->found;
-    struct hearth_arena *arena = answer->query->arena;
+    struct hearth_arena *arena = answer->query->call.arena;
     size_t n = subject->stored != NULL, at = 0;
     if (subject->max_stored == 0) {
         return HEARTH_OK;

@@ -48,7 +48,7 @@ static enum hearth_status fail_memory(struct hearth_err *err)
 static enum hearth_status cell_of(struct counts_run *run, uint32_t group, int64_t b, uint32_t *ret,
                                   struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     bool inserted;
     uint32_t at = hearth_id_table_intern(&run->places, group, (uint64_t)b, &inserted);
     if (at == NONE) {
@@ -169,7 +169,7 @@ static enum hearth_status write_series(struct counts_run *run,
                                        struct hearth_span_count_series **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n_cells = run->places.n, n = 0;
     struct hearth_span_count_series *series =
         hearth_arena_calloc(arena, run->scan.grouping.n, sizeof series[0]);
@@ -197,7 +197,7 @@ static enum hearth_status write_series(struct counts_run *run,
         qsort(series, n, sizeof series[0], by_spans_then_labels);
     }
     if (run->spec->limit > 0 && n > (uint64_t)run->spec->limit) {
-        hearth_query_note_series(run->query, (size_t)run->spec->limit, n);
+        hearth_call_note_series(&run->query->call, (size_t)run->spec->limit, n);
         n = (size_t)run->spec->limit;
     }
     *ret = series;
@@ -225,9 +225,9 @@ static enum hearth_status count(struct counts_run *run, struct hearth_span_count
                                      is_grouped ? run->spec->group_by : &service,
                                      is_grouped ? run->spec->n_group_by : 1, err));
     run->n_spans =
-        hearth_arena_calloc(run->query->arena, run->scan.grouping.n, sizeof run->n_spans[0]);
+        hearth_arena_calloc(run->query->call.arena, run->scan.grouping.n, sizeof run->n_spans[0]);
     if (run->n_spans == NULL) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->query->call.arena);
     }
     HEARTH_TRY(hearth_span_scan_run(&run->scan, err));
     return write_series(run, ret, ret_n, err);
@@ -252,7 +252,7 @@ enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
     if (run.buckets.empty) {
         return HEARTH_OK;
     }
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     run.max_points = limits.max_points;
     run.scan = (struct hearth_span_scan){
         .query = query,
@@ -262,9 +262,9 @@ enum hearth_status hearth_query_span_counts(const struct hearth_query *query,
         .reset = forget,
         .context = &run,
     };
-    hearth_id_table_init(&run.places, query->arena->budget);
-    hearth_id_table_init(&run.cell_spans, query->arena->budget);
-    hearth_id_table_init(&run.spans, query->arena->budget);
+    hearth_id_table_init(&run.places, query->call.arena->budget);
+    hearth_id_table_init(&run.cell_spans, query->call.arena->budget);
+    hearth_id_table_init(&run.spans, query->call.arena->budget);
     enum hearth_status status = count(&run, ret, ret_n, err);
     hearth_span_scan_release(&run.scan);
     hearth_id_table_release(&run.places);

@@ -57,7 +57,7 @@ static size_t find_ids(const struct exact_run *run, uint8_t of, struct hearth_tr
 
 static enum hearth_status sort_ids(struct exact_run *run, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n = run->question->n_ids;
     run->ids = hearth_arena_array(arena, n, sizeof run->ids[0]);
     run->last_sample =
@@ -86,7 +86,7 @@ static int by_series(const void *left, const void *right)
 static enum hearth_status wanted_types(struct exact_run *run, struct hearth_err *err)
 {
     const struct hearth_exact_question *question = run->question;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     run->types = hearth_arena_array(arena, question->n_profile_types, sizeof run->types[0]);
     for (size_t i = 0; i < question->n_profile_types && run->types != NULL; i++) {
         struct hearth_profile_type type;
@@ -104,7 +104,7 @@ static enum hearth_status wanted_types(struct exact_run *run, struct hearth_err 
 /* The number of a type; a new one counts unless certain ones are asked for. HEARTH_NO_TYPE: it does not count. */
 static uint32_t number_of_type(struct exact_run *run, struct hearth_str type)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     for (size_t i = 0; i < run->n_types; i++) {
         if (hearth_str_eq(run->types[i], type)) {
             return (uint32_t)i;
@@ -137,7 +137,7 @@ static bool is_of_column(struct hearth_str name)
 static enum hearth_status copy_labels(struct exact_run *run, const struct hearth_label_index *index,
                                       struct exact_series *series, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_labels all;
     HEARTH_TRY(hearth_label_index_labels(index, &series->hit, arena, &all, err));
     series->labels.v = hearth_arena_array(arena, all.n, sizeof all.v[0]);
@@ -159,7 +159,7 @@ static enum hearth_status copy_labels(struct exact_run *run, const struct hearth
 static enum hearth_status take_series(struct exact_run *run, const struct hearth_label_index *index,
                                       struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct hearth_span_places *places = run->question->places;
     run->series = hearth_arena_array(arena, places->n, sizeof run->series[0]);
     for (size_t i = 0; i < places->n && run->series != NULL; i++) {
@@ -195,9 +195,9 @@ static enum hearth_status find_series(struct exact_run *run, struct hearth_err *
 {
     const struct hearth_query *query = run->query;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = take_series(run, index, err);
-    hearth_store_index_unlock(query->engine->store, index);
+    hearth_store_index_unlock(query->call.engine->store, index);
     return status;
 }
 
@@ -205,7 +205,7 @@ static enum hearth_status find_series(struct exact_run *run, struct hearth_err *
 static enum hearth_status select_series(const struct exact_run *run, struct hearth_selection *ret,
                                         struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct hearth_span_places *places = run->question->places;
     *ret = (struct hearth_selection){.from_ns = INT64_MAX, .to_ns = INT64_MIN, .rows = true};
     ret->hits = hearth_arena_array(arena, run->n_series, sizeof ret->hits[0]);
@@ -415,7 +415,7 @@ static enum hearth_status visit_row(void *context, const struct hearth_read_row 
         return HEARTH_OK;
     }
     struct hearth_arena scratch;
-    hearth_arena_init_like(&scratch, run->query->arena);
+    hearth_arena_init_like(&scratch, run->query->call.arena);
     struct hearth_attr_sample *samples;
     size_t n = 0;
     uint32_t n_types;
@@ -450,7 +450,7 @@ static enum hearth_status find_samples(struct exact_run *run, struct hearth_exac
         qsort(run->series, run->n_series, sizeof run->series[0], by_series);
     }
     struct hearth_query quiet = *run->query; /* what retention took is for the asker to say */
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     const struct hearth_reader reader = {.reset = forget, .row = visit_row, .context = run};
     HEARTH_TRY(hearth_selection_read(&quiet, &selection, &reader, err));
     return hearth_exact_answer(run, ret, err);
@@ -461,14 +461,14 @@ enum hearth_status hearth_exact_find(const struct hearth_query *query,
                                      struct hearth_exact *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     size_t limit = limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
     struct exact_run run = {.query = query, .question = question};
     struct hearth_buf *const rows[] = {&run.sums, &run.span_sums, &run.profiles, &run.spans,
                                        &run.traces};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(rows); i++) {
         hearth_buf_init(rows[i], limit);
-        rows[i]->budget = query->arena->budget;
+        rows[i]->budget = query->call.arena->budget;
     }
     hearth_idmap_init(&run.map);
     for (size_t i = 0; i < question->n_askers; i++) {

@@ -76,7 +76,7 @@ static enum hearth_status make_types(const struct exact_run *run, const struct e
                                      size_t n, struct hearth_found_type **ret,
                                      struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_found_type *v = hearth_arena_array(arena, n, sizeof v[0]);
     if (v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -113,7 +113,7 @@ static enum hearth_status name_services(const struct exact_run *run,
                                         const struct exact_seen_profile *profiles, size_t n,
                                         struct hearth_exact *out, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_str *v = hearth_arena_array(arena, n, sizeof v[0]);
     if (v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -138,7 +138,7 @@ static enum hearth_status name_services(const struct exact_run *run,
 static enum hearth_status answer_profiles(struct exact_run *run, struct hearth_exact *ret,
                                           struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct exact_seen_profile *seen = EXACT_ROWS(run->profiles, struct exact_seen_profile);
     size_t n_all = N_EXACT_ROWS(run->profiles, struct exact_seen_profile);
     for (size_t i = 0, n; i < n_all; i += n) {
@@ -201,7 +201,7 @@ static enum hearth_status answer_spans_of(struct exact_run *run, const uint32_t 
                                           const size_t *first_sum, struct hearth_exact *out,
                                           struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct exact_seen_span *spans = EXACT_ROWS(run->spans, struct exact_seen_span);
     const struct exact_sum *sums = EXACT_ROWS(run->span_sums, struct exact_sum);
     size_t n_shown = n < HEARTH_EXACT_MAX_SPANS ? n : HEARTH_EXACT_MAX_SPANS;
@@ -229,7 +229,7 @@ static enum hearth_status answer_spans_of(struct exact_run *run, const uint32_t 
 static enum hearth_status answer_spans(struct exact_run *run, struct hearth_exact *ret,
                                        struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n_all = N_EXACT_ROWS(run->spans, struct exact_seen_span);
     const struct exact_seen_span *spans = EXACT_ROWS(run->spans, struct exact_seen_span);
     const struct exact_sum *sums = EXACT_ROWS(run->span_sums, struct exact_sum);
@@ -261,7 +261,7 @@ static enum hearth_status answer_spans(struct exact_run *run, struct hearth_exac
 static enum hearth_status answer_traces(struct exact_run *run, struct hearth_exact *ret,
                                         struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     const struct exact_seen_trace *traces = EXACT_ROWS(run->traces, struct exact_seen_trace);
     size_t n_all = N_EXACT_ROWS(run->traces, struct exact_seen_trace);
     for (size_t i = 0, n; i < n_all; i += n) {

@@ -36,7 +36,7 @@ struct lookup {
 
 static enum hearth_status fail_arena(const struct lookup *lookup, struct hearth_err *err)
 {
-    return HEARTH_FAIL_ARENA(err, lookup->query->arena);
+    return HEARTH_FAIL_ARENA(err, lookup->query->call.arena);
 }
 
 /* ---- what is asked ---- */
@@ -71,7 +71,7 @@ static enum hearth_status take_subjects(struct lookup *lookup,
                                         const struct hearth_span_subject *asked,
                                         struct hearth_err *err)
 {
-    struct hearth_arena *arena = lookup->query->arena;
+    struct hearth_arena *arena = lookup->query->call.arena;
     if (lookup->n > hearth_lookup_limit(lookup->limits.max_lookup_ids)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "%zu spans or traces are asked about, max-lookup-ids allows %lld",
@@ -101,7 +101,7 @@ static enum hearth_status add_group(const struct lookup *lookup,
     if (subject->n_groups == subject->cap_groups) {
         size_t cap = subject->cap_groups == 0 ? 8 : 2 * subject->cap_groups;
         const struct hearth_stored_group **v =
-            hearth_arena_array(lookup->query->arena, cap, sizeof v[0]);
+            hearth_arena_array(lookup->query->call.arena, cap, sizeof v[0]);
         if (v == NULL) {
             return fail_arena(lookup, err);
         }
@@ -176,7 +176,7 @@ bool hearth_lookup_is_text(struct hearth_str id)
 static enum hearth_status read_named(struct lookup *lookup, bool traces, bool *ret_is_cut,
                                      struct hearth_err *err)
 {
-    struct hearth_arena *arena = lookup->query->arena;
+    struct hearth_arena *arena = lookup->query->call.arena;
     size_t n = 0;
     struct hearth_str *texts =
         hearth_arena_array(arena, lookup->n * HEARTH_TRACE_TEXTS, sizeof texts[0]);
@@ -223,7 +223,7 @@ static enum hearth_status add_id(struct lookup *lookup, struct hearth_trace_id i
     }
     if (lookup->n_ids == lookup->cap_ids) {
         size_t cap = lookup->cap_ids == 0 ? 64 : 2 * lookup->cap_ids;
-        struct hearth_exact_id *v = hearth_arena_array(lookup->query->arena, cap, sizeof v[0]);
+        struct hearth_exact_id *v = hearth_arena_array(lookup->query->call.arena, cap, sizeof v[0]);
         if (v == NULL) {
             return fail_arena(lookup, err);
         }
@@ -288,7 +288,7 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
 {
     const struct hearth_query *query = lookup->query;
     struct hearth_span_question *questions =
-        hearth_arena_array(query->arena, lookup->n_ids, sizeof questions[0]);
+        hearth_arena_array(query->call.arena, lookup->n_ids, sizeof questions[0]);
     if (questions == NULL) {
         return fail_arena(lookup, err);
     }
@@ -302,10 +302,10 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
     if (lookup->n_ids == 0) {
         return HEARTH_OK;
     }
-    return hearth_store_find_spans(query->engine->store, query->tenant, questions, lookup->n_ids,
+    return hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, lookup->n_ids,
                                    hearth_lookup_from_ns(&lookup->limits), INT64_MAX,
                                    hearth_lookup_limit(lookup->limits.max_lookup_profiles),
-                                   query->cancel, query->arena, &lookup->found, &lookup->n_found,
+                                   query->call.cancel, query->call.arena, &lookup->found, &lookup->n_found,
                                    &lookup->is_cut, err);
 }
 
@@ -315,12 +315,12 @@ static enum hearth_status read_samples(struct lookup *lookup, struct hearth_exac
     const struct hearth_lookup_options *options = lookup->options;
     struct hearth_span_places places;
     struct hearth_exact *exact =
-        hearth_arena_calloc(lookup->query->arena, 2 * lookup->n, sizeof exact[0]);
+        hearth_arena_calloc(lookup->query->call.arena, 2 * lookup->n, sizeof exact[0]);
     if (exact == NULL) {
         return fail_arena(lookup, err);
     }
     HEARTH_TRY(
-        hearth_span_places_of(lookup->found, lookup->n_found, lookup->query->arena, &places, err));
+        hearth_span_places_of(lookup->found, lookup->n_found, lookup->query->call.arena, &places, err));
     const struct hearth_exact_question question = {.places = &places,
                                                    .ids = lookup->ids,
                                                    .n_ids = lookup->n_ids,
@@ -337,9 +337,9 @@ static enum hearth_status find_expired(struct lookup *lookup, struct hearth_err 
 {
     const struct hearth_query *query = lookup->query;
     struct hearth_retention keep;
-    hearth_store_retention(query->engine->store, query->tenant, &keep);
+    hearth_store_retention(query->call.engine->store, query->call.tenant, &keep);
     lookup->kept_from_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
-    struct named *names = hearth_arena_array(query->arena, lookup->n_ids, sizeof names[0]);
+    struct named *names = hearth_arena_array(query->call.arena, lookup->n_ids, sizeof names[0]);
     if (names == NULL) {
         return fail_arena(lookup, err);
     }
@@ -378,7 +378,7 @@ static enum hearth_status take_stored(const struct lookup *lookup,
             }
             if (span != NULL) {
                 subject->stored =
-                    hearth_stored_span_make(&groups->v[g], span, lookup->query->arena);
+                    hearth_stored_span_make(&groups->v[g], span, lookup->query->call.arena);
                 HEARTH_TRY(add_group(lookup, subject, &groups->v[g], err));
                 break;
             }
@@ -387,16 +387,16 @@ static enum hearth_status take_stored(const struct lookup *lookup,
         if (subject->stored == NULL && !subject->asked->is_trace && subject->n_groups > 0 &&
             subject->groups[0]->n_spans > 0) {
             subject->stored = hearth_stored_span_make(
-                subject->groups[0], &subject->groups[0]->spans[0], lookup->query->arena);
+                subject->groups[0], &subject->groups[0]->spans[0], lookup->query->call.arena);
         }
     }
-    return lookup->query->arena->refused ? fail_arena(lookup, err) : HEARTH_OK;
+    return lookup->query->call.arena->refused ? fail_arena(lookup, err) : HEARTH_OK;
 }
 
 static enum hearth_status find_stored(struct lookup *lookup, struct hearth_err *err)
 {
     struct hearth_group_place *places =
-        hearth_arena_array(lookup->query->arena, lookup->n_found, sizeof places[0]);
+        hearth_arena_array(lookup->query->call.arena, lookup->n_found, sizeof places[0]);
     struct hearth_span_query asked = {.places = places};
     struct hearth_stored_groups groups = {0};
     if (places == NULL) {
@@ -445,14 +445,14 @@ static enum hearth_status follow_profile_ids(struct lookup *lookup, struct heart
 static void note_cuts(const struct lookup *lookup, bool spans_cut)
 {
     if (lookup->is_cut) {
-        hearth_query_note(
-            lookup->query,
+        hearth_call_note(
+            &lookup->query->call,
             "more profiles carry these ids than one request reads: the latest %lld are "
             "taken (max-lookup-profiles)",
             (long long)lookup->limits.max_lookup_profiles);
     }
     if (spans_cut) {
-        hearth_query_note(lookup->query,
+        hearth_call_note(&lookup->query->call,
                           "more spans are stored of these traces than one request looks at: the "
                           "latest %lld are taken (max-lookup-spans)",
                           (long long)lookup->limits.max_lookup_spans);
@@ -492,7 +492,7 @@ enum hearth_status hearth_query_lookup_spans(const struct hearth_query *query,
                                              struct hearth_found *ret, struct hearth_err *err)
 {
     struct lookup lookup = {.query = query, .options = options, .n = n_subjects};
-    hearth_query_limits(query, &lookup.limits);
+    hearth_call_limits(&query->call, &lookup.limits);
     if (options->pad_ns < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the pad is %lld ns, less than nothing",
                            (long long)options->pad_ns);

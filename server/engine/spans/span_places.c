@@ -77,21 +77,21 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            struct hearth_span_places *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     struct hearth_span_question *questions =
-        hearth_arena_array(query->arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
+        hearth_arena_array(query->call.arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
                            sizeof questions[0]);
     if (questions == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     size_t n = make_questions(filter, questions), n_found;
     struct hearth_association *found;
     bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(query->engine->store, query->tenant, questions, n, from_ns,
+    HEARTH_TRY(hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, n, from_ns,
                                        to_ns, hearth_lookup_limit(limits.max_lookup_profiles),
-                                       query->cancel, query->arena, &found, &n_found, &is_cut,
+                                       query->call.cancel, query->call.arena, &found, &n_found, &is_cut,
                                        err));
-    HEARTH_TRY(hearth_span_places_of(found, n_found, query->arena, ret, err));
+    HEARTH_TRY(hearth_span_places_of(found, n_found, query->call.arena, ret, err));
     ret->is_cut = is_cut;
     return HEARTH_OK;
 }
@@ -99,10 +99,10 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
 enum hearth_status hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns,
                                            struct hearth_err *err)
 {
-    struct hearth_query_engine *engine = query->engine;
+    struct hearth_query_engine *engine = query->call.engine;
     if (!atomic_load(&engine->knows_span_index)) {
         int64_t since_ns;
-        HEARTH_TRY(hearth_store_span_index_since(engine->store, query->cancel, &since_ns, err));
+        HEARTH_TRY(hearth_store_span_index_since(engine->store, query->call.cancel, &since_ns, err));
         atomic_store(&engine->span_index_since_ns, since_ns);
         atomic_store(&engine->knows_span_index, true);
     }
@@ -161,7 +161,7 @@ static enum hearth_status prune(const struct hearth_query *query,
                                 struct hearth_selection *selection, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     size_t n_ids = filter->n_spans + filter->n_local_roots + filter->n_traces;
     bool knows = false;
     if (!hearth_profile_filter_has_ids(filter) || selection->n_hits == 0 ||
@@ -191,7 +191,7 @@ enum hearth_status hearth_selection_match(const struct hearth_query *query,
                                           struct hearth_err *err)
 {
     struct hearth_profile_match *match;
-    HEARTH_TRY(hearth_profile_match_make(profiles, query->arena, &match, err));
+    HEARTH_TRY(hearth_profile_match_make(profiles, query->call.arena, &match, err));
     if (match == NULL) {
         return HEARTH_OK;
     }

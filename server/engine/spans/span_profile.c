@@ -51,18 +51,18 @@ static bool add_ids(struct hearth_arena *arena, uint64_t **v, size_t *n, size_t 
 static enum hearth_status add_spans(struct profile_run *run, const uint64_t *ids, size_t n,
                                     struct hearth_err *err)
 {
-    return add_ids(run->query->arena, &run->spans, &run->filter.n_spans, &run->cap_spans, ids, n)
+    return add_ids(run->query->call.arena, &run->spans, &run->filter.n_spans, &run->cap_spans, ids, n)
                ? HEARTH_OK
-               : HEARTH_FAIL_ARENA(err, run->query->arena);
+               : HEARTH_FAIL_ARENA(err, run->query->call.arena);
 }
 
 static enum hearth_status add_roots(struct profile_run *run, const uint64_t *ids, size_t n,
                                     struct hearth_err *err)
 {
-    return add_ids(run->query->arena, &run->roots, &run->filter.n_local_roots, &run->cap_roots, ids,
+    return add_ids(run->query->call.arena, &run->roots, &run->filter.n_local_roots, &run->cap_roots, ids,
                    n)
                ? HEARTH_OK
-               : HEARTH_FAIL_ARENA(err, run->query->arena);
+               : HEARTH_FAIL_ARENA(err, run->query->call.arena);
 }
 
 static enum hearth_status fail_id(const char *what, struct hearth_str id, struct hearth_err *err)
@@ -92,7 +92,7 @@ static enum hearth_status read_spans(struct profile_run *run, struct hearth_err 
 static enum hearth_status read_traces(struct profile_run *run, struct hearth_err *err)
 {
     const struct hearth_span_profile_spec *spec = run->spec;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n_texts = 0;
     struct hearth_str *texts =
         hearth_arena_array(arena, spec->n_trace_ids * HEARTH_TRACE_TEXTS, sizeof texts[0]);
@@ -126,7 +126,7 @@ static enum hearth_status read_traces(struct profile_run *run, struct hearth_err
         }
     }
     if (groups.is_cut) {
-        hearth_query_note(run->query,
+        hearth_call_note(&run->query->call,
                           "more spans are stored of these traces than one request looks at: the "
                           "latest %lld count (max-lookup-spans)",
                           (long long)run->limits.max_lookup_spans);
@@ -160,8 +160,8 @@ static enum hearth_status read_children(struct profile_run *run, struct hearth_e
     }
     for (size_t i = 0; i < spec->n_span_ids; i++) {
         size_t n = hearth_span_id_meanings(spec->span_ids[i], ids);
-        if (!add_ids(run->query->arena, &own, &n_own, &cap_own, ids, n)) {
-            return HEARTH_FAIL_ARENA(err, run->query->arena);
+        if (!add_ids(run->query->call.arena, &own, &n_own, &cap_own, ids, n)) {
+            return HEARTH_FAIL_ARENA(err, run->query->call.arena);
         }
     }
     HEARTH_TRY(hearth_stored_family(run->query, own, n_own, &family, err));
@@ -171,13 +171,13 @@ static enum hearth_status read_children(struct profile_run *run, struct hearth_e
         n_missing += is_missing(&family, spec->span_ids[i]);
     }
     if (n_missing > 0) {
-        hearth_query_note(run->query,
+        hearth_call_note(&run->query->call,
                           "%zu of %zu spans are not stored: of what is below them those samples "
                           "count whose local root they are",
                           n_missing, spec->n_span_ids);
     }
     if (family.is_cut) {
-        hearth_query_note(run->query,
+        hearth_call_note(&run->query->call,
                           "more spans are stored of these traces than one request looks at: those "
                           "below are looked for among the latest %lld (max-lookup-spans)",
                           (long long)run->limits.max_lookup_spans);
@@ -227,7 +227,7 @@ static enum hearth_status find_range(struct profile_run *run, struct hearth_quer
         last_ns = ts_ns > last_ns ? ts_ns : last_ns;
     }
     if (places.is_cut) {
-        hearth_query_note(query,
+        hearth_call_note(&query->call,
                           "more profiles carry these ids than one request reads: the latest %lld "
                           "are taken (max-lookup-profiles); ask with a range",
                           (long long)run->limits.max_lookup_profiles);
@@ -239,7 +239,7 @@ static enum hearth_status find_range(struct profile_run *run, struct hearth_quer
         first_ns = last_ns = hearth_clock_wall_ns();
     }
     /* The longest range that a question may have does not hold for what is read profile by profile. */
-    query->is_own = true;
+    query->call.is_own = true;
     query->start_ms = first_ns / HEARTH_NS_PER_MS - (first_ns % HEARTH_NS_PER_MS < 0);
     query->end_ms = last_ns / HEARTH_NS_PER_MS + 1;
     query->start_ms += query->start_ms == 0;
@@ -259,9 +259,9 @@ static enum hearth_status answer_bytes(const struct hearth_query *query,
     enum hearth_status status = is_tree ? hearth_query_tree(query, &summed, &bytes, err)
                                         : hearth_query_pprof(query, &summed, &bytes, err);
     if (status == HEARTH_OK) {
-        ret->bytes = hearth_arena_str(query->arena, hearth_buf_view(&bytes));
+        ret->bytes = hearth_arena_str(query->call.arena, hearth_buf_view(&bytes));
         if (hearth_buf_failed(&bytes) || ret->bytes.p == NULL) {
-            status = HEARTH_FAIL_ARENA(err, query->arena);
+            status = HEARTH_FAIL_ARENA(err, query->call.arena);
         }
     }
     hearth_buf_release(&bytes);
@@ -298,7 +298,7 @@ static enum hearth_status fail_not_found(const struct profile_run *run, struct h
     char since[32], kept[32], range[96] = "";
     int64_t since_ns;
     HEARTH_TRY(hearth_span_index_since(query, &since_ns, err));
-    hearth_store_retention(query->engine->store, query->tenant, &keep);
+    hearth_store_retention(query->call.engine->store, query->call.tenant, &keep);
     int64_t kept_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     if (query->start_ms == 0 && query->end_ms == 0 && since_ns > 0) {
         (void)snprintf(range, sizeof range,
@@ -331,9 +331,9 @@ static enum hearth_status make(struct profile_run *run, struct hearth_span_set *
         return fail_not_found(run, err);
     }
     ret->n_span_ids = counted->n;
-    ret->span_ids = hearth_arena_array(query.arena, counted->n, sizeof ret->span_ids[0]);
+    ret->span_ids = hearth_arena_array(query.call.arena, counted->n, sizeof ret->span_ids[0]);
     if (ret->span_ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query.arena);
+        return HEARTH_FAIL_ARENA(err, query.call.arena);
     }
     memcpy(ret->span_ids, counted->ids, counted->n * sizeof ret->span_ids[0]);
     return HEARTH_OK;
@@ -347,8 +347,8 @@ enum hearth_status hearth_query_span_profile(const struct hearth_query *query,
     struct profile_run run = {.query = query, .spec = spec};
     struct hearth_arena scratch;
     *ret = (struct hearth_span_profile){0};
-    hearth_query_limits(query, &run.limits);
-    hearth_arena_init_like(&scratch, query->arena);
+    hearth_call_limits(&query->call, &run.limits);
+    hearth_arena_init_like(&scratch, query->call.arena);
     struct hearth_span_set counted = {
         .ids = hearth_arena_array(&scratch, HEARTH_SPAN_SET_MAX, sizeof counted.ids[0])};
     enum hearth_status status = counted.ids != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, &scratch);

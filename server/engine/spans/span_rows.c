@@ -359,7 +359,7 @@ static enum hearth_status count_profiles(struct rows_run *run, struct hearth_err
         for (k = i + 1; k < n && by_profile(&rows[i], &rows[k]) == 0; k++) {
         }
         if (k - i > 1) {
-            HEARTH_TRY(hearth_cancel_check(run->query->cancel, err));
+            HEARTH_TRY(hearth_cancel_check(run->query->call.cancel, err));
             HEARTH_TRY(count_once(run, &rows[i], k - i, err));
         }
     }
@@ -405,7 +405,7 @@ static void sink(const struct rows_run *run, uint32_t *heap, size_t n, size_t at
 /* Pages may be of millions. */
 static enum hearth_status check_at(const struct rows_run *run, size_t i, struct hearth_err *err)
 {
-    return i % CHECK_EVERY == 0 ? hearth_cancel_check(run->query->cancel, err) : HEARTH_OK;
+    return i % CHECK_EVERY == 0 ? hearth_cancel_check(run->query->call.cancel, err) : HEARTH_OK;
 }
 
 /*
@@ -415,9 +415,9 @@ static enum hearth_status check_at(const struct rows_run *run, size_t i, struct 
 static enum hearth_status find_page(const struct rows_run *run, size_t from, size_t k,
                                     uint32_t **ret, struct hearth_err *err)
 {
-    uint32_t *heap = hearth_arena_array(run->query->arena, k, sizeof heap[0]);
+    uint32_t *heap = hearth_arena_array(run->query->call.arena, k, sizeof heap[0]);
     if (heap == NULL) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->query->call.arena);
     }
     for (size_t i = 0; i < k; i++) {
         heap[i] = (uint32_t)i;
@@ -517,9 +517,9 @@ static enum hearth_status write_page(struct rows_run *run, int64_t limit, int64_
     n = n > (uint64_t)limit ? (size_t)limit : n;
     uint32_t *order;
     HEARTH_TRY(find_page(run, from, n == 0 ? 0 : from + n, &order, err));
-    made.rows = hearth_arena_array(run->query->arena, n, sizeof made.rows[0]);
+    made.rows = hearth_arena_array(run->query->call.arena, n, sizeof made.rows[0]);
     if (made.rows == NULL) {
-        return HEARTH_FAIL_ARENA(err, run->query->arena);
+        return HEARTH_FAIL_ARENA(err, run->query->call.arena);
     }
     for (size_t i = 0; i < n; i++) {
         fill_row(run, order[from + i], &made.rows[i]);
@@ -553,7 +553,7 @@ static void rows_init(struct rows_run *run, const struct hearth_query *query,
 {
     enum hearth_spans_by by = spec->by;
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     size_t limit = limits.max_query_memory_bytes > 0 ? (size_t)limits.max_query_memory_bytes : 0;
     *run = (struct rows_run){.query = query, .by = attr_of(by)};
     /* Of traces, endpoints and names nothing is shown but their spans. */
@@ -570,13 +570,13 @@ static void rows_init(struct rows_run *run, const struct hearth_query *query,
         .reset = forget,
         .context = run,
     };
-    hearth_id_table_init(&run->ids, query->arena->budget);
-    hearth_id_table_init(&run->pairs, query->arena->budget);
-    hearth_texts_init(&run->texts, query->arena);
+    hearth_id_table_init(&run->ids, query->call.arena->budget);
+    hearth_id_table_init(&run->pairs, query->call.arena->budget);
+    hearth_texts_init(&run->texts, query->call.arena);
     struct hearth_buf *bufs[] = {&run->entry_bytes, &run->counted, &run->row_bytes};
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++) {
         hearth_buf_init(bufs[i], limit);
-        bufs[i]->budget = query->arena->budget;
+        bufs[i]->budget = query->call.arena->budget;
     }
 }
 

@@ -176,7 +176,7 @@ static void widen(const struct hearth_span_scan *scan, struct hearth_query *quer
 {
     struct hearth_limits limits;
     int64_t from_ms = scan->selection.from_ns / HEARTH_NS_PER_MS, first_ms;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     if (limits.max_query_range_ns > 0 &&
         !__builtin_sub_overflow(query->end_ms, limits.max_query_range_ns / HEARTH_NS_PER_MS,
                                 &first_ms)) {
@@ -193,7 +193,7 @@ static enum hearth_status load_passes(struct hearth_span_scan *scan, struct hear
     struct hearth_query quiet = *scan->query; /* the notes are those of the rows */
     struct hearth_merge_spec sum = *scan->merge;
     struct hearth_sums sums;
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     widen(scan, &quiet);
     sum.mean = false;
     enum hearth_status status = hearth_query_sum(&quiet, &sum, &sums, err);
@@ -213,7 +213,7 @@ static enum hearth_status visit_kept(struct hearth_span_scan *scan, struct heart
         const struct hearth_read_row *row = &kept->row;
         const struct hearth_stack_pass *pass;
         struct hearth_attr_columns columns;
-        HEARTH_TRY(hearth_cancel_check(scan->query->cancel, err));
+        HEARTH_TRY(hearth_cancel_check(scan->query->call.cancel, err));
         HEARTH_TRY(decode(scan, row, &columns, err));
         HEARTH_TRY(hearth_stack_passes_load(&scan->passes, row->service_id,
                                             hearth_query_day(row->ts_ns), row->writer_id,
@@ -248,20 +248,20 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
 {
     const struct hearth_query *query = scan->query;
     const struct hearth_merge_spec *merge = scan->merge;
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = query->call.engine->store;
     const struct hearth_label_index *index;
-    hearth_arena_init_like(&scan->scratch, query->arena);
-    hearth_arena_init_like(&scan->kept_arena, query->arena);
+    hearth_arena_init_like(&scan->scratch, query->call.arena);
+    hearth_arena_init_like(&scan->kept_arena, query->call.arena);
     hearth_sums_init(&scan->sums, query, NULL);
     hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, err));
-    HEARTH_TRY(hearth_query_lock_index(query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, merge->profile_type, merge->selector,
                                                       index, from_ns, to_ns, &scan->selection, err);
     if (status == HEARTH_OK) {
         status =
             hearth_grouping_make(&scan->grouping, index, scan->selection.hits,
-                                 scan->selection.n_hits, group_by, n_group_by, query->arena, err);
+                                 scan->selection.n_hits, group_by, n_group_by, query->call.arena, err);
     }
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);

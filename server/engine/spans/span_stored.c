@@ -16,7 +16,7 @@
 static enum hearth_status unpack(const struct hearth_query *query, struct hearth_inflater *inflater,
                                  struct hearth_stored_group *group, struct hearth_err *err)
 {
-    struct hearth_arena *arena = query->arena;
+    struct hearth_arena *arena = query->call.arena;
     struct hearth_buf scratch;
     hearth_buf_init(&scratch, 0);
     scratch.budget = arena->budget;
@@ -41,7 +41,7 @@ static enum hearth_status unpack_all(const struct hearth_query *query,
 {
     size_t n_spans = 0;
     struct hearth_inflater *inflater = hearth_inflater_new();
-    ret->v = hearth_arena_calloc(query->arena, n, sizeof ret->v[0]);
+    ret->v = hearth_arena_calloc(query->call.arena, n, sizeof ret->v[0]);
     enum hearth_status status = HEARTH_OK;
     if (ret->v == NULL || inflater == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for stored spans");
@@ -65,14 +65,14 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
                                              struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
+    hearth_call_limits(&query->call, &limits);
     size_t max = hearth_lookup_limit(limits.max_lookup_spans), n;
     struct hearth_span_query limited = *asked;
     struct hearth_span_group *groups;
     limited.limit = max + 1;
     *ret = (struct hearth_stored_groups){0};
-    HEARTH_TRY(hearth_store_span_groups(query->engine->store, query->tenant, &limited,
-                                        query->cancel, query->arena, &groups, &n, err));
+    HEARTH_TRY(hearth_store_span_groups(query->call.engine->store, query->call.tenant, &limited,
+                                        query->call.cancel, query->call.arena, &groups, &n, err));
     return n == 0 ? HEARTH_OK : unpack_all(query, groups, n, max, ret, err);
 }
 
@@ -82,8 +82,8 @@ enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *quer
                                                  struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    struct hearth_arena *arena = query->arena;
+    hearth_call_limits(&query->call, &limits);
+    struct hearth_arena *arena = query->call.arena;
     struct hearth_span_question *questions = hearth_arena_array(arena, n, sizeof questions[0]);
     struct hearth_association *found;
     size_t n_found;
@@ -95,9 +95,9 @@ enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *quer
             (struct hearth_span_question){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
     }
     bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(query->engine->store, query->tenant, questions, n, INT64_MIN,
+    HEARTH_TRY(hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, n, INT64_MIN,
                                        INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans),
-                                       query->cancel, arena, &found, &n_found, &is_cut, err));
+                                       query->call.cancel, arena, &found, &n_found, &is_cut, err));
     struct hearth_group_place *places = hearth_arena_array(arena, n_found, sizeof places[0]);
     if (places == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -215,13 +215,13 @@ static enum hearth_status read_groups_of_rows(const struct hearth_query *query, 
                                               struct hearth_err *err)
 {
     bool any = false;
-    HEARTH_TRY(hearth_store_has_span_groups(query->engine->store, query->cancel, &any, err));
+    HEARTH_TRY(hearth_store_has_span_groups(query->call.engine->store, query->call.cancel, &any, err));
     if (!any) {
         return HEARTH_OK;
     }
-    uint64_t *ids = hearth_arena_array(query->arena, n, sizeof ids[0]);
+    uint64_t *ids = hearth_arena_array(query->call.arena, n, sizeof ids[0]);
     if (ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     for (size_t i = 0; i < n; i++) {
         ids[i] = id_of(&rows[i], of_roots);
@@ -242,22 +242,22 @@ enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
         bool is_final = status == HEARTH_NO_MEMORY || status == HEARTH_CANCELLED ||
                         status == HEARTH_DEADLINE_EXCEEDED;
         if (!is_final) {
-            hearth_query_note(query, "how these spans are stored could not be read: %s", err->msg);
+            hearth_call_note(&query->call, "how these spans are stored could not be read: %s", err->msg);
         }
         return is_final ? status : HEARTH_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        rows[i].stored = stored_of(&groups, &rows[i], of_roots, query->arena);
+        rows[i].stored = stored_of(&groups, &rows[i], of_roots, query->call.arena);
     }
     if (groups.is_cut) {
         struct hearth_limits limits;
-        hearth_query_limits(query, &limits);
-        hearth_query_note(query,
+        hearth_call_limits(&query->call, &limits);
+        hearth_call_note(&query->call,
                           "more spans are stored with those of these rows than one request looks "
                           "at: of the latest %lld is told what they are (max-lookup-spans)",
                           (long long)limits.max_lookup_spans);
     }
-    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    return query->call.arena->refused ? HEARTH_FAIL_ARENA(err, query->call.arena) : HEARTH_OK;
 }
 
 /* ---- families ---- */
@@ -288,10 +288,10 @@ static enum hearth_status read_traces(const struct hearth_query *query,
                                       const struct hearth_stored_groups *own,
                                       struct hearth_stored_groups *ret, struct hearth_err *err)
 {
-    struct hearth_str *ids = hearth_arena_array(query->arena, own->n, sizeof ids[0]);
+    struct hearth_str *ids = hearth_arena_array(query->call.arena, own->n, sizeof ids[0]);
     size_t n = 0;
     if (ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     for (size_t i = 0; i < own->n; i++) {
         bool is_new = own->v[i].group.is_raw;
@@ -384,7 +384,7 @@ enum hearth_status hearth_stored_family(const struct hearth_query *query, const 
                                         struct hearth_err *err)
 {
     struct hearth_stored_groups own, traces;
-    struct hearth_arena *arena = query->arena;
+    struct hearth_arena *arena = query->call.arena;
     size_t n_links;
     HEARTH_TRY(hearth_stored_groups_of_spans(query, span_ids, n, &own, err));
     HEARTH_TRY(read_traces(query, &own, &traces, err));

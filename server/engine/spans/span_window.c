@@ -97,7 +97,7 @@ static enum hearth_status set_range(struct window_run *run, struct hearth_err *e
                            "(max-query-range)");
     }
     run->from_ns = sum_within(run->lo_ns, -max_of(limits->span_window_lookback_ns, 0));
-    hearth_store_retention(run->query->engine->store, run->query->tenant, &keep);
+    hearth_store_retention(run->query->call.engine->store, run->query->call.tenant, &keep);
     run->kept_from_ns = hearth_plan_profiles_from(&keep, now_ns);
     run->asked_from_ns = limits->max_query_lookback_ns > 0
                              ? sum_within(now_ns, -limits->max_query_lookback_ns)
@@ -125,7 +125,7 @@ select_types(struct window_run *run, const struct hearth_label_index *index, str
 {
     const struct hearth_span_window *window = run->window;
     struct hearth_selection *selection = &run->selection;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_series_hit *of_type[MAX_PROFILE_TYPES];
     size_t n_of_type[MAX_PROFILE_TYPES], n = 0, n_distinct = 0;
     for (size_t i = 0; i < window->n_profile_types; i++) {
@@ -162,7 +162,7 @@ static enum hearth_status select_all(struct window_run *run, const struct hearth
                                      struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_selector selector;
     hearth_selector_init(&selector);
     enum hearth_status status =
@@ -181,7 +181,7 @@ static enum hearth_status choose(struct window_run *run, const struct hearth_lab
                                  struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     *selection = (struct hearth_selection){
         .from_ns = max_of(run->from_ns, run->asked_from_ns),
         .to_ns = run->hi_ns,
@@ -264,7 +264,7 @@ static bool same_profile(const struct window_row *a, const struct window_row *b)
 static enum hearth_status read_rows(struct window_run *run, struct hearth_err *err)
 {
     struct hearth_query quiet = *run->query; /* what is missing, `searched` says */
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     const struct hearth_reader reader = {.reset = forget, .total = take, .context = run};
     HEARTH_TRY(hearth_selection_read(&quiet, &run->selection, &reader, err));
     run->rows = (struct window_row *)(void *)run->bytes.p;
@@ -281,7 +281,7 @@ static enum hearth_status name_type(struct window_run *run, struct window_hit *h
                                     struct hearth_err *err)
 {
     struct hearth_found *found = run->found;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_str id = hearth_labels_get(&hit->labels, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE));
     for (hit->type = 0; hit->type < found->n_types; hit->type++) {
         if (hearth_str_eq(found->types[hit->type].profile_type, id)) {
@@ -302,7 +302,7 @@ static enum hearth_status name_type(struct window_run *run, struct window_hit *h
 static enum hearth_status name_hits(struct window_run *run, const struct hearth_label_index *index,
                                     struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t n_used = 0, n_kept = 0;
     for (size_t i = 0; i < run->n; i++) {
         struct window_hit *hit = &run->hits[run->rows[i].hit];
@@ -344,7 +344,7 @@ static bool says_type(struct hearth_str name)
 static enum hearth_status add_profile(struct window_run *run, const struct window_row *row,
                                       struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_found_profile *out = &run->found->profiles[run->found->n_profiles++];
     const struct hearth_labels *labels = &run->hits[row->hit].labels;
     *out = (struct hearth_found_profile){
@@ -424,7 +424,7 @@ static enum hearth_status add_row(struct window_run *run, const struct window_ro
 static enum hearth_status add_up(struct window_run *run, struct hearth_err *err)
 {
     struct hearth_found *found = run->found;
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     size_t max = run->window->max_profiles > 0 ? run->window->max_profiles : DEFAULT_MAX_PROFILES;
     size_t number = 0;
     found->profiles =
@@ -460,12 +460,12 @@ static int by_type(const void *left, const void *right)
 
 static enum hearth_status answer(struct window_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->engine->store;
+    struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_label_index *index;
     if (run->n == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
     enum hearth_status status = name_hits(run, index, err);
     status = status == HEARTH_OK ? add_up(run, err) : status;
     hearth_store_index_unlock(store, index);
@@ -530,7 +530,7 @@ static void say_reason(const struct window_run *run, struct hearth_buf *out)
 
 static enum hearth_status put_into_words(struct window_run *run, struct hearth_err *err)
 {
-    struct hearth_arena *arena = run->query->arena;
+    struct hearth_arena *arena = run->query->call.arena;
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
     say_searched(run, &text);
@@ -552,9 +552,9 @@ static enum hearth_status put_into_words(struct window_run *run, struct hearth_e
 
 static enum hearth_status look(struct window_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->engine->store;
+    struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_query_lock_index(run->query, &index, err));
+    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
     enum hearth_status status = choose(run, index, err);
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);
@@ -572,11 +572,11 @@ enum hearth_status hearth_span_window(const struct hearth_query *query,
     struct window_run run = {.query = query, .window = window, .found = ret};
     *ret = (struct hearth_found){0};
     HEARTH_TRY(check(window, err));
-    hearth_query_limits(query, &run.limits);
+    hearth_call_limits(&query->call, &run.limits);
     HEARTH_TRY(set_range(&run, err));
     int64_t limit = run.limits.max_query_memory_bytes;
     hearth_buf_init(&run.bytes, limit > 0 ? (size_t)limit : 0);
-    run.bytes.budget = query->arena->budget;
+    run.bytes.budget = query->call.arena->budget;
     enum hearth_status status = look(&run, err);
     hearth_grouping_release(&run.grouping);
     hearth_buf_release(&run.bytes);

@@ -46,7 +46,7 @@ static void on_done(struct hearth_trace_item *item, enum hearth_status status,
     hearth_taken_free(taken);
 }
 
-struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
+struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
                                       const struct hearth_limits *limits,
                                       hearth_traces_done_fn *done, void *context)
 {
@@ -58,7 +58,7 @@ struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
     taken->arena.next_chunk_bytes = FIRST_CHUNK_BYTES;
     taken->done = done;
     taken->context = context;
-    taken->item.tenant = hearth_arena_str(&taken->arena, query->tenant);
+    taken->item.tenant = hearth_arena_str(&taken->arena, call->tenant);
     taken->item.done = on_done;
     taken->item.max_snapshots = limits->max_segment_snapshots;
     taken->item.max_instances = limits->max_agent_instances;
@@ -66,14 +66,14 @@ struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
     return taken;
 }
 
-enum hearth_status hearth_taken_submit(const struct hearth_query *query, struct hearth_taken *taken,
+enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct hearth_taken *taken,
                                        bool *ret_waits, struct hearth_err *err)
 {
     enum hearth_status status;
     if (taken->arena.refused) {
         status = HEARTH_FAIL_ARENA(err, &taken->arena);
     } else {
-        status = hearth_store_submit_traces(query->engine->store, &taken->item, err);
+        status = hearth_store_submit_traces(call->engine->store, &taken->item, err);
     }
     *ret_waits = status == HEARTH_OK;
     if (status != HEARTH_OK) {
@@ -324,11 +324,11 @@ enum hearth_status hearth_span_group_make(struct hearth_segment *segment,
     return segment->is_raw ? put_span_ids(segment, arena, ret, err) : HEARTH_OK;
 }
 
-void hearth_span_times(const struct hearth_query *query, const struct hearth_limits *limits,
+void hearth_span_times(const struct hearth_call *call, const struct hearth_limits *limits,
                        int64_t *ret_oldest_ns, int64_t *ret_newest_ns)
 {
     struct hearth_retention retention;
-    hearth_store_retention(query->engine->store, query->tenant, &retention);
+    hearth_store_retention(call->engine->store, call->tenant, &retention);
     int64_t kept_ns = retention.spans_ns > 0 ? retention.spans_ns : limits->reject_older_than_ns;
     int64_t now_ns = hearth_clock_wall_ns(), newest_ns = INT64_MAX;
     if (limits->reject_newer_than_ns > 0 &&
@@ -340,11 +340,11 @@ void hearth_span_times(const struct hearth_query *query, const struct hearth_lim
 }
 
 /* *ret_start_ns, of a segment that is not: when the span began that lies outside. */
-static bool is_in_time(const struct hearth_query *query, const struct hearth_limits *limits,
+static bool is_in_time(const struct hearth_call *call, const struct hearth_limits *limits,
                        const struct hearth_segment *segment, int64_t *ret_start_ns)
 {
     int64_t oldest_ns, newest_ns;
-    hearth_span_times(query, limits, &oldest_ns, &newest_ns);
+    hearth_span_times(call, limits, &oldest_ns, &newest_ns);
     for (size_t i = 0; i < segment->n_spans; i++) {
         const struct hearth_span *span = &segment->spans[i];
         if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
@@ -356,11 +356,11 @@ static bool is_in_time(const struct hearth_query *query, const struct hearth_lim
 }
 
 /* Trace tasks of the instance would look as if it served nothing: their logs say why. Once a second is enough. */
-static void log_wrong_clock(const struct hearth_query *query, const struct hearth_segment *segment,
+static void log_wrong_clock(const struct hearth_call *call, const struct hearth_segment *segment,
                             int64_t start_ns)
 {
     if (segment->is_raw || segment->instance.n == 0 ||
-        hearth_rate_some(query->engine, query->engine->refusal_rates, segment->instance, 1, 1) ==
+        hearth_rate_some(call->engine, call->engine->refusal_rates, segment->instance, 1, 1) ==
             0) {
         return;
     }
@@ -377,17 +377,17 @@ static void log_wrong_clock(const struct hearth_query *query, const struct heart
         .service = segment->service,
         .instance = segment->instance,
         .at_ms = now_ns / HEARTH_NS_PER_MS,
-        .message = hearth_task_refusal_text(&why, query->arena),
+        .message = hearth_task_refusal_text(&why, call->arena),
     };
     if (refusal.message.p != NULL &&
-        hearth_store_task_log_refusal(query->engine->store, query->tenant, &refusal, query->cancel,
+        hearth_store_task_log_refusal(call->engine->store, call->tenant, &refusal, call->cancel,
                                       &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the logs of trace tasks", "error",
                    err.msg, NULL);
     }
 }
 
-static enum hearth_status fill_item(const struct hearth_query *query,
+static enum hearth_status fill_item(const struct hearth_call *call,
                                     const struct hearth_limits *limits,
                                     struct hearth_segment *segments, size_t n,
                                     struct hearth_taken *taken, struct hearth_err *err)
@@ -399,11 +399,11 @@ static enum hearth_status fill_item(const struct hearth_query *query,
     size_t n_groups = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t start_ns;
-        if (is_in_time(query, limits, &segments[i], &start_ns)) {
+        if (is_in_time(call, limits, &segments[i], &start_ns)) {
             HEARTH_TRY(hearth_span_group_make(&segments[i], limits, &taken->arena,
                                               &groups[n_groups++], err));
         } else {
-            log_wrong_clock(query, &segments[i], start_ns);
+            log_wrong_clock(call, &segments[i], start_ns);
         }
     }
     taken->item.groups = groups;
@@ -412,7 +412,7 @@ static enum hearth_status fill_item(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
+enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
                                                enum hearth_segments_keep keep,
                                                struct hearth_segment *segments, size_t n,
                                                hearth_traces_done_fn *done, void *context,
@@ -427,24 +427,24 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_query *query,
         return HEARTH_OK;
     }
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    size_t n_allowed = hearth_rate_some(query->engine, query->engine->segment_rates, query->tenant,
+    hearth_call_limits(call, &limits);
+    size_t n_allowed = hearth_rate_some(call->engine, call->engine->segment_rates, call->tenant,
                                         limits.max_segment_rate, n);
     count_dropped("rate", n - n_allowed);
     if (n_allowed == 0) {
         return HEARTH_OK;
     }
-    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
+    struct hearth_taken *taken = hearth_taken_new(call, &limits, done, context);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment");
     }
     taken->item.only_profiled = keep == HEARTH_KEEP_PROFILED;
-    enum hearth_status status = fill_item(query, &limits, segments, n_allowed, taken, err);
+    enum hearth_status status = fill_item(call, &limits, segments, n_allowed, taken, err);
     if (status != HEARTH_OK || taken->item.n_groups == 0) {
         hearth_taken_free(taken);
         return status;
     }
-    return hearth_taken_submit(query, taken, ret_waits, err);
+    return hearth_taken_submit(call, taken, ret_waits, err);
 }
 
 /* ---- snapshots ---- */
@@ -506,7 +506,7 @@ static void copy_snapshot(const struct hearth_limits *limits, const struct heart
     ret->n_frames = frames == NULL ? 0 : n;
 }
 
-enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
+enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
                                                struct hearth_str task_id,
                                                struct hearth_str segment_id,
                                                const struct hearth_snapshot *snapshot,
@@ -516,8 +516,8 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
     *ret_waits = false;
     HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));
     struct hearth_limits limits;
-    hearth_query_limits(query, &limits);
-    struct hearth_taken *taken = hearth_taken_new(query, &limits, done, context);
+    hearth_call_limits(call, &limits);
+    struct hearth_taken *taken = hearth_taken_new(call, &limits, done, context);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a thread snapshot");
     }
@@ -529,5 +529,5 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_query *query,
         taken->item.snapshots = one;
         taken->item.n_snapshots = 1;
     }
-    return hearth_taken_submit(query, taken, ret_waits, err);
+    return hearth_taken_submit(call, taken, ret_waits, err);
 }

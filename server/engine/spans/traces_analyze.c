@@ -20,7 +20,7 @@ static struct hearth_hash128 text_key(struct hearth_str text)
 
 /* Segments that are asked for, each once. */
 struct asked {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     struct hearth_inflater *inflater;
     struct hearth_limits limits;
     struct hearth_str *ids;
@@ -34,7 +34,7 @@ static enum hearth_status read_ranges(struct asked *asked,
                                       const struct hearth_segment_range *ranges, size_t n,
                                       struct hearth_err *err)
 {
-    struct hearth_arena *arena = asked->query->arena;
+    struct hearth_arena *arena = asked->call->arena;
     asked->ids = hearth_arena_array(arena, n, sizeof *asked->ids);
     asked->queries = hearth_arena_array(arena, n, sizeof *asked->queries);
     if (asked->ids == NULL || asked->queries == NULL) {
@@ -71,7 +71,7 @@ static enum hearth_status decode_run(struct asked *asked, const struct hearth_sn
                                      struct hearth_snapshot **ret, size_t *ret_n,
                                      struct hearth_err *err)
 {
-    struct hearth_arena *arena = asked->query->arena;
+    struct hearth_arena *arena = asked->call->arena;
     struct hearth_buf scratch;
     hearth_buf_init(&scratch, 0);
     scratch.budget = arena->budget;
@@ -92,17 +92,17 @@ static enum hearth_status decode_run(struct asked *asked, const struct hearth_sn
 static enum hearth_status analyze_snapshots(struct asked *asked, struct hearth_snapshot_trees *ret,
                                             struct hearth_err *err)
 {
-    const struct hearth_query *query = asked->query;
+    const struct hearth_call *call = asked->call;
     struct hearth_snapshot_run *runs;
     size_t n_runs, n = 0;
-    HEARTH_TRY(hearth_store_snapshot_runs(query->engine->store, query->tenant, asked->ids, asked->n,
-                                          query->cancel, query->arena, &runs, &n_runs, err));
+    HEARTH_TRY(hearth_store_snapshot_runs(call->engine->store, call->tenant, asked->ids, asked->n,
+                                          call->cancel, call->arena, &runs, &n_runs, err));
     for (size_t i = 0; i < n_runs; i++) {
         n += (size_t)runs[i].n_snapshots;
     }
-    struct hearth_snapshot *all = hearth_arena_array(query->arena, n, sizeof *all);
+    struct hearth_snapshot *all = hearth_arena_array(call->arena, n, sizeof *all);
     if (all == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     size_t at = 0;
     for (size_t i = 0; i < n_runs; i++) {
@@ -117,7 +117,7 @@ static enum hearth_status analyze_snapshots(struct asked *asked, struct hearth_s
         at += n_some;
     }
     return hearth_snapshot_trees_make(all, n, asked->queries, asked->n_queries,
-                                      asked->limits.max_analyzed_snapshots, query->arena, ret, err);
+                                      asked->limits.max_analyzed_snapshots, call->arena, ret, err);
 }
 
 /* ---- Go programs ---- */
@@ -149,42 +149,42 @@ static bool is_of_segment(void *context, uint32_t sample)
 static enum hearth_status read_profile(struct asked *asked, struct hearth_str upload_id,
                                        struct hearth_profile *ret, struct hearth_err *err)
 {
-    const struct hearth_query *query = asked->query;
+    const struct hearth_call *call = asked->call;
     struct hearth_task_upload upload;
-    HEARTH_TRY(hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
-                                            query->cancel, query->arena, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
+                                            call->cancel, call->arena, &upload, err));
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
-    plain.budget = query->arena->budget;
+    plain.budget = call->arena->budget;
     int64_t max = asked->limits.max_profile_bytes;
     enum hearth_status status =
         hearth_inflate(asked->inflater, hearth_compression_detect(upload.content), upload.content,
                        max > 0 ? (size_t)max : SIZE_MAX, &plain, err);
     struct hearth_str bytes = {0};
     if (status == HEARTH_OK) {
-        bytes = hearth_arena_str(query->arena, hearth_buf_view(&plain));
-        status = bytes.p == NULL ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+        bytes = hearth_arena_str(call->arena, hearth_buf_view(&plain));
+        status = bytes.p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_buf_release(&plain);
     HEARTH_TRY(status);
     const struct hearth_pprof_limits limits = hearth_ingest_pprof_limits(&asked->limits);
     struct hearth_pprof_notes notes = {0};
-    return hearth_pprof_decode(bytes, &limits, query->arena, ret, &notes, err);
+    return hearth_pprof_decode(bytes, &limits, call->arena, ret, &notes, err);
 }
 
 /* A tree for each segment and upload; uploads come one after the other. */
 static enum hearth_status analyze_profiles(struct asked *asked, struct hearth_snapshot_trees *ret,
                                            struct hearth_err *err)
 {
-    const struct hearth_query *query = asked->query;
+    const struct hearth_call *call = asked->call;
     struct hearth_go_segment *found;
     size_t n;
-    HEARTH_TRY(hearth_store_go_segments(query->engine->store, query->tenant, HEARTH_STR(""),
-                                        asked->ids, asked->n, query->cancel, query->arena, &found,
+    HEARTH_TRY(hearth_store_go_segments(call->engine->store, call->tenant, HEARTH_STR(""),
+                                        asked->ids, asked->n, call->cancel, call->arena, &found,
                                         &n, err));
-    ret->trees = hearth_arena_array(query->arena, n, sizeof *ret->trees);
+    ret->trees = hearth_arena_array(call->arena, n, sizeof *ret->trees);
     if (ret->trees == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     struct hearth_profile profile;
     for (size_t i = 0; i < n; i++) {
@@ -193,7 +193,7 @@ static enum hearth_status analyze_profiles(struct asked *asked, struct hearth_sn
         }
         struct wanted wanted = {&profile, found[i].segment_id};
         struct hearth_snapshot_trees own;
-        HEARTH_TRY(hearth_snapshot_trees_of_profile(&profile, is_of_segment, &wanted, query->arena,
+        HEARTH_TRY(hearth_snapshot_trees_of_profile(&profile, is_of_segment, &wanted, call->arena,
                                                     &own, err));
         if (own.n_trees > 0) {
             ret->trees[ret->n_trees++] = own.trees[0];
@@ -206,7 +206,7 @@ static enum hearth_status analyze(struct asked *asked, const struct hearth_segme
                                   size_t n, struct hearth_snapshot_trees *ret,
                                   struct hearth_str *ret_tip, struct hearth_err *err)
 {
-    struct hearth_arena *arena = asked->query->arena;
+    struct hearth_arena *arena = asked->call->arena;
     int64_t limit = asked->limits.max_analyzed_snapshots;
     HEARTH_TRY(read_ranges(asked, ranges, n, err));
     HEARTH_TRY(analyze_snapshots(asked, ret, err));
@@ -235,15 +235,15 @@ static enum hearth_status analyze(struct asked *asked, const struct hearth_segme
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_traces_analyze(const struct hearth_query *query,
+enum hearth_status hearth_traces_analyze(const struct hearth_call *call,
                                          const struct hearth_segment_range *ranges, size_t n,
                                          struct hearth_snapshot_trees *ret,
                                          struct hearth_str *ret_tip, struct hearth_err *err)
 {
     *ret = (struct hearth_snapshot_trees){0};
     *ret_tip = HEARTH_STR("");
-    struct asked asked = {.query = query};
-    hearth_query_limits(query, &asked.limits);
+    struct asked asked = {.call = call};
+    hearth_call_limits(call, &asked.limits);
     int64_t max = asked.limits.max_analyzed_segments;
     if (n == 0 || (max > 0 && n > (uint64_t)max)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,

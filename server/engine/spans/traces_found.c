@@ -19,7 +19,7 @@
 /* ---- segments ---- */
 
 struct found {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     struct hearth_inflater *inflater;
     bool is_imported;
     struct hearth_str *profiled; /* ids of segments that have snapshots */
@@ -45,19 +45,19 @@ static struct hearth_hash128 place_key(const struct hearth_span_group *group)
 static enum hearth_status find_profiled(struct found *found, struct hearth_str task_id,
                                         struct hearth_err *err)
 {
-    const struct hearth_query *query = found->query;
-    struct hearth_store *store = query->engine->store;
+    const struct hearth_call *call = found->call;
+    struct hearth_store *store = call->engine->store;
     struct hearth_segment_snapshots *snapshots;
     struct hearth_go_segment *profiles;
     size_t n_snapshots, n_profiles;
-    HEARTH_TRY(hearth_store_segment_snapshots(store, query->tenant, &task_id, 1, query->cancel,
-                                              query->arena, &snapshots, &n_snapshots, err));
-    HEARTH_TRY(hearth_store_go_segments(store, query->tenant, task_id, NULL, 0, query->cancel,
-                                        query->arena, &profiles, &n_profiles, err));
+    HEARTH_TRY(hearth_store_segment_snapshots(store, call->tenant, &task_id, 1, call->cancel,
+                                              call->arena, &snapshots, &n_snapshots, err));
+    HEARTH_TRY(hearth_store_go_segments(store, call->tenant, task_id, NULL, 0, call->cancel,
+                                        call->arena, &profiles, &n_profiles, err));
     found->profiled =
-        hearth_arena_array(query->arena, n_snapshots + n_profiles, sizeof *found->profiled);
+        hearth_arena_array(call->arena, n_snapshots + n_profiles, sizeof *found->profiled);
     if (found->profiled == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n_snapshots + n_profiles; i++) {
         struct hearth_str id =
@@ -77,7 +77,7 @@ static enum hearth_status find_profiled(struct found *found, struct hearth_str t
 static enum hearth_status unpack(struct found *found, struct hearth_kept_segment *segment,
                                  struct hearth_err *err)
 {
-    struct hearth_arena *arena = found->query->arena;
+    struct hearth_arena *arena = found->call->arena;
     struct hearth_buf scratch;
     hearth_buf_init(&scratch, 0);
     scratch.budget = arena->budget;
@@ -111,14 +111,14 @@ static enum hearth_status take_segment(struct found *found, const struct hearth_
 static enum hearth_status find_imported(struct found *found, struct hearth_str task_id,
                                         struct hearth_err *err)
 {
-    const struct hearth_query *query = found->query;
+    const struct hearth_call *call = found->call;
     struct hearth_span_group *groups;
     size_t n;
-    HEARTH_TRY(hearth_store_imported_groups(query->engine->store, query->tenant, task_id,
-                                            query->cancel, query->arena, &groups, &n, err));
-    found->segments = hearth_arena_calloc(query->arena, n, sizeof *found->segments);
+    HEARTH_TRY(hearth_store_imported_groups(call->engine->store, call->tenant, task_id,
+                                            call->cancel, call->arena, &groups, &n, err));
+    found->segments = hearth_arena_calloc(call->arena, n, sizeof *found->segments);
     if (found->segments == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(take_segment(found, &groups[i], err));
@@ -129,8 +129,8 @@ static enum hearth_status find_imported(struct found *found, struct hearth_str t
 /* The segments that have snapshots, then all of their traces in the same instances. */
 static enum hearth_status find_segments(struct found *found, struct hearth_err *err)
 {
-    const struct hearth_query *query = found->query;
-    struct hearth_arena *arena = query->arena;
+    const struct hearth_call *call = found->call;
+    struct hearth_arena *arena = call->arena;
     struct hearth_span_group *groups;
     size_t n;
     struct hearth_span_query by_id = {.segment_ids = found->profiled,
@@ -138,7 +138,7 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
     if (found->n_profiled == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_span_groups(query->engine->store, query->tenant, &by_id, query->cancel,
+    HEARTH_TRY(hearth_store_span_groups(call->engine->store, call->tenant, &by_id, call->cancel,
                                         arena, &groups, &n, err));
     struct hearth_str *traces = hearth_arena_array(arena, n, sizeof *traces);
     if (traces == NULL) {
@@ -162,8 +162,8 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
     struct hearth_span_query by_trace = {.trace_ids = traces, .n_trace_ids = n_traces};
     enum hearth_status status = HEARTH_OK;
     if (n_traces > 0) {
-        status = hearth_store_span_groups(query->engine->store, query->tenant, &by_trace,
-                                          query->cancel, arena, &groups, &n, err);
+        status = hearth_store_span_groups(call->engine->store, call->tenant, &by_trace,
+                                          call->cancel, arena, &groups, &n, err);
     }
     if (status == HEARTH_OK) {
         found->segments = hearth_arena_calloc(arena, n, sizeof *found->segments);
@@ -232,7 +232,7 @@ static int compare_requests(const void *left, const void *right)
 static enum hearth_status make_requests(struct found *found, struct hearth_profiled_requests *ret,
                                         struct hearth_err *err)
 {
-    struct hearth_arena *arena = found->query->arena;
+    struct hearth_arena *arena = found->call->arena;
     struct hearth_request_segment *all = hearth_arena_array(arena, found->n_segments, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -264,13 +264,13 @@ static enum hearth_status make_requests(struct found *found, struct hearth_profi
 static enum hearth_status find_refusal(const struct found *found, struct hearth_str task_id,
                                        struct hearth_str *ret, struct hearth_err *err)
 {
-    const struct hearth_query *query = found->query;
+    const struct hearth_call *call = found->call;
     struct hearth_task_log *log;
     size_t n;
     int64_t last_ms = 0;
     *ret = HEARTH_STR("");
-    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
-                                      query->cancel, query->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
+                                      call->cancel, call->arena, &log, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (log[i].event == HEARTH_TASK_FAILED && log[i].last_at_ms >= last_ms) {
             last_ms = log[i].last_at_ms;
@@ -284,7 +284,7 @@ static enum hearth_status find_refusal(const struct found *found, struct hearth_
 static enum hearth_status say_missing(struct found *found, struct hearth_str task_id,
                                       struct hearth_str *ret, struct hearth_err *err)
 {
-    struct hearth_arena *arena = found->query->arena;
+    struct hearth_arena *arena = found->call->arena;
     struct hearth_str refusal;
     HEARTH_TRY(find_refusal(found, task_id, &refusal, err));
 
@@ -336,21 +336,21 @@ static enum hearth_status find_requests(struct found *found, struct hearth_str t
     return say_missing(found, task_id, &ret->tip, err);
 }
 
-enum hearth_status hearth_traces_of_task(const struct hearth_query *query,
+enum hearth_status hearth_traces_of_task(const struct hearth_call *call,
                                          struct hearth_str task_id,
                                          struct hearth_profiled_requests *ret,
                                          struct hearth_err *err)
 {
     *ret = (struct hearth_profiled_requests){0};
     struct hearth_task task;
-    HEARTH_TRY(hearth_store_task_get(query->engine->store, query->tenant, task_id, query->cancel,
-                                     query->arena, &task, err));
+    HEARTH_TRY(hearth_store_task_get(call->engine->store, call->tenant, task_id, call->cancel,
+                                     call->arena, &task, err));
     if (task.kind != HEARTH_TASK_TRACE) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "task \"" HEARTH_STR_FMT "\" is no trace task: it has no segments",
                            HEARTH_STR_ARG(task_id));
     }
-    struct found found = {.query = query,
+    struct found found = {.call = call,
                           .inflater = hearth_inflater_new(),
                           .is_imported = task.origin == HEARTH_TASK_IMPORTED};
     hearth_idmap_init(&found.profiled_ids);

@@ -20,13 +20,13 @@ struct hearth_taken {
 };
 
 /* NULL without memory. */
-struct hearth_taken *hearth_taken_new(const struct hearth_query *query,
+struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
                                       const struct hearth_limits *limits,
                                       hearth_traces_done_fn *done, void *context);
 void hearth_taken_free(struct hearth_taken *taken);
 /* Takes it; freed when nobody will wait for it. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_taken_submit(const struct hearth_query *query, struct hearth_taken *taken,
+enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct hearth_taken *taken,
                                        bool *ret_waits, struct hearth_err *err);
 
 /* How many of n the tenant may have now, of `rate` a second; a rate of 0: all. The slots are of the engine. */
@@ -39,7 +39,7 @@ bool hearth_rate_all(struct hearth_query_engine *engine,
                      int64_t rate, size_t n);
 
 /* When spans may begin, both ends included: within what is kept, and not in the future. */
-void hearth_span_times(const struct hearth_query *query, const struct hearth_limits *limits,
+void hearth_span_times(const struct hearth_call *call, const struct hearth_limits *limits,
                        int64_t *ret_oldest_ns, int64_t *ret_newest_ns);
 
 /* At most max bytes of whole characters. */

@@ -71,15 +71,15 @@ static bool says_it_can(const struct hearth_process *process)
     return can;
 }
 
-enum hearth_status hearth_agents_report_processes(const struct hearth_query *query,
+enum hearth_status hearth_agents_report_processes(const struct hearth_call *call,
                                                   const struct hearth_reported *reported, size_t n,
                                                   struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
-    struct hearth_process *processes = hearth_arena_array(query->arena, n, sizeof *processes);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+    struct hearth_process *processes = hearth_arena_array(call->arena, n, sizeof *processes);
     if (processes == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     for (size_t i = 0; i < n; i++) {
@@ -88,18 +88,18 @@ enum hearth_status hearth_agents_report_processes(const struct hearth_query *que
         processes[i].can_be_profiled = says_it_can(&processes[i]);
         processes[i].last_seen_ms = now_ms;
     }
-    return hearth_store_report_agents(query->engine->store, query->tenant, NULL, 0, processes, n,
+    return hearth_store_report_agents(call->engine->store, call->tenant, NULL, 0, processes, n,
                                       limits.max_agent_instances, limits.max_agent_processes,
-                                      query->cancel, err);
+                                      call->cancel, err);
 }
 
-enum hearth_status hearth_agents_report_instance(const struct hearth_query *query,
+enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
                                                  const struct hearth_reported *reported,
                                                  struct hearth_err *err)
 {
     const struct hearth_process *said = &reported->process;
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     HEARTH_TRY(check_name(reported, said->service, "service", err));
     HEARTH_TRY(check_name(reported, said->instance, "serviceInstance", err));
     HEARTH_TRY(check_properties(reported, &limits, err));
@@ -114,9 +114,9 @@ enum hearth_status hearth_agents_report_instance(const struct hearth_query *quer
         .n_properties = said->n_properties,
         .last_seen_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
     };
-    return hearth_store_report_agents(query->engine->store, query->tenant, &instance, 1, NULL, 0,
+    return hearth_store_report_agents(call->engine->store, call->tenant, &instance, 1, NULL, 0,
                                       limits.max_agent_instances, limits.max_agent_processes,
-                                      query->cancel, err);
+                                      call->cancel, err);
 }
 
 /* ---- what is known ---- */
@@ -127,36 +127,36 @@ static enum hearth_status need_service(struct hearth_str service, struct hearth_
                          : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service is missing");
 }
 
-enum hearth_status hearth_agents_services(const struct hearth_query *query, int64_t seen_after_ms,
+enum hearth_status hearth_agents_services(const struct hearth_call *call, int64_t seen_after_ms,
                                           struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    return hearth_store_reported_services(query->engine->store, query->tenant, HEARTH_STR(""),
-                                          seen_after_ms, query->cancel, query->arena, ret, ret_n,
+    return hearth_store_reported_services(call->engine->store, call->tenant, HEARTH_STR(""),
+                                          seen_after_ms, call->cancel, call->arena, ret, ret_n,
                                           err);
 }
 
-enum hearth_status hearth_agents_instances(const struct hearth_query *query,
+enum hearth_status hearth_agents_instances(const struct hearth_call *call,
                                            struct hearth_str service, int64_t seen_after_ms,
                                            struct hearth_instance **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(service, err));
-    return hearth_store_instances(query->engine->store, query->tenant, service, seen_after_ms,
-                                  query->cancel, query->arena, ret, ret_n, err);
+    return hearth_store_instances(call->engine->store, call->tenant, service, seen_after_ms,
+                                  call->cancel, call->arena, ret, ret_n, err);
 }
 
-enum hearth_status hearth_agents_processes(const struct hearth_query *query,
+enum hearth_status hearth_agents_processes(const struct hearth_call *call,
                                            const struct hearth_process_filter *filter,
                                            struct hearth_process **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(filter->service, err));
-    return hearth_store_processes(query->engine->store, query->tenant, filter, query->cancel,
-                                  query->arena, ret, ret_n, err);
+    return hearth_store_processes(call->engine->store, call->tenant, filter, call->cancel,
+                                  call->arena, ret, ret_n, err);
 }
 
-enum hearth_status hearth_agents_process(const struct hearth_query *query,
+enum hearth_status hearth_agents_process(const struct hearth_call *call,
                                          struct hearth_str process_id, struct hearth_process *ret,
                                          struct hearth_err *err)
 {
@@ -168,8 +168,8 @@ enum hearth_status hearth_agents_process(const struct hearth_query *query,
     const struct hearth_process_filter filter = {.process_id = process_id};
     struct hearth_process *found;
     size_t n = 0;
-    HEARTH_TRY(hearth_store_processes(query->engine->store, query->tenant, &filter, query->cancel,
-                                      query->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
+                                      call->arena, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no process \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(process_id));

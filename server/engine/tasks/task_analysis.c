@@ -7,14 +7,14 @@
 
 /* What is read, as chunks come. */
 struct analysis {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     enum hearth_stack_weight weight;
     struct hearth_stack_forest *forest;
     enum hearth_stack_kind kind; /* 0: no chunk came yet */
     uint64_t n_cut, n_chunks;
 };
 
-enum hearth_status hearth_task_schedules(const struct hearth_query *query,
+enum hearth_status hearth_task_schedules(const struct hearth_call *call,
                                          struct hearth_str task_id,
                                          struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err)
@@ -22,8 +22,8 @@ enum hearth_status hearth_task_schedules(const struct hearth_query *query,
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
-    return hearth_store_task_schedules(query->engine->store, query->tenant, task_id, NULL, 0,
-                                       query->cancel, query->arena, ret, ret_n, err);
+    return hearth_store_task_schedules(call->engine->store, call->tenant, task_id, NULL, 0,
+                                       call->cancel, call->arena, ret, ret_n, err);
 }
 
 /* ---- what is asked for ---- */
@@ -67,7 +67,7 @@ static enum hearth_status join_ranges(const struct hearth_task_range *ranges, si
     return HEARTH_OK;
 }
 
-static enum hearth_status find_schedules(const struct hearth_query *query,
+static enum hearth_status find_schedules(const struct hearth_call *call,
                                          const struct hearth_str *ids, size_t n_ids,
                                          struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err)
@@ -75,8 +75,8 @@ static enum hearth_status find_schedules(const struct hearth_query *query,
     if (n_ids == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
     }
-    HEARTH_TRY(hearth_store_task_schedules(query->engine->store, query->tenant, HEARTH_STR(""), ids,
-                                           n_ids, query->cancel, query->arena, ret, ret_n, err));
+    HEARTH_TRY(hearth_store_task_schedules(call->engine->store, call->tenant, HEARTH_STR(""), ids,
+                                           n_ids, call->cancel, call->arena, ret, ret_n, err));
     for (size_t i = 0; i < n_ids; i++) {
         size_t k = 0;
         while (k < *ret_n && !hearth_str_eq((*ret)[k].schedule_id, ids[i])) {
@@ -96,7 +96,7 @@ static enum hearth_status begin(void *context, struct hearth_err *err)
 {
     struct analysis *a = context;
     hearth_stack_forest_free(a->forest);
-    a->forest = hearth_stack_forest_new(a->query->arena);
+    a->forest = hearth_stack_forest_new(a->call->arena);
     a->kind = (enum hearth_stack_kind)0;
     a->n_cut = a->n_chunks = 0;
     return a->forest == NULL ? (enum hearth_status)HEARTH_FAIL(err, HEARTH_NO_MEMORY,
@@ -138,7 +138,7 @@ static enum hearth_status make_tip(const struct analysis *a,
                                    const struct hearth_task_schedule *schedules, size_t n,
                                    size_t n_ranges, struct hearth_str *ret, struct hearth_err *err)
 {
-    struct hearth_arena *arena = a->query->arena;
+    struct hearth_arena *arena = a->call->arena;
     char *text = NULL;
     *ret = HEARTH_STR("");
     if (a->n_chunks == 0) {
@@ -163,7 +163,7 @@ static enum hearth_status make_tip(const struct analysis *a,
     return text == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
+enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
                                               const struct hearth_str *schedule_ids, size_t n_ids,
                                               const struct hearth_task_range *ranges,
                                               size_t n_ranges, enum hearth_stack_weight weight,
@@ -173,13 +173,13 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_query *query,
     struct hearth_task_schedule *schedules;
     struct hearth_task_range *joined;
     size_t n, n_joined;
-    HEARTH_TRY(join_ranges(ranges, n_ranges, query->arena, &joined, &n_joined, err));
-    HEARTH_TRY(find_schedules(query, schedule_ids, n_ids, &schedules, &n, err));
-    struct analysis a = {.query = query, .weight = weight};
+    HEARTH_TRY(join_ranges(ranges, n_ranges, call->arena, &joined, &n_joined, err));
+    HEARTH_TRY(find_schedules(call, schedule_ids, n_ids, &schedules, &n, err));
+    struct analysis a = {.call = call, .weight = weight};
     const struct hearth_task_chunk_reader reader = {&a, begin, add_chunk};
     enum hearth_status status =
-        hearth_store_task_chunks(query->engine->store, schedules, n, joined, n_joined,
-                                 query->cancel, query->arena, &reader, err);
+        hearth_store_task_chunks(call->engine->store, schedules, n, joined, n_joined,
+                                 call->cancel, call->arena, &reader, err);
     if (status == HEARTH_OK) {
         status = hearth_stack_forest_trees(a.forest, &ret->trees, &ret->n_trees, err);
     }

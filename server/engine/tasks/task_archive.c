@@ -44,13 +44,13 @@ static void put_task(const struct hearth_task *t, struct hearth_buf *out)
     hearth_archive_put_task(&task, out);
 }
 
-static enum hearth_status put_logs(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status put_logs(const struct hearth_call *call, struct hearth_str task_id,
                                    struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_task_log *logs;
     size_t n;
-    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
-                                      query->cancel, query->arena, &logs, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
+                                      call->cancel, call->arena, &logs, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_archive_log log = {
             .instance = logs[i].instance,
@@ -95,14 +95,14 @@ static enum hearth_status put_chunk(void *context, const struct hearth_task_sche
                                         : HEARTH_OK;
 }
 
-static enum hearth_status put_runs(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status put_runs(const struct hearth_call *call, struct hearth_str task_id,
                                    struct hearth_buf *out, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_task_schedule *runs;
     size_t n;
-    HEARTH_TRY(hearth_store_task_schedules(store, query->tenant, task_id, NULL, 0, query->cancel,
-                                           query->arena, &runs, &n, err));
+    HEARTH_TRY(hearth_store_task_schedules(store, call->tenant, task_id, NULL, 0, call->cancel,
+                                           call->arena, &runs, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_archive_run run = {
             .process_id = runs[i].process_id,
@@ -116,21 +116,21 @@ static enum hearth_status put_runs(const struct hearth_query *query, struct hear
     struct packing p = {.runs = runs, .out = out, .begin = out->n};
     hearth_buf_init(&p.chunk, 0);
     const struct hearth_task_chunk_reader reader = {&p, begin_chunks, put_chunk};
-    enum hearth_status status = hearth_store_task_chunks(store, runs, n, NULL, 0, query->cancel,
-                                                         query->arena, &reader, err);
+    enum hearth_status status = hearth_store_task_chunks(store, runs, n, NULL, 0, call->cancel,
+                                                         call->arena, &reader, err);
     hearth_buf_release(&p.chunk);
     return status;
 }
 
-static enum hearth_status put_uploads(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status put_uploads(const struct hearth_call *call, struct hearth_str task_id,
                                       struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_task_upload *uploads;
     size_t n;
-    HEARTH_TRY(hearth_task_uploads(query, task_id, &uploads, &n, err));
+    HEARTH_TRY(hearth_task_uploads(call, task_id, &uploads, &n, err));
     for (size_t i = 0; i < n && !hearth_buf_failed(out); i++) {
         struct hearth_task_upload upload;
-        HEARTH_TRY(hearth_task_upload_get(query, uploads[i].upload_id, &upload, err));
+        HEARTH_TRY(hearth_task_upload_get(call, uploads[i].upload_id, &upload, err));
         const struct hearth_archive_upload archived = {
             .service = upload.service,
             .instance = upload.instance,
@@ -143,51 +143,51 @@ static enum hearth_status put_uploads(const struct hearth_query *query, struct h
     return HEARTH_OK;
 }
 
-static enum hearth_status pack(const struct hearth_query *query, const struct hearth_buf *plain,
+static enum hearth_status pack(const struct hearth_call *call, const struct hearth_buf *plain,
                                struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
-    packed.budget = query->arena->budget;
+    packed.budget = call->arena->budget;
     enum hearth_status status = hearth_zstd(hearth_buf_view(plain), ZSTD_LEVEL, &packed, err);
     if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(query->arena, hearth_buf_view(&packed));
+        *ret = hearth_arena_str(call->arena, hearth_buf_view(&packed));
         status =
-            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_buf_release(&packed);
     return status;
 }
 
-static int64_t max_bytes_of(const struct hearth_query *query, int64_t wanted)
+static int64_t max_bytes_of(const struct hearth_call *call, int64_t wanted)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     int64_t max = limits.max_task_export_bytes;
     return wanted > 0 && (max <= 0 || wanted < max) ? wanted : max;
 }
 
-enum hearth_status hearth_task_export(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_task_export(const struct hearth_call *call, struct hearth_str task_id,
                                       int64_t max_bytes, struct hearth_str *ret,
                                       struct hearth_err *err)
 {
     struct hearth_task task;
-    HEARTH_TRY(hearth_store_task_get(query->engine->store, query->tenant, task_id, query->cancel,
-                                     query->arena, &task, err));
-    int64_t max = max_bytes_of(query, max_bytes);
+    HEARTH_TRY(hearth_store_task_get(call->engine->store, call->tenant, task_id, call->cancel,
+                                     call->arena, &task, err));
+    int64_t max = max_bytes_of(call, max_bytes);
     struct hearth_buf plain;
     hearth_buf_init(&plain, max > 0 ? (size_t)max : 0);
-    plain.budget = query->arena->budget;
+    plain.budget = call->arena->budget;
     put_task(&task, &plain);
-    enum hearth_status status = put_logs(query, task_id, &plain, err);
+    enum hearth_status status = put_logs(call, task_id, &plain, err);
     if (status == HEARTH_OK) {
-        status = put_runs(query, task_id, &plain, err);
+        status = put_runs(call, task_id, &plain, err);
     }
     if (status == HEARTH_OK) {
-        status = put_uploads(query, task_id, &plain, err);
+        status = put_uploads(call, task_id, &plain, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_archive_export_traces(query, &task, &plain, err);
+        status = hearth_archive_export_traces(call, &task, &plain, err);
     }
     hearth_archive_end(&plain);
     if (status == HEARTH_OK && hearth_buf_failed(&plain)) {
@@ -197,7 +197,7 @@ enum hearth_status hearth_task_export(const struct hearth_query *query, struct h
                              (long long)max);
     }
     if (status == HEARTH_OK) {
-        status = pack(query, &plain, ret, err);
+        status = pack(call, &plain, ret, err);
     }
     hearth_buf_release(&plain);
     return status;
@@ -312,7 +312,7 @@ static enum hearth_status check_chunk(const struct hearth_archive_chunk *archive
     return HEARTH_OK;
 }
 
-static enum hearth_status check_parts(const struct hearth_query *query,
+static enum hearth_status check_parts(const struct hearth_call *call,
                                       const struct hearth_task_archive *a, struct hearth_err *err)
 {
     for (size_t i = 0; i < a->n_logs; i++) {
@@ -341,7 +341,7 @@ static enum hearth_status check_parts(const struct hearth_query *query,
         struct hearth_profile profile;
         struct hearth_pprof_notes notes;
         if (is_pprof) {
-            HEARTH_TRY(hearth_upload_decode(query, upload->content, &profile, &notes, err));
+            HEARTH_TRY(hearth_upload_decode(call, upload->content, &profile, &notes, err));
         }
     }
     return HEARTH_OK;
@@ -362,7 +362,7 @@ static enum hearth_status make_id(struct hearth_arena *arena, int64_t now_ms,
 }
 
 /* Chunks [from, to) as flushes of the new task. */
-static enum hearth_status store_chunks(const struct hearth_query *query,
+static enum hearth_status store_chunks(const struct hearth_call *call,
                                        const struct hearth_task_archive *a,
                                        const struct hearth_task_chunk *chunks, size_t from,
                                        size_t to, const struct hearth_task *task,
@@ -378,20 +378,20 @@ static enum hearth_status store_chunks(const struct hearth_query *query,
         flushes[i - from] = (struct hearth_task_flush){
             .task_id = task->task_id,
             .process_id = run->process_id,
-            .schedule_id = hearth_arena_str(query->arena, hearth_str_c(hash.text)),
+            .schedule_id = hearth_arena_str(call->arena, hearth_str_c(hash.text)),
             .start_ms = run->start_ms,
             .at_ms = a->chunks[i].at_ms,
             .chunk = &chunks[i],
         };
     }
-    if (query->arena->refused) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+    if (call->arena->refused) {
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    return hearth_store_task_flushes_put(query->engine->store, query->tenant, flushes, to - from,
-                                         task->service_id, true, query->cancel, query->arena, err);
+    return hearth_store_task_flushes_put(call->engine->store, call->tenant, flushes, to - from,
+                                         task->service_id, true, call->cancel, call->arena, err);
 }
 
-static enum hearth_status store_uploads(const struct hearth_query *query,
+static enum hearth_status store_uploads(const struct hearth_call *call,
                                         const struct hearth_task_archive *a,
                                         const struct hearth_task *task, struct hearth_err *err)
 {
@@ -408,25 +408,25 @@ static enum hearth_status store_uploads(const struct hearth_query *query,
             .is_pushed = true,
         };
         if (hearth_str_eq_c(upload.format, HEARTH_UPLOAD_PPROF)) {
-            HEARTH_TRY(hearth_upload_segments(query, upload.content, &segments, &n_segments, err));
+            HEARTH_TRY(hearth_upload_segments(call, upload.content, &segments, &n_segments, err));
         }
-        HEARTH_TRY(hearth_store_task_upload_put(query->engine->store, query->tenant, &upload,
-                                                segments, n_segments, query->cancel, query->arena,
+        HEARTH_TRY(hearth_store_task_upload_put(call->engine->store, call->tenant, &upload,
+                                                segments, n_segments, call->cancel, call->arena,
                                                 err));
     }
     return HEARTH_OK;
 }
 
 /* The task comes last: what an import that failed left behind is of no task, and goes with time. */
-static enum hearth_status store_task(const struct hearth_query *query,
+static enum hearth_status store_task(const struct hearth_call *call,
                                      const struct hearth_task_archive *a, struct hearth_task *task,
                                      struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
-    HEARTH_TRY(hearth_store_task_put(store, query->tenant, task, limits.max_tasks, NULL,
-                                     query->cancel, err));
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+    HEARTH_TRY(hearth_store_task_put(store, call->tenant, task, limits.max_tasks, NULL,
+                                     call->cancel, err));
     for (size_t i = 0; i < a->n_logs; i++) {
         const struct hearth_task_log log = {
             .instance = a->logs[i].instance,
@@ -436,8 +436,8 @@ static enum hearth_status store_task(const struct hearth_query *query,
             .last_at_ms = a->logs[i].last_at_ms,
             .message = a->logs[i].message,
         };
-        HEARTH_TRY(hearth_store_task_log_add(store, query->tenant, task->task_id, &log,
-                                             query->cancel, NULL, err));
+        HEARTH_TRY(hearth_store_task_log_add(store, call->tenant, task->task_id, &log,
+                                             call->cancel, NULL, err));
     }
     return HEARTH_OK;
 }
@@ -472,7 +472,7 @@ static void fill_task(const struct hearth_archive_task *t, int64_t now_ms, struc
     };
 }
 
-static enum hearth_status store_archive(const struct hearth_query *query,
+static enum hearth_status store_archive(const struct hearth_call *call,
                                         const struct hearth_task_archive *a,
                                         const struct hearth_task_json_check *check,
                                         struct hearth_str *ret_task_id, int64_t *ret_n_records,
@@ -481,45 +481,45 @@ static enum hearth_status store_archive(const struct hearth_query *query,
     struct hearth_task task;
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     struct hearth_task_chunk *chunks =
-        hearth_arena_array(query->arena, a->n_chunks, sizeof *chunks);
+        hearth_arena_array(call->arena, a->n_chunks, sizeof *chunks);
     if (chunks == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     HEARTH_TRY(check_task(&a->task, err));
     HEARTH_TRY(check_json(&a->task, check, err));
-    HEARTH_TRY(check_parts(query, a, err));
+    HEARTH_TRY(check_parts(call, a, err));
     struct hearth_archive_traces traces;
-    HEARTH_TRY(hearth_archive_read_traces(query, a, &traces, err));
+    HEARTH_TRY(hearth_archive_read_traces(call, a, &traces, err));
     *ret_n_records =
         (int64_t)(a->n_logs + a->n_runs + a->n_uploads + a->n_segments) + traces.n_snapshots;
     for (size_t i = 0; i < a->n_chunks; i++) {
-        HEARTH_TRY(check_chunk(&a->chunks[i], query->arena, &chunks[i], err));
+        HEARTH_TRY(check_chunk(&a->chunks[i], call->arena, &chunks[i], err));
         *ret_n_records += chunks[i].n_records;
     }
     fill_task(&a->task, now_ms, &task);
-    HEARTH_TRY(make_id(query->arena, now_ms, &task.task_id, err));
-    HEARTH_TRY(hearth_store_service_id(query->engine->store, query->tenant, task.service, true,
-                                       query->cancel, &task.service_id, err));
+    HEARTH_TRY(make_id(call->arena, now_ms, &task.task_id, err));
+    HEARTH_TRY(hearth_store_service_id(call->engine->store, call->tenant, task.service, true,
+                                       call->cancel, &task.service_id, err));
     for (size_t from = 0; from < a->n_chunks; from += BATCH) {
         size_t to = a->n_chunks - from < BATCH ? a->n_chunks : from + BATCH;
-        HEARTH_TRY(store_chunks(query, a, chunks, from, to, &task, err));
+        HEARTH_TRY(store_chunks(call, a, chunks, from, to, &task, err));
     }
-    HEARTH_TRY(store_uploads(query, a, &task, err));
-    HEARTH_TRY(hearth_archive_store_traces(query, &traces, &task, err));
+    HEARTH_TRY(store_uploads(call, a, &task, err));
+    HEARTH_TRY(hearth_archive_store_traces(call, &traces, &task, err));
     *ret_task_id = task.task_id;
-    return store_task(query, a, &task, err);
+    return store_task(call, a, &task, err);
 }
 
-enum hearth_status hearth_task_import(const struct hearth_query *query, struct hearth_str archive,
+enum hearth_status hearth_task_import(const struct hearth_call *call, struct hearth_str archive,
                                       const struct hearth_task_json_check *check,
                                       struct hearth_str *ret_task_id, int64_t *ret_n_records,
                                       struct hearth_err *err)
 {
-    int64_t max = max_bytes_of(query, 0);
+    int64_t max = max_bytes_of(call, 0);
     struct hearth_task_archive decoded;
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
-    plain.budget = query->arena->budget;
+    plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
     enum hearth_status status;
     if (inflater == NULL) {
@@ -537,10 +537,10 @@ enum hearth_status hearth_task_import(const struct hearth_query *query, struct h
     }
     hearth_inflater_free(inflater);
     if (status == HEARTH_OK) {
-        status = hearth_archive_decode(hearth_buf_view(&plain), query->arena, &decoded, err);
+        status = hearth_archive_decode(hearth_buf_view(&plain), call->arena, &decoded, err);
     }
     if (status == HEARTH_OK) {
-        status = store_archive(query, &decoded, check, ret_task_id, ret_n_records, err);
+        status = store_archive(call, &decoded, check, ret_task_id, ret_n_records, err);
     }
     hearth_buf_release(&plain);
     return status;

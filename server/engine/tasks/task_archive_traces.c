@@ -47,16 +47,16 @@ static enum hearth_status put_segment(const struct hearth_kept_segment *segment,
     return status;
 }
 
-static enum hearth_status put_run(const struct hearth_query *query,
+static enum hearth_status put_run(const struct hearth_call *call,
                                   const struct hearth_snapshot_run *run,
                                   struct hearth_inflater *inflater, struct hearth_buf *out,
                                   struct hearth_err *err)
 {
     struct hearth_buf scratch;
     struct hearth_str plain;
-    size_t max = query->arena->limit_bytes > 0 ? query->arena->limit_bytes : SIZE_MAX;
+    size_t max = call->arena->limit_bytes > 0 ? call->arena->limit_bytes : SIZE_MAX;
     hearth_buf_init(&scratch, 0);
-    scratch.budget = query->arena->budget;
+    scratch.budget = call->arena->budget;
     enum hearth_status status = hearth_unpack(inflater, run->snapshots, max, &scratch, &plain, err);
     if (status == HEARTH_OK) {
         const struct hearth_archive_snapshots archived = {run->segment_id, plain};
@@ -67,34 +67,34 @@ static enum hearth_status put_run(const struct hearth_query *query,
 }
 
 /* All that is stored of the segments: an analysis takes it, too. */
-static enum hearth_status put_snapshots(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status put_snapshots(const struct hearth_call *call, struct hearth_str task_id,
                                         struct hearth_buf *out, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_segment_snapshots *segments;
     struct hearth_snapshot_run *runs;
     size_t n, n_runs;
-    HEARTH_TRY(hearth_store_segment_snapshots(store, query->tenant, &task_id, 1, query->cancel,
-                                              query->arena, &segments, &n, err));
-    struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
+    HEARTH_TRY(hearth_store_segment_snapshots(store, call->tenant, &task_id, 1, call->cancel,
+                                              call->arena, &segments, &n, err));
+    struct hearth_str *ids = hearth_arena_array(call->arena, n, sizeof *ids);
     if (ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         ids[i] = segments[i].segment_id;
     }
-    HEARTH_TRY(hearth_store_snapshot_runs(store, query->tenant, ids, n, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_snapshot_runs(store, call->tenant, ids, n, call->cancel, call->arena,
                                           &runs, &n_runs, err));
     struct hearth_inflater *inflater = hearth_inflater_new();
     enum hearth_status status = inflater == NULL ? no_memory(err) : HEARTH_OK;
     for (size_t i = 0; i < n_runs && status == HEARTH_OK && !hearth_buf_failed(out); i++) {
-        status = put_run(query, &runs[i], inflater, out, err);
+        status = put_run(call, &runs[i], inflater, out, err);
     }
     hearth_inflater_free(inflater);
     return status;
 }
 
-enum hearth_status hearth_archive_export_traces(const struct hearth_query *query,
+enum hearth_status hearth_archive_export_traces(const struct hearth_call *call,
                                                 const struct hearth_task *task,
                                                 struct hearth_buf *out, struct hearth_err *err)
 {
@@ -102,14 +102,14 @@ enum hearth_status hearth_archive_export_traces(const struct hearth_query *query
         return HEARTH_OK;
     }
     struct hearth_profiled_requests found;
-    HEARTH_TRY(hearth_traces_of_task(query, task->task_id, &found, err));
+    HEARTH_TRY(hearth_traces_of_task(call, task->task_id, &found, err));
     for (size_t i = 0; i < found.n; i++) {
         const struct hearth_profiled_request *request = &found.requests[i];
         for (size_t k = 0; k < request->n_segments && !hearth_buf_failed(out); k++) {
             HEARTH_TRY(put_segment(request->segments[k], out, err));
         }
     }
-    return put_snapshots(query, task->task_id, out, err);
+    return put_snapshots(call, task->task_id, out, err);
 }
 
 /* ---- import: checks ---- */
@@ -174,22 +174,22 @@ static enum hearth_status check_segment(const struct hearth_archive_segment *s,
     return HEARTH_OK;
 }
 
-static enum hearth_status pack(const struct hearth_query *query, struct hearth_str plain,
+static enum hearth_status pack(const struct hearth_call *call, struct hearth_str plain,
                                struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
     enum hearth_status status = hearth_pack_text(plain, &packed, err);
     if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(query->arena, hearth_buf_view(&packed));
+        *ret = hearth_arena_str(call->arena, hearth_buf_view(&packed));
         status =
-            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_buf_release(&packed);
     return status;
 }
 
-static enum hearth_status read_segment(const struct hearth_query *query,
+static enum hearth_status read_segment(const struct hearth_call *call,
                                        const struct hearth_archive_segment *s,
                                        struct hearth_span_group *ret, struct hearth_err *err)
 {
@@ -197,7 +197,7 @@ static enum hearth_status read_segment(const struct hearth_query *query,
     size_t n;
     HEARTH_TRY(check_segment(s, err));
     HEARTH_TRY(
-        not_theirs(hearth_spans_decode(s->spans, s->start_ns, query->arena, &spans, &n, err)));
+        not_theirs(hearth_spans_decode(s->spans, s->start_ns, call->arena, &spans, &n, err)));
     if (n == 0 || n > INT32_MAX) {
         return refuse(err, "a segment has no spans");
     }
@@ -220,10 +220,10 @@ static enum hearth_status read_segment(const struct hearth_query *query,
         .is_cut = (s->flags & HEARTH_GROUP_CUT) != 0,
         .n_spans = (int32_t)n,
     };
-    return pack(query, s->spans, &ret->spans, err);
+    return pack(call, s->spans, &ret->spans, err);
 }
 
-static enum hearth_status read_run(const struct hearth_query *query,
+static enum hearth_status read_run(const struct hearth_call *call,
                                    const struct hearth_archive_snapshots *s,
                                    struct hearth_snapshot_run *ret, struct hearth_err *err)
 {
@@ -232,7 +232,7 @@ static enum hearth_status read_run(const struct hearth_query *query,
     if (!is_id(s->segment_id, false)) {
         return refuse(err, "snapshots of a segment whose id is empty or too long");
     }
-    HEARTH_TRY(not_theirs(hearth_snapshots_decode(s->bytes, 0, query->arena, &snapshots, &n, err)));
+    HEARTH_TRY(not_theirs(hearth_snapshots_decode(s->bytes, 0, call->arena, &snapshots, &n, err)));
     if (n == 0 || n > INT32_MAX) {
         return refuse(err, "a segment has a record of snapshots, and none in it");
     }
@@ -259,32 +259,32 @@ static enum hearth_status read_run(const struct hearth_query *query,
         ret->first_ms = one->at_ms < ret->first_ms ? one->at_ms : ret->first_ms;
         ret->last_ms = one->at_ms > ret->last_ms ? one->at_ms : ret->last_ms;
     }
-    return pack(query, s->bytes, &ret->snapshots, err);
+    return pack(call, s->bytes, &ret->snapshots, err);
 }
 
-enum hearth_status hearth_archive_read_traces(const struct hearth_query *query,
+enum hearth_status hearth_archive_read_traces(const struct hearth_call *call,
                                               const struct hearth_task_archive *a,
                                               struct hearth_archive_traces *ret,
                                               struct hearth_err *err)
 {
     *ret = (struct hearth_archive_traces){
-        .groups = hearth_arena_array(query->arena, a->n_segments, sizeof *ret->groups),
-        .runs = hearth_arena_array(query->arena, a->n_snapshots, sizeof *ret->runs),
+        .groups = hearth_arena_array(call->arena, a->n_segments, sizeof *ret->groups),
+        .runs = hearth_arena_array(call->arena, a->n_snapshots, sizeof *ret->runs),
         .n_groups = a->n_segments,
         .n_runs = a->n_snapshots,
     };
     if (ret->groups == NULL || ret->runs == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     if (a->task.numbers[HEARTH_ARCHIVE_KIND] != HEARTH_TASK_TRACE &&
         a->n_segments + a->n_snapshots > 0) {
         return refuse(err, "it has segments, but its task is no trace task");
     }
     for (size_t i = 0; i < a->n_segments; i++) {
-        HEARTH_TRY(read_segment(query, &a->segments[i], &ret->groups[i], err));
+        HEARTH_TRY(read_segment(call, &a->segments[i], &ret->groups[i], err));
     }
     for (size_t i = 0; i < a->n_snapshots; i++) {
-        HEARTH_TRY(read_run(query, &a->snapshots[i], &ret->runs[i], err));
+        HEARTH_TRY(read_run(call, &a->snapshots[i], &ret->runs[i], err));
         ret->n_snapshots += ret->runs[i].n_snapshots;
     }
     return HEARTH_OK;
@@ -297,17 +297,17 @@ static size_t part_of(size_t n, size_t from)
     return from >= n ? 0 : n - from < BATCH ? n - from : BATCH;
 }
 
-enum hearth_status hearth_archive_store_traces(const struct hearth_query *query,
+enum hearth_status hearth_archive_store_traces(const struct hearth_call *call,
                                                const struct hearth_archive_traces *t,
                                                const struct hearth_task *task,
                                                struct hearth_err *err)
 {
     for (size_t from = 0; from < t->n_groups || from < t->n_runs; from += BATCH) {
         size_t n_groups = part_of(t->n_groups, from), n_runs = part_of(t->n_runs, from);
-        HEARTH_TRY(hearth_store_imported_put(query->engine->store, task->task_id, task->service_id,
+        HEARTH_TRY(hearth_store_imported_put(call->engine->store, task->task_id, task->service_id,
                                              n_groups > 0 ? &t->groups[from] : NULL, n_groups,
                                              n_runs > 0 ? &t->runs[from] : NULL, n_runs,
-                                             query->cancel, query->arena, err));
+                                             call->cancel, call->arena, err));
     }
     return HEARTH_OK;
 }

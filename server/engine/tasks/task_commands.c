@@ -173,27 +173,27 @@ static enum hearth_status make_serial(struct hearth_arena *arena, struct hearth_
     return ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status make_commands(const struct hearth_query *query,
+static enum hearth_status make_commands(const struct hearth_call *call,
                                         const struct hearth_told_task *told, size_t n,
                                         struct hearth_command **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
-    struct hearth_command *commands = hearth_arena_array(query->arena, n, sizeof *commands);
+    struct hearth_command *commands = hearth_arena_array(call->arena, n, sizeof *commands);
     if (commands == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         struct hearth_str serial;
-        HEARTH_TRY(make_serial(query->arena, &serial, err));
+        HEARTH_TRY(make_serial(call->arena, &serial, err));
         HEARTH_TRY(hearth_task_command(&told[i].task, told[i].process_ids, told[i].n_process_ids,
-                                       told[i].cursor_ms, serial, query->arena, &commands[i], err));
+                                       told[i].cursor_ms, serial, call->arena, &commands[i], err));
     }
     *ret = commands;
     *ret_n = n;
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_ask_agent(const struct hearth_query *query,
+enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           struct hearth_str agent_id, int64_t cursor_ms,
                                           struct hearth_command **ret, size_t *ret_n,
                                           struct hearth_err *err)
@@ -202,19 +202,19 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "roverInstanceId is empty");
     }
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
-    const struct hearth_task_poll poll = {.tenant = query->tenant,
+    const struct hearth_task_poll poll = {.tenant = call->tenant,
                                           .cursor_ms = cursor_ms,
                                           .now_ms = now_ms,
                                           .agent_id = agent_id,
                                           .seen_after_ms = now_ms - ALIVE_MS};
     struct hearth_told_task *told;
     size_t n;
-    HEARTH_TRY(hearth_store_tell_agent(query->engine->store, &poll, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_tell_agent(call->engine->store, &poll, call->cancel, call->arena,
                                        &told, &n, err));
-    return make_commands(query, told, n, ret, ret_n, err);
+    return make_commands(call, told, n, ret, ret_n, err);
 }
 
-enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
+enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                              enum hearth_task_kind kind, struct hearth_str service,
                                              struct hearth_str instance, int64_t cursor_ms,
                                              struct hearth_command **ret, size_t *ret_n,
@@ -225,7 +225,7 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
                            service.n == 0 ? "service" : "serviceInstance");
     }
     bool is_trace = kind == HEARTH_TASK_TRACE;
-    const struct hearth_task_poll poll = {.tenant = query->tenant,
+    const struct hearth_task_poll poll = {.tenant = call->tenant,
                                           .cursor_ms = cursor_ms,
                                           .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
                                           .service = service,
@@ -235,18 +235,18 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_query *query,
                                           .limit = is_trace ? 0 : 1};
     struct hearth_told_task *told;
     size_t n;
-    HEARTH_TRY(hearth_store_tell_instance(query->engine->store, &poll, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_tell_instance(call->engine->store, &poll, call->cancel, call->arena,
                                           &told, &n, err));
-    return make_commands(query, told, n, ret, ret_n, err);
+    return make_commands(call, told, n, ret, ret_n, err);
 }
 
-enum hearth_status hearth_tasks_finished(const struct hearth_query *query,
+enum hearth_status hearth_tasks_finished(const struct hearth_call *call,
                                          struct hearth_str task_id, struct hearth_str instance,
                                          struct hearth_err *err)
 {
     const struct hearth_task_log entry = {.instance = instance,
                                           .event = HEARTH_TASK_FINISHED,
                                           .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
-    return hearth_store_task_log_add(query->engine->store, query->tenant, task_id, &entry,
-                                     query->cancel, NULL, err);
+    return hearth_store_task_log_add(call->engine->store, call->tenant, task_id, &entry,
+                                     call->cancel, NULL, err);
 }

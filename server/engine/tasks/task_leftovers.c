@@ -37,9 +37,9 @@ static enum hearth_status push_one(struct hearth_task_leftovers *l,
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     arena.budget = l->budget;
-    const struct hearth_query query = {
+    const struct hearth_call call = {
         .engine = l->engine, .tenant = left->tenant, .arena = &arena, .cancel = &l->cancel};
-    enum hearth_status status = hearth_upload_push_left(&query, l->ingest, left->upload_id, err);
+    enum hearth_status status = hearth_upload_push_left(&call, l->ingest, left->upload_id, err);
     hearth_arena_release(&arena);
     return status;
 }

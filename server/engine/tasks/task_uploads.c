@@ -25,12 +25,12 @@ static const char *const g_request_keys[] = {"spanID", "spanId", "span_id", "min
 
 /* ---- reading ---- */
 
-static enum hearth_status inflate(const struct hearth_query *query, struct hearth_str bytes,
+static enum hearth_status inflate(const struct hearth_call *call, struct hearth_str bytes,
                                   int64_t max_bytes, struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
-    plain.budget = query->arena->budget;
+    plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
     enum hearth_status status;
     if (inflater == NULL) {
@@ -45,27 +45,27 @@ static enum hearth_status inflate(const struct hearth_query *query, struct heart
                              (long long)max_bytes);
     }
     if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(query->arena, hearth_buf_view(&plain));
+        *ret = hearth_arena_str(call->arena, hearth_buf_view(&plain));
         status =
-            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+            ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_inflater_free(inflater);
     hearth_buf_release(&plain);
     return status;
 }
 
-enum hearth_status hearth_upload_decode(const struct hearth_query *query, struct hearth_str content,
+enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct hearth_str content,
                                         struct hearth_profile *ret,
                                         struct hearth_pprof_notes *notes, struct hearth_err *err)
 {
     struct hearth_limits limits;
     struct hearth_str bytes;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
-    HEARTH_TRY(inflate(query, content, limits.max_profile_bytes, &bytes, err));
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+    HEARTH_TRY(inflate(call, content, limits.max_profile_bytes, &bytes, err));
     const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(&limits);
     *notes = (struct hearth_pprof_notes){0};
     enum hearth_status status =
-        hearth_pprof_decode(bytes, &of_pprof, query->arena, ret, notes, err);
+        hearth_pprof_decode(bytes, &of_pprof, call->arena, ret, notes, err);
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }
 
@@ -131,14 +131,14 @@ static enum hearth_status find_segments(const struct hearth_profile *p, struct h
     return status;
 }
 
-enum hearth_status hearth_upload_segments(const struct hearth_query *query,
+enum hearth_status hearth_upload_segments(const struct hearth_call *call,
                                           struct hearth_str content, struct hearth_go_segment **ret,
                                           size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
-    HEARTH_TRY(hearth_upload_decode(query, content, &profile, &notes, err));
-    return find_segments(&profile, query->arena, ret, ret_n, err);
+    HEARTH_TRY(hearth_upload_decode(call, content, &profile, &notes, err));
+    return find_segments(&profile, call->arena, ret, ret_n, err);
 }
 
 /* Without the labels of traced requests: each would be a series. The trace's id stays, beside the samples. */
@@ -168,14 +168,14 @@ static void strip_requests(struct hearth_profile *p)
 /* ---- taking ---- */
 
 /* The instance that was told of a task, where it was only one; else empty. */
-static enum hearth_status only_told(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status only_told(const struct hearth_call *call, struct hearth_str task_id,
                                     struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_task_log *log;
     struct hearth_str instance = HEARTH_STR("");
     size_t n, n_told = 0;
-    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1,
-                                      query->cancel, query->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
+                                      call->cancel, call->arena, &log, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED) {
             instance = log[i].instance;
@@ -187,43 +187,43 @@ static enum hearth_status only_told(const struct hearth_query *query, struct hea
 }
 
 /* Whose a file is, where the agent did not say: as the task has it. */
-static enum hearth_status complete_owner(const struct hearth_query *query,
+static enum hearth_status complete_owner(const struct hearth_call *call,
                                          struct hearth_task_upload *upload, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     if (upload->service.n == 0) {
         struct hearth_task task;
-        enum hearth_status status = hearth_store_task_get(store, query->tenant, upload->task_id,
-                                                          query->cancel, query->arena, &task, err);
+        enum hearth_status status = hearth_store_task_get(store, call->tenant, upload->task_id,
+                                                          call->cancel, call->arena, &task, err);
         if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
             return status;
         }
         upload->service = status == HEARTH_OK ? task.service : HEARTH_STR(UNKNOWN_SERVICE);
     }
     if (upload->instance.n == 0) {
-        HEARTH_TRY(only_told(query, upload->task_id, &upload->instance, err));
+        HEARTH_TRY(only_told(call, upload->task_id, &upload->instance, err));
     }
-    return hearth_store_service_id(store, query->tenant, upload->service, true, query->cancel,
+    return hearth_store_service_id(store, call->tenant, upload->service, true, call->cancel,
                                    &upload->service_id, err);
 }
 
-static enum hearth_status push_upload(const struct hearth_query *query,
+static enum hearth_status push_upload(const struct hearth_call *call,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_task_upload *upload,
                                       struct hearth_profile *profile, struct hearth_err *err)
 {
     struct hearth_upload_values values;
-    HEARTH_TRY(hearth_upload_values(query, upload->upload_id, profile, &values, err));
+    HEARTH_TRY(hearth_upload_values(call, upload->upload_id, profile, &values, err));
     hearth_upload_keep_types(profile, values.event);
     struct hearth_label labels[3] = {
         {HEARTH_STR(HEARTH_LABEL_NAME), hearth_upload_name(profile, values.event)},
         {HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service},
         {HEARTH_STR("instance"), upload->instance},
     };
-    char *id = hearth_arena_printf(query->arena, "upload " HEARTH_STR_FMT,
+    char *id = hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
                                    HEARTH_STR_ARG(upload->upload_id));
     if (id == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     strip_requests(profile);
     struct hearth_push_sample sample = {
@@ -234,29 +234,29 @@ static enum hearth_status push_upload(const struct hearth_query *query,
         .samples = &sample,
         .n_samples = 1,
     };
-    HEARTH_TRY(hearth_push_wait(ingest, query->tenant, &series, 1, query->cancel, NULL, err));
-    return hearth_store_task_upload_pushed(query->engine->store, query->tenant, upload->upload_id,
-                                           query->cancel, err);
+    HEARTH_TRY(hearth_push_wait(ingest, call->tenant, &series, 1, call->cancel, NULL, err));
+    return hearth_store_task_upload_pushed(call->engine->store, call->tenant, upload->upload_id,
+                                           call->cancel, err);
 }
 
-enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
+enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
                                            struct hearth_ingest *ingest,
                                            struct hearth_str upload_id, struct hearth_err *err)
 {
     struct hearth_task_upload upload;
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
-    HEARTH_TRY(hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
-                                            query->cancel, query->arena, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
+                                            call->cancel, call->arena, &upload, err));
     if (upload.is_pushed) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_upload_decode(query, upload.content, &profile, &notes, err));
-    return push_upload(query, ingest, &upload, &profile, err);
+    HEARTH_TRY(hearth_upload_decode(call, upload.content, &profile, &notes, err));
+    return push_upload(call, ingest, &upload, &profile, err);
 }
 
 /* Read it, so that what is kept can be shown, and its profile taken. */
-static enum hearth_status check_pprof(const struct hearth_query *query,
+static enum hearth_status check_pprof(const struct hearth_call *call,
                                       const struct hearth_limits *limits,
                                       const struct hearth_task_upload *upload,
                                       struct hearth_profile *profile, struct hearth_err *err)
@@ -265,10 +265,10 @@ static enum hearth_status check_pprof(const struct hearth_query *query,
     struct hearth_pprof_notes notes;
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     int64_t ts_ns;
-    HEARTH_TRY(hearth_upload_decode(query, upload->content, profile, &notes, err));
+    HEARTH_TRY(hearth_upload_decode(call, upload->content, profile, &notes, err));
     int64_t now_ns = hearth_clock_wall_ns();
     if (hearth_identity_time(limits, &identity, profile->time_ns, now_ns,
-                             hearth_store_clock_ahead_ns(query->engine->store), &ts_ns,
+                             hearth_store_clock_ahead_ns(call->engine->store), &ts_ns,
                              err) != HEARTH_OK) {
         char clock[96]; /* files of tasks were made just now */
         hearth_task_clock_text((double)profile->time_ns - (double)now_ns, clock);
@@ -283,12 +283,12 @@ static enum hearth_status check_pprof(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_upload(const struct hearth_query *query,
+static enum hearth_status take_upload(const struct hearth_call *call,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     if (spec->content.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the upload is empty");
     }
@@ -312,15 +312,15 @@ static enum hearth_status take_upload(const struct hearth_query *query,
     struct hearth_go_segment *segments = NULL;
     size_t n_segments = 0;
     if (is_pprof) {
-        HEARTH_TRY(check_pprof(query, &limits, &upload, &profile, err));
-        HEARTH_TRY(find_segments(&profile, query->arena, &segments, &n_segments, err));
+        HEARTH_TRY(check_pprof(call, &limits, &upload, &profile, err));
+        HEARTH_TRY(find_segments(&profile, call->arena, &segments, &n_segments, err));
     } else {
         HEARTH_TRY(hearth_jfr_check(spec->content, err));
     }
-    HEARTH_TRY(complete_owner(query, &upload, err));
-    HEARTH_TRY(hearth_store_task_upload_put(query->engine->store, query->tenant, &upload, segments,
-                                            n_segments, query->cancel, query->arena, err));
-    return upload.is_pushed ? HEARTH_OK : push_upload(query, ingest, &upload, &profile, err);
+    HEARTH_TRY(complete_owner(call, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_put(call->engine->store, call->tenant, &upload, segments,
+                                            n_segments, call->cancel, call->arena, err));
+    return upload.is_pushed ? HEARTH_OK : push_upload(call, ingest, &upload, &profile, err);
 }
 
 static void count_outcome(const char *outcome)
@@ -328,18 +328,18 @@ static void count_outcome(const char *outcome)
     hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, hearth_str_c(outcome), 1);
 }
 
-enum hearth_status hearth_task_upload(const struct hearth_query *query,
+enum hearth_status hearth_task_upload(const struct hearth_call *call,
                                       struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
-    enum hearth_status status = take_upload(query, ingest, spec, err);
+    enum hearth_status status = take_upload(call, ingest, spec, err);
     if (status != HEARTH_INVALID_ARGUMENT) { /* that is counted where its task is told of it */
         count_outcome(status == HEARTH_OK ? "stored" : "refused");
     }
     return status;
 }
 
-static enum hearth_status add_log(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status add_log(const struct hearth_call *call, struct hearth_str task_id,
                                   struct hearth_str instance, enum hearth_upload_event event,
                                   struct hearth_str message, struct hearth_err *err)
 {
@@ -352,11 +352,11 @@ static enum hearth_status add_log(const struct hearth_query *query, struct heart
         .last_at_ms = now_ms,
         .message = message,
     };
-    return hearth_store_task_log_add(query->engine->store, query->tenant, task_id, &entry,
-                                     query->cancel, NULL, err);
+    return hearth_store_task_log_add(call->engine->store, call->tenant, task_id, &entry,
+                                     call->cancel, NULL, err);
 }
 
-enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_log(const struct hearth_call *call,
                                           struct hearth_str task_id, struct hearth_str instance,
                                           enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err)
@@ -364,21 +364,21 @@ enum hearth_status hearth_task_upload_log(const struct hearth_query *query,
     if (event != HEARTH_UPLOAD_FINISHED) {
         count_outcome("failed");
     }
-    return add_log(query, task_id, instance, event, message, err);
+    return add_log(call, task_id, instance, event, message, err);
 }
 
-static enum hearth_status check_told(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status check_told(const struct hearth_call *call, struct hearth_str task_id,
                                      struct hearth_str service, struct hearth_str instance,
                                      struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_task task;
     struct hearth_task_log *log;
     size_t n;
-    HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_task_get(store, call->tenant, task_id, call->cancel, call->arena,
                                      &task, err));
-    HEARTH_TRY(hearth_store_task_logs(store, query->tenant, &task_id, 1, query->cancel,
-                                      query->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(store, call->tenant, &task_id, 1, call->cancel,
+                                      call->arena, &log, &n, err));
     bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
     for (size_t i = 0; i < n && is_of_service && task.origin != HEARTH_TASK_IMPORTED; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED &&
@@ -399,27 +399,27 @@ static enum hearth_status check_told(const struct hearth_query *query, struct he
                      HEARTH_STR_ARG(task_id), HEARTH_STR_ARG(instance), HEARTH_STR_ARG(service));
 }
 
-enum hearth_status hearth_task_upload_expected(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_expected(const struct hearth_call *call,
                                                struct hearth_str task_id, struct hearth_str service,
                                                struct hearth_str instance, struct hearth_err *err)
 {
-    enum hearth_status status = check_told(query, task_id, service, instance, err);
+    enum hearth_status status = check_told(call, task_id, service, instance, err);
     if (status != HEARTH_OK) {
         count_outcome("refused");
     }
     return status;
 }
 
-void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_str task_id,
+void hearth_task_upload_refused(const struct hearth_call *call, struct hearth_str task_id,
                                 struct hearth_str instance, const struct hearth_err *why)
 {
     count_outcome("refused");
     struct hearth_err err = {0};
-    struct hearth_str message = hearth_task_refusal_text(why, query->arena);
+    struct hearth_str message = hearth_task_refusal_text(why, call->arena);
     enum hearth_status status =
-        instance.n > 0 ? HEARTH_OK : only_told(query, task_id, &instance, &err);
+        instance.n > 0 ? HEARTH_OK : only_told(call, task_id, &instance, &err);
     if (status == HEARTH_OK && message.p != NULL) {
-        status = add_log(query, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
+        status = add_log(call, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
     }
     if (status != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
@@ -429,24 +429,24 @@ void hearth_task_upload_refused(const struct hearth_query *query, struct hearth_
 
 /* ---- asking ---- */
 
-enum hearth_status hearth_task_uploads(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_task_uploads(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_upload **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
-    return hearth_store_task_uploads(query->engine->store, query->tenant, task_id, query->cancel,
-                                     query->arena, ret, ret_n, err);
+    return hearth_store_task_uploads(call->engine->store, call->tenant, task_id, call->cancel,
+                                     call->arena, ret, ret_n, err);
 }
 
-enum hearth_status hearth_task_upload_get(const struct hearth_query *query,
+enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
                                           struct hearth_str upload_id,
                                           struct hearth_task_upload *ret, struct hearth_err *err)
 {
     if (upload_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload_id is empty");
     }
-    return hearth_store_task_upload_get(query->engine->store, query->tenant, upload_id,
-                                        query->cancel, query->arena, ret, err);
+    return hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
+                                        call->cancel, call->arena, ret, err);
 }

@@ -7,15 +7,15 @@
 #include "hearth/format/pprof.h"
 #include "hearth/store/task_results.h"
 
-/* A pprof within the limits of the tenant, in the query's arena. INVALID_ARGUMENT, NO_MEMORY. */
+/* A pprof within the limits of the tenant, in the call's arena. INVALID_ARGUMENT, NO_MEMORY. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_decode(const struct hearth_query *query, struct hearth_str content,
+enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct hearth_str content,
                                         struct hearth_profile *ret,
                                         struct hearth_pprof_notes *notes, struct hearth_err *err);
 
 /* The traced requests that have samples in a pprof. As _decode. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_segments(const struct hearth_query *query,
+enum hearth_status hearth_upload_segments(const struct hearth_call *call,
                                           struct hearth_str content, struct hearth_go_segment **ret,
                                           size_t *ret_n, struct hearth_err *err);
 
@@ -48,13 +48,13 @@ struct hearth_upload_values {
 
 /* The same with the file that came before the stored upload, of which `profile` was decoded. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_values(const struct hearth_query *query,
+enum hearth_status hearth_upload_values(const struct hearth_call *call,
                                         struct hearth_str upload_id, struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err);
 
 /* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_push_left(const struct hearth_query *query,
+enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
                                            struct hearth_ingest *ingest,
                                            struct hearth_str upload_id, struct hearth_err *err);
 

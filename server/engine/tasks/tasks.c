@@ -36,7 +36,7 @@ static const char *why_not(const struct hearth_task_scope *scope, int64_t now_ms
            "(support_ebpf_profiling)";
 }
 
-enum hearth_status hearth_tasks_prepare(const struct hearth_query *query, struct hearth_str service,
+enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct hearth_str service,
                                         const struct hearth_str *labels, size_t n_labels,
                                         struct hearth_task_prepared *ret, struct hearth_err *err)
 {
@@ -47,10 +47,10 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_query *query, struct
     struct hearth_task_scope scope;
     struct hearth_str *wanted;
     size_t n_wanted;
-    HEARTH_TRY(hearth_task_texts(labels, n_labels, query->arena, &wanted, &n_wanted, err));
-    HEARTH_TRY(hearth_store_task_scope(query->engine->store, query->tenant, service, HEARTH_STR(""),
-                                       wanted, n_wanted, now_ms - ALIVE_MS, query->cancel,
-                                       query->arena, &scope, err));
+    HEARTH_TRY(hearth_task_texts(labels, n_labels, call->arena, &wanted, &n_wanted, err));
+    HEARTH_TRY(hearth_store_task_scope(call->engine->store, call->tenant, service, HEARTH_STR(""),
+                                       wanted, n_wanted, now_ms - ALIVE_MS, call->cancel,
+                                       call->arena, &scope, err));
     *ret = (struct hearth_task_prepared){
         .can_be_profiled = scope.n_profilable > 0,
         .labels = scope.labels,
@@ -82,67 +82,67 @@ static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena 
     return task->task_id.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status judge_all(const struct hearth_query *query,
+static enum hearth_status judge_all(const struct hearth_call *call,
                                     struct hearth_task_view *views, size_t n,
                                     struct hearth_err *err)
 {
     struct hearth_task_fact *facts;
-    struct hearth_task *tasks = hearth_arena_array(query->arena, n, sizeof *tasks);
+    struct hearth_task *tasks = hearth_arena_array(call->arena, n, sizeof *tasks);
     if (tasks == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         tasks[i] = views[i].task;
     }
-    HEARTH_TRY(hearth_store_task_facts(query->engine->store, query->tenant, tasks, n, query->cancel,
-                                       query->arena, &facts, err));
+    HEARTH_TRY(hearth_store_task_facts(call->engine->store, call->tenant, tasks, n, call->cancel,
+                                       call->arena, &facts, err));
     int64_t now_ms = clock_ms();
     for (size_t i = 0; i < n; i++) {
-        hearth_task_judge(&tasks[i], &facts[i], now_ms, query->arena, &views[i].judgement, NULL);
+        hearth_task_judge(&tasks[i], &facts[i], now_ms, call->arena, &views[i].judgement, NULL);
     }
-    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_create(const struct hearth_query *query,
+enum hearth_status hearth_tasks_create(const struct hearth_call *call,
                                        const struct hearth_task_request *request,
                                        struct hearth_task_view *ret, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_task *task = &ret->task;
     struct hearth_task_scope scope;
     struct hearth_limits limits;
     int64_t now_ms = clock_ms();
-    HEARTH_TRY(hearth_store_task_scope(store, query->tenant, request->service, request->instance,
-                                       NULL, 0, now_ms - ALIVE_MS, query->cancel, query->arena,
+    HEARTH_TRY(hearth_store_task_scope(store, call->tenant, request->service, request->instance,
+                                       NULL, 0, now_ms - ALIVE_MS, call->cancel, call->arena,
                                        &scope, err));
-    HEARTH_TRY(hearth_task_check(request, &scope, now_ms, query->arena, task, err));
-    HEARTH_TRY(hearth_store_service_id(store, query->tenant, request->service, true, query->cancel,
+    HEARTH_TRY(hearth_task_check(request, &scope, now_ms, call->arena, task, err));
+    HEARTH_TRY(hearth_store_service_id(store, call->tenant, request->service, true, call->cancel,
                                        &task->service_id, err));
     task->created_ms = task->updated_ms = now_ms;
-    HEARTH_TRY(make_id(task, query->arena, err));
-    hearth_query_limits(query, &limits);
-    HEARTH_TRY(hearth_store_task_put(store, query->tenant, task, limits.max_tasks,
-                                     hearth_task_overlap_message(task->kind), query->cancel, err));
-    return judge_all(query, ret, 1, err);
+    HEARTH_TRY(make_id(task, call->arena, err));
+    hearth_call_limits(call, &limits);
+    HEARTH_TRY(hearth_store_task_put(store, call->tenant, task, limits.max_tasks,
+                                     hearth_task_overlap_message(task->kind), call->cancel, err));
+    return judge_all(call, ret, 1, err);
 }
 
 /* ---- looking ---- */
 
 /* The logs of all views in one statement: rows come by task. */
-static enum hearth_status add_logs(const struct hearth_query *query, struct hearth_task_view *views,
+static enum hearth_status add_logs(const struct hearth_call *call, struct hearth_task_view *views,
                                    size_t n, struct hearth_err *err)
 {
-    struct hearth_str *ids = hearth_arena_array(query->arena, n, sizeof *ids);
+    struct hearth_str *ids = hearth_arena_array(call->arena, n, sizeof *ids);
     struct hearth_task_log *log;
     size_t n_log;
     if (ids == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         ids[i] = views[i].task.task_id;
     }
-    HEARTH_TRY(hearth_store_task_logs(query->engine->store, query->tenant, ids, n, query->cancel,
-                                      query->arena, &log, &n_log, err));
+    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, ids, n, call->cancel,
+                                      call->arena, &log, &n_log, err));
 
     for (size_t first = 0, next; first < n_log; first = next) {
         next = first + 1;
@@ -159,49 +159,49 @@ static enum hearth_status add_logs(const struct hearth_query *query, struct hear
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_list(const struct hearth_query *query,
+enum hearth_status hearth_tasks_list(const struct hearth_call *call,
                                      const struct hearth_task_filter *filter, bool with_log,
                                      struct hearth_task_view **ret, size_t *ret_n,
                                      struct hearth_err *err)
 {
     struct hearth_task *tasks;
     size_t n;
-    HEARTH_TRY(hearth_store_tasks(query->engine->store, query->tenant, filter, query->cancel,
-                                  query->arena, &tasks, &n, err));
-    struct hearth_task_view *views = hearth_arena_calloc(query->arena, n, sizeof *views);
+    HEARTH_TRY(hearth_store_tasks(call->engine->store, call->tenant, filter, call->cancel,
+                                  call->arena, &tasks, &n, err));
+    struct hearth_task_view *views = hearth_arena_calloc(call->arena, n, sizeof *views);
     if (views == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n; i++) {
         views[i].task = tasks[i];
     }
-    HEARTH_TRY(with_log ? add_logs(query, views, n, err) : HEARTH_OK);
+    HEARTH_TRY(with_log ? add_logs(call, views, n, err) : HEARTH_OK);
     *ret = views;
     *ret_n = n;
-    return judge_all(query, views, n, err);
+    return judge_all(call, views, n, err);
 }
 
 /* A task with its facts; targets and their judgements where they are wanted. */
-static enum hearth_status look(const struct hearth_query *query, struct hearth_str task_id,
+static enum hearth_status look(const struct hearth_call *call, struct hearth_str task_id,
                                struct hearth_task_view *ret, struct hearth_task_fact **ret_fact,
                                struct hearth_judgement **ret_judgements, struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
-    HEARTH_TRY(hearth_store_task_get(store, query->tenant, task_id, query->cancel, query->arena,
+    struct hearth_store *store = call->engine->store;
+    HEARTH_TRY(hearth_store_task_get(store, call->tenant, task_id, call->cancel, call->arena,
                                      &ret->task, err));
-    HEARTH_TRY(hearth_store_task_facts(store, query->tenant, &ret->task, 1, query->cancel,
-                                       query->arena, ret_fact, err));
+    HEARTH_TRY(hearth_store_task_facts(store, call->tenant, &ret->task, 1, call->cancel,
+                                       call->arena, ret_fact, err));
     struct hearth_judgement *judgements =
-        hearth_arena_array(query->arena, (*ret_fact)->n_targets, sizeof *judgements);
+        hearth_arena_array(call->arena, (*ret_fact)->n_targets, sizeof *judgements);
     if (judgements == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    hearth_task_judge(&ret->task, *ret_fact, clock_ms(), query->arena, &ret->judgement, judgements);
+    hearth_task_judge(&ret->task, *ret_fact, clock_ms(), call->arena, &ret->judgement, judgements);
     *ret_judgements = judgements;
-    return query->arena->refused ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct hearth_str task_id,
                                     struct hearth_task_view *ret,
                                     struct hearth_target_view **ret_targets, size_t *ret_n_targets,
                                     struct hearth_task_log **ret_log, size_t *ret_n_log,
@@ -209,11 +209,11 @@ enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hea
 {
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
-    HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err));
+    HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err));
     struct hearth_target_view *targets =
-        hearth_arena_array(query->arena, fact->n_targets, sizeof *targets);
+        hearth_arena_array(call->arena, fact->n_targets, sizeof *targets);
     if (targets == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     bool is_of_instances = ret->task.kind > HEARTH_TASK_NETWORK;
     for (size_t i = 0; i < fact->n_targets; i++) {
@@ -227,17 +227,17 @@ enum hearth_status hearth_tasks_get(const struct hearth_query *query, struct hea
     }
     *ret_targets = targets;
     *ret_n_targets = fact->n_targets;
-    return hearth_store_task_logs(query->engine->store, query->tenant, &task_id, 1, query->cancel,
-                                  query->arena, ret_log, ret_n_log, err);
+    return hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1, call->cancel,
+                                  call->arena, ret_log, ret_n_log, err);
 }
 
 /* ---- changing ---- */
 
-static struct hearth_str note_of(const struct hearth_query *query,
+static struct hearth_str note_of(const struct hearth_call *call,
                                  const struct hearth_task_view *view,
                                  const struct hearth_task_fact *fact, int64_t now_ms)
 {
-    struct hearth_arena *arena = query->arena;
+    struct hearth_arena *arena = call->arena;
     int64_t end_ms = hearth_task_last_end(&view->task, fact);
     if (hearth_task_handed_out_until(&view->task) < now_ms && end_ms < now_ms) {
         return HEARTH_STR("it had ended already; its results are kept");
@@ -255,35 +255,35 @@ static struct hearth_str note_of(const struct hearth_query *query,
         fact->n_targets, hearth_task_time(end_ms, arena)));
 }
 
-enum hearth_status hearth_tasks_cancel(const struct hearth_query *query, struct hearth_str task_id,
+enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
     int64_t now_ms = clock_ms();
-    HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err));
+    HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err));
     int64_t end_ms = hearth_task_handed_out_until(&ret->task);
     int64_t last_ms = hearth_task_last_end(&ret->task, fact);
     if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
         HEARTH_TRY(
-            hearth_store_task_cancel(store, query->tenant, task_id, now_ms, query->cancel, err));
-        HEARTH_TRY(look(query, task_id, ret, &fact, &judgements, err)); /* who was told meanwhile */
+            hearth_store_task_cancel(store, call->tenant, task_id, now_ms, call->cancel, err));
+        HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err)); /* who was told meanwhile */
     }
-    *ret_note = note_of(query, ret, fact, now_ms);
-    return ret_note->p == NULL ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+    *ret_note = note_of(call, ret, fact, now_ms);
+    return ret_note->p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_tasks_keep_alive(const struct hearth_query *query,
+enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_str task_id, struct hearth_task_view *ret,
                                            struct hearth_err *err)
 {
-    struct hearth_store *store = query->engine->store;
+    struct hearth_store *store = call->engine->store;
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
     bool extended;
-    enum hearth_status status = look(query, task_id, ret, &fact, &judgements, err);
+    enum hearth_status status = look(call, task_id, ret, &fact, &judgements, err);
     if (status == HEARTH_NOT_FOUND) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "profiling task not exists");
     }
@@ -296,7 +296,7 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_query *query,
         ret->task.origin == HEARTH_TASK_IMPORTED) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "profiling task has been finished");
     }
-    HEARTH_TRY(hearth_store_task_extend(store, query->tenant, task_id, now_ms, KEEP_BELOW, KEEP_MS,
-                                        query->cancel, &extended, err));
-    return extended ? look(query, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
+    HEARTH_TRY(hearth_store_task_extend(store, call->tenant, task_id, now_ms, KEEP_BELOW, KEEP_MS,
+                                        call->cancel, &extended, err));
+    return extended ? look(call, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
 }

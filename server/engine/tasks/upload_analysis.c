@@ -9,7 +9,7 @@
 #define ROOT_NAME "root"
 
 struct analysis {
-    const struct hearth_query *query;
+    const struct hearth_call *call;
     struct hearth_str wanted; /* sample type; empty: each profile's default */
     struct hearth_str type;   /* that was taken; empty: none yet */
     struct hearth_upload_analysis *out;
@@ -31,9 +31,9 @@ static enum hearth_status note_type(struct analysis *a, struct hearth_str type,
         }
     }
     struct hearth_str *types =
-        hearth_arena_array(a->query->arena, out->n_sample_types + 1, sizeof *types);
+        hearth_arena_array(a->call->arena, out->n_sample_types + 1, sizeof *types);
     if (types == NULL) {
-        return HEARTH_FAIL_ARENA(err, a->query->arena);
+        return HEARTH_FAIL_ARENA(err, a->call->arena);
     }
     if (out->n_sample_types > 0) {
         memcpy(types, out->sample_types, out->n_sample_types * sizeof *types);
@@ -98,7 +98,7 @@ static enum hearth_status add_samples(struct analysis *a, const struct hearth_pr
                                         names[loc == HEARTH_NO_INDEX ? p->n_locations : loc]);
         }
         if (at == HEARTH_NO_NODE) {
-            return HEARTH_FAIL_ARENA(err, a->query->arena);
+            return HEARTH_FAIL_ARENA(err, a->call->arena);
         }
         if (__builtin_add_overflow(a->tree.nodes[at].self, value, &a->tree.nodes[at].self)) {
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the sum of the uploads exceeds 64 bits");
@@ -111,9 +111,9 @@ static enum hearth_status add_profile(struct analysis *a, const struct hearth_pr
                                       uint32_t type, struct hearth_err *err)
 {
     uint32_t *names =
-        hearth_arena_array(a->query->arena, (size_t)p->n_locations + 1, sizeof *names);
+        hearth_arena_array(a->call->arena, (size_t)p->n_locations + 1, sizeof *names);
     if (names == NULL) {
-        return HEARTH_FAIL_ARENA(err, a->query->arena);
+        return HEARTH_FAIL_ARENA(err, a->call->arena);
     }
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
@@ -121,7 +121,7 @@ static enum hearth_status add_profile(struct analysis *a, const struct hearth_pr
     for (uint32_t l = 0; l <= p->n_locations && status == HEARTH_OK; l++) {
         names[l] = name_location(a, p, l == p->n_locations ? HEARTH_NO_INDEX : l, &text);
         if (names[l] == HEARTH_IDMAP_NONE) {
-            status = HEARTH_FAIL_ARENA(err, a->query->arena);
+            status = HEARTH_FAIL_ARENA(err, a->call->arena);
         }
     }
     hearth_buf_release(&text);
@@ -135,9 +135,9 @@ static enum hearth_status add_upload(struct analysis *a, const struct hearth_tas
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
     struct hearth_upload_values values;
-    HEARTH_TRY(hearth_task_upload_get(a->query, upload->upload_id, &whole, err));
-    HEARTH_TRY(hearth_upload_decode(a->query, whole.content, &profile, &notes, err));
-    HEARTH_TRY(hearth_upload_values(a->query, upload->upload_id, &profile, &values, err));
+    HEARTH_TRY(hearth_task_upload_get(a->call, upload->upload_id, &whole, err));
+    HEARTH_TRY(hearth_upload_decode(a->call, whole.content, &profile, &notes, err));
+    HEARTH_TRY(hearth_upload_values(a->call, upload->upload_id, &profile, &values, err));
     for (uint32_t t = 0; t < profile.n_types; t++) {
         HEARTH_TRY(note_type(a, profile.strings[profile.types[t].type], err));
     }
@@ -177,7 +177,7 @@ static int compare_nodes(const void *va, const void *vb)
 static enum hearth_status write_elements(struct analysis *a, struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = &a->tree;
-    struct hearth_arena *arena = a->query->arena;
+    struct hearth_arena *arena = a->call->arena;
     size_t n = tree->n_nodes, n_stack = 0;
     struct sorted *stack = hearth_arena_array(arena, n + 1, sizeof *stack);
     uint32_t *ids = hearth_arena_array(arena, n + 1, sizeof *ids);
@@ -247,10 +247,10 @@ static enum hearth_status make_tip(struct analysis *a, size_t n_uploads, struct 
                           HEARTH_STR_ARG(a->wanted.n > 0 ? a->wanted : a->type));
     }
     append_since(a, &text);
-    a->out->tip = hearth_arena_str(a->query->arena, hearth_buf_view(&text));
+    a->out->tip = hearth_arena_str(a->call->arena, hearth_buf_view(&text));
     bool failed = hearth_buf_failed(&text) || a->out->tip.p == NULL;
     hearth_buf_release(&text);
-    return failed ? (enum hearth_status)HEARTH_FAIL_ARENA(err, a->query->arena) : HEARTH_OK;
+    return failed ? (enum hearth_status)HEARTH_FAIL_ARENA(err, a->call->arena) : HEARTH_OK;
 }
 
 static bool is_wanted(struct hearth_str instance, const struct hearth_str *instances, size_t n)
@@ -268,7 +268,7 @@ static enum hearth_status analyze(struct analysis *a, struct hearth_str task_id,
 {
     struct hearth_task_upload *uploads;
     size_t n, n_uploads = 0;
-    HEARTH_TRY(hearth_task_uploads(a->query, task_id, &uploads, &n, err));
+    HEARTH_TRY(hearth_task_uploads(a->call, task_id, &uploads, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (!is_wanted(uploads[i].instance, instances, n_instances)) {
             continue;
@@ -292,7 +292,7 @@ static enum hearth_status analyze(struct analysis *a, struct hearth_str task_id,
     return make_tip(a, n_uploads, err);
 }
 
-enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
+enum hearth_status hearth_task_analyze_uploads(const struct hearth_call *call,
                                                struct hearth_str task_id,
                                                const struct hearth_str *instances,
                                                size_t n_instances, struct hearth_str sample_type,
@@ -300,8 +300,8 @@ enum hearth_status hearth_task_analyze_uploads(const struct hearth_query *query,
                                                struct hearth_err *err)
 {
     *ret = (struct hearth_upload_analysis){.unit = HEARTH_STR("")};
-    struct analysis a = {.query = query, .wanted = sample_type, .type = HEARTH_STR(""), .out = ret};
-    hearth_stacktree_init(&a.tree, query->arena);
+    struct analysis a = {.call = call, .wanted = sample_type, .type = HEARTH_STR(""), .out = ret};
+    hearth_stacktree_init(&a.tree, call->arena);
     enum hearth_status status = analyze(&a, task_id, instances, n_instances, err);
     hearth_stacktree_release(&a.tree);
     return status;

@@ -67,13 +67,13 @@ static enum hearth_status make_id(struct hearth_adhoc *profile, struct hearth_ar
 
 /* ---- decoding ---- */
 
-static enum hearth_status inflate(const struct hearth_query *query, enum hearth_compression format,
+static enum hearth_status inflate(const struct hearth_call *call, enum hearth_compression format,
                                   struct hearth_str bytes, int64_t max_bytes,
                                   struct hearth_str *ret, struct hearth_err *err)
 {
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
-    plain.budget = query->arena->budget;
+    plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
     enum hearth_status status;
     if (inflater == NULL) {
@@ -83,8 +83,8 @@ static enum hearth_status inflate(const struct hearth_query *query, enum hearth_
                                 max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
     }
     if (status == HEARTH_OK) {
-        *ret = hearth_arena_str(query->arena, hearth_buf_view(&plain));
-        status = ret->p == NULL ? HEARTH_FAIL_ARENA(err, query->arena) : HEARTH_OK;
+        *ret = hearth_arena_str(call->arena, hearth_buf_view(&plain));
+        status = ret->p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
     hearth_inflater_free(inflater);
     hearth_buf_release(&plain);
@@ -114,19 +114,19 @@ static enum hearth_status decode_bytes(struct hearth_str bytes, const struct hea
     }
 }
 
-static enum hearth_status decode(const struct hearth_query *query, struct hearth_str bytes,
+static enum hearth_status decode(const struct hearth_call *call, struct hearth_str bytes,
                                  struct hearth_profile *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     enum hearth_compression format = hearth_compression_detect(bytes);
     if (format != HEARTH_COMPRESSION_NONE) {
-        HEARTH_TRY(inflate(query, format, bytes, limits.max_profile_bytes, &bytes, err));
+        HEARTH_TRY(inflate(call, format, bytes, limits.max_profile_bytes, &bytes, err));
     }
     if (bytes.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the profile is empty");
     }
-    enum hearth_status status = decode_bytes(bytes, &limits, query->arena, ret, err);
+    enum hearth_status status = decode_bytes(bytes, &limits, call->arena, ret, err);
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }
 
@@ -202,12 +202,12 @@ static enum hearth_status choose_type(const struct hearth_profile *profile,
 
 /* ---- pictures ---- */
 
-static enum hearth_status max_nodes_of(const struct hearth_query *query,
+static enum hearth_status max_nodes_of(const struct hearth_call *call,
                                        const struct hearth_adhoc_spec *spec, int64_t *ret,
                                        struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     *ret = spec->has_max_nodes && spec->max_nodes != 0 ? spec->max_nodes
                                                        : limits.default_flamegraph_nodes;
     if (*ret < 0 || (limits.max_flamegraph_nodes > 0 && *ret > limits.max_flamegraph_nodes)) {
@@ -226,25 +226,25 @@ static enum hearth_status grow_tree(const struct hearth_profile *profile, uint32
 }
 
 /* Fill types and graph of a view. */
-static enum hearth_status draw(const struct hearth_query *query,
+static enum hearth_status draw(const struct hearth_call *call,
                                const struct hearth_profile *profile,
                                const struct hearth_adhoc_spec *spec, struct hearth_adhoc_view *view,
                                struct hearth_err *err)
 {
     int64_t max_nodes;
     uint32_t type;
-    HEARTH_TRY(max_nodes_of(query, spec, &max_nodes, err));
-    HEARTH_TRY(name_types(profile, query->arena, &view->types, err));
+    HEARTH_TRY(max_nodes_of(call, spec, &max_nodes, err));
+    HEARTH_TRY(name_types(profile, call->arena, &view->types, err));
     HEARTH_TRY(choose_type(profile, view->types, spec->profile_type, &type, err));
     view->n_types = profile->n_types;
     view->type = view->types[type];
     view->sample_type = string_of(profile, profile->types[type].type);
     view->unit = string_of(profile, profile->types[type].unit);
     struct hearth_stacktree tree;
-    hearth_stacktree_init(&tree, query->arena);
+    hearth_stacktree_init(&tree, call->arena);
     enum hearth_status status = grow_tree(profile, type, &tree, err);
     if (status == HEARTH_OK) {
-        status = hearth_flamegraph_make(&tree, max_nodes, query->arena, &view->graph, err);
+        status = hearth_flamegraph_make(&tree, max_nodes, call->arena, &view->graph, err);
     }
     hearth_stacktree_release(&tree);
     return status;
@@ -252,13 +252,13 @@ static enum hearth_status draw(const struct hearth_query *query,
 
 /* ---- questions ---- */
 
-enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct hearth_str name,
+enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct hearth_str name,
                                        struct hearth_str bytes,
                                        const struct hearth_adhoc_spec *spec,
                                        struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     *ret = (struct hearth_adhoc_view){0};
     if (limits.max_adhoc_profile_bytes > 0 && bytes.n > (uint64_t)limits.max_adhoc_profile_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -266,44 +266,44 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_query *query, struct 
                            bytes.n, (long long)limits.max_adhoc_profile_bytes);
     }
     struct hearth_profile profile;
-    HEARTH_TRY(decode(query, bytes, &profile, err));
-    HEARTH_TRY(draw(query, &profile, spec, ret, err));
-    HEARTH_TRY(clean_name(name, query->arena, &ret->profile.name, err));
+    HEARTH_TRY(decode(call, bytes, &profile, err));
+    HEARTH_TRY(draw(call, &profile, spec, ret, err));
+    HEARTH_TRY(clean_name(name, call->arena, &ret->profile.name, err));
     ret->profile.uploaded_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
-    HEARTH_TRY(make_id(&ret->profile, query->arena, err));
+    HEARTH_TRY(make_id(&ret->profile, call->arena, err));
     struct hearth_adhoc stored = ret->profile;
     stored.payload = bytes;
-    return hearth_store_adhoc_put(query->engine->store, query->tenant, &stored,
-                                  limits.max_adhoc_profiles, limits.max_adhoc_bytes, query->cancel,
+    return hearth_store_adhoc_put(call->engine->store, call->tenant, &stored,
+                                  limits.max_adhoc_profiles, limits.max_adhoc_bytes, call->cancel,
                                   err);
 }
 
 /* The stored profile, decoded. */
-static enum hearth_status load(const struct hearth_query *query, struct hearth_str id,
+static enum hearth_status load(const struct hearth_call *call, struct hearth_str id,
                                struct hearth_adhoc *ret_stored, struct hearth_profile *ret,
                                struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_adhoc_get(query->engine->store, query->tenant, id, query->cancel,
-                                      query->arena, ret_stored, err));
-    HEARTH_TRY(decode(query, ret_stored->payload, ret, err));
+    HEARTH_TRY(hearth_store_adhoc_get(call->engine->store, call->tenant, id, call->cancel,
+                                      call->arena, ret_stored, err));
+    HEARTH_TRY(decode(call, ret_stored->payload, ret, err));
     ret_stored->payload = hearth_str_n("", 0);
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_adhoc_get(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct hearth_str id,
                                     const struct hearth_adhoc_spec *spec,
                                     struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_adhoc_view){0};
     struct hearth_profile profile;
-    HEARTH_TRY(load(query, id, &ret->profile, &profile, err));
-    return draw(query, &profile, spec, ret, err);
+    HEARTH_TRY(load(call, id, &ret->profile, &profile, err));
+    return draw(call, &profile, spec, ret, err);
 }
 
-enum hearth_status hearth_adhoc_list(const struct hearth_query *query, struct hearth_adhoc **ret,
+enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_adhoc_list(query->engine->store, query->tenant, query->cancel, query->arena,
+    return hearth_store_adhoc_list(call->engine->store, call->tenant, call->cancel, call->arena,
                                    ret, ret_n, err);
 }
 
@@ -331,15 +331,15 @@ static uint32_t twin_of(const struct side *left, uint32_t t, const struct side *
 }
 
 /* Fill view->types with what both have; *ret_left and *ret_right: the one to compare. */
-static enum hearth_status choose_common(const struct hearth_query *query,
+static enum hearth_status choose_common(const struct hearth_call *call,
                                         const struct side sides[2], struct hearth_str wanted,
                                         struct hearth_adhoc_view *view, uint32_t ret_types[2],
                                         struct hearth_err *err)
 {
     uint32_t n_left = sides[0].profile.n_types, n_right = sides[1].profile.n_types;
-    view->types = hearth_arena_array(query->arena, n_left, sizeof *view->types);
+    view->types = hearth_arena_array(call->arena, n_left, sizeof *view->types);
     if (view->types == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     bool found = false;
     for (uint32_t t = 0; t < n_left; t++) {
@@ -361,37 +361,37 @@ static enum hearth_status choose_common(const struct hearth_query *query,
                                HEARTH_STR_ARG(wanted));
 }
 
-static enum hearth_status compare(const struct hearth_query *query, struct side sides[2],
+static enum hearth_status compare(const struct hearth_call *call, struct side sides[2],
                                   const struct hearth_str ids[2],
                                   const struct hearth_adhoc_spec *spec,
                                   struct hearth_adhoc_view *view, struct hearth_err *err)
 {
     int64_t max_nodes;
     uint32_t types[2];
-    HEARTH_TRY(max_nodes_of(query, spec, &max_nodes, err));
+    HEARTH_TRY(max_nodes_of(call, spec, &max_nodes, err));
     for (int i = 0; i < 2; i++) {
-        HEARTH_TRY(load(query, ids[i], &sides[i].stored, &sides[i].profile, err));
-        HEARTH_TRY(name_types(&sides[i].profile, query->arena, &sides[i].types, err));
+        HEARTH_TRY(load(call, ids[i], &sides[i].stored, &sides[i].profile, err));
+        HEARTH_TRY(name_types(&sides[i].profile, call->arena, &sides[i].types, err));
     }
-    HEARTH_TRY(choose_common(query, sides, spec->profile_type, view, types, err));
+    HEARTH_TRY(choose_common(call, sides, spec->profile_type, view, types, err));
     for (int i = 0; i < 2; i++) {
         HEARTH_TRY(grow_tree(&sides[i].profile, types[i], &sides[i].tree, err));
     }
     view->type = sides[0].types[types[0]];
     view->sample_type = string_of(&sides[0].profile, sides[0].profile.types[types[0]].type);
     view->unit = unit_of(&sides[0], types[0]);
-    char *name = hearth_arena_printf(query->arena, HEARTH_STR_FMT " - " HEARTH_STR_FMT,
+    char *name = hearth_arena_printf(call->arena, HEARTH_STR_FMT " - " HEARTH_STR_FMT,
                                      HEARTH_STR_ARG(sides[0].stored.name),
                                      HEARTH_STR_ARG(sides[1].stored.name));
     if (name == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     view->profile.name = hearth_str_c(name);
-    return hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, max_nodes, query->arena,
+    return hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, max_nodes, call->arena,
                                   &view->diff, err);
 }
 
-enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct hearth_str left_id,
+enum hearth_status hearth_adhoc_diff(const struct hearth_call *call, struct hearth_str left_id,
                                      struct hearth_str right_id,
                                      const struct hearth_adhoc_spec *spec,
                                      struct hearth_adhoc_view *ret, struct hearth_err *err)
@@ -399,9 +399,9 @@ enum hearth_status hearth_adhoc_diff(const struct hearth_query *query, struct he
     *ret = (struct hearth_adhoc_view){0};
     struct side sides[2] = {0};
     const struct hearth_str ids[2] = {left_id, right_id};
-    hearth_stacktree_init(&sides[0].tree, query->arena);
-    hearth_stacktree_init(&sides[1].tree, query->arena);
-    enum hearth_status status = compare(query, sides, ids, spec, ret, err);
+    hearth_stacktree_init(&sides[0].tree, call->arena);
+    hearth_stacktree_init(&sides[1].tree, call->arena);
+    enum hearth_status status = compare(call, sides, ids, spec, ret, err);
     hearth_stacktree_release(&sides[0].tree);
     hearth_stacktree_release(&sides[1].tree);
     return status;

@@ -5,20 +5,20 @@
 
 #include "select/query_internal.h"
 
-enum hearth_status hearth_client_settings_get(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_get(const struct hearth_call *call,
                                               struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    return hearth_store_client_settings(query->engine->store, query->tenant, query->cancel,
-                                        query->arena, ret, ret_n, err);
+    return hearth_store_client_settings(call->engine->store, call->tenant, call->cancel,
+                                        call->arena, ret, ret_n, err);
 }
 
-enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
                                               struct hearth_client_setting *setting,
                                               struct hearth_err *err)
 {
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     if (setting->name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the setting has no name");
     }
@@ -32,16 +32,16 @@ enum hearth_status hearth_client_settings_set(const struct hearth_query *query,
     if (setting->modified_at_ms <= 0) {
         setting->modified_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     }
-    return hearth_store_client_setting_put(query->engine->store, query->tenant, setting,
-                                           limits.max_settings, query->cancel, err);
+    return hearth_store_client_setting_put(call->engine->store, call->tenant, setting,
+                                           limits.max_settings, call->cancel, err);
 }
 
-enum hearth_status hearth_client_settings_delete(const struct hearth_query *query,
+enum hearth_status hearth_client_settings_delete(const struct hearth_call *call,
                                                  struct hearth_str name, struct hearth_err *err)
 {
     if (name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");
     }
-    return hearth_store_client_setting_delete(query->engine->store, query->tenant, name,
-                                              query->cancel, err);
+    return hearth_store_client_setting_delete(call->engine->store, call->tenant, name,
+                                              call->cancel, err);
 }

@@ -86,18 +86,18 @@ static const struct hearth_rule *find_rule(const struct hearth_rule *rules, size
     return NULL;
 }
 
-enum hearth_status hearth_rules_write_metrics(const struct hearth_query *query,
+enum hearth_status hearth_rules_write_metrics(const struct hearth_call *call,
                                               struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_rule_counter *counters;
     struct hearth_rule *rules;
     size_t n_counters, n_rules, n = 0;
-    HEARTH_TRY(hearth_store_rule_counters(query->engine->store, query->tenant, query->cancel,
-                                          query->arena, &counters, &n_counters, err));
-    HEARTH_TRY(hearth_rules_list(query, &rules, &n_rules, err));
-    struct line *lines = hearth_arena_array(query->arena, n_counters, sizeof *lines);
+    HEARTH_TRY(hearth_store_rule_counters(call->engine->store, call->tenant, call->cancel,
+                                          call->arena, &counters, &n_counters, err));
+    HEARTH_TRY(hearth_rules_list(call, &rules, &n_rules, err));
+    struct line *lines = hearth_arena_array(call->arena, n_counters, sizeof *lines);
     if (lines == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
     for (size_t i = 0; i < n_counters; i++) {
         const struct hearth_rule *rule = find_rule(rules, n_rules, counters[i].rule_no);
@@ -111,7 +111,7 @@ enum hearth_status hearth_rules_write_metrics(const struct hearth_query *query,
     }
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || !hearth_str_eq(lines[i - 1].rule->metric_name, lines[i].rule->metric_name)) {
-            write_head(lines[i].rule, query->arena, out);
+            write_head(lines[i].rule, call->arena, out);
         }
         write_line(&lines[i], out);
     }

@@ -183,19 +183,19 @@ static enum hearth_status check_rule(const struct hearth_rule *rule, struct hear
 
 /* ---- questions ---- */
 
-enum hearth_status hearth_rules_list(const struct hearth_query *query, struct hearth_rule **ret,
+enum hearth_status hearth_rules_list(const struct hearth_call *call, struct hearth_rule **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_rules(query->engine->store, query->tenant, query->cancel, query->arena, ret,
+    return hearth_store_rules(call->engine->store, call->tenant, call->cancel, call->arena, ret,
                               ret_n, err);
 }
 
-enum hearth_status hearth_rules_get(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_rules_get(const struct hearth_call *call, struct hearth_str id,
                                     struct hearth_rule *ret, struct hearth_err *err)
 {
     struct hearth_rule *rules;
     size_t n;
-    HEARTH_TRY(hearth_rules_list(query, &rules, &n, err));
+    HEARTH_TRY(hearth_rules_list(call, &rules, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq(rules[i].id, id)) {
             *ret = rules[i];
@@ -224,24 +224,24 @@ static enum hearth_status make_id(struct hearth_rule *rule, struct hearth_arena 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_rules_put(const struct hearth_query *query, struct hearth_rule *rule,
+enum hearth_status hearth_rules_put(const struct hearth_call *call, struct hearth_rule *rule,
                                     struct hearth_err *err)
 {
-    rule->tenant = query->tenant;
+    rule->tenant = call->tenant;
     if (rule->id.n == 0) {
-        HEARTH_TRY(make_id(rule, query->arena, err));
+        HEARTH_TRY(make_id(rule, call->arena, err));
     }
     hearth_labels_sort(&rule->external);
-    HEARTH_TRY(check_rule(rule, query->arena, err));
+    HEARTH_TRY(check_rule(rule, call->arena, err));
     struct hearth_limits limits;
-    hearth_query_tenant_limits(query->engine, query->tenant, &limits);
-    return hearth_store_rule_put(query->engine->store, rule, limits.max_rules, query->cancel, err);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+    return hearth_store_rule_put(call->engine->store, rule, limits.max_rules, call->cancel, err);
 }
 
-enum hearth_status hearth_rules_delete(const struct hearth_query *query, struct hearth_str id,
+enum hearth_status hearth_rules_delete(const struct hearth_call *call, struct hearth_str id,
                                        struct hearth_err *err)
 {
-    return hearth_store_rule_delete(query->engine->store, query->tenant, id, query->cancel, err);
+    return hearth_store_rule_delete(call->engine->store, call->tenant, id, call->cancel, err);
 }
 
 /* ---- sums ---- */
@@ -256,7 +256,7 @@ static enum hearth_status sum_rule(const struct hearth_query *query, const struc
     struct hearth_buf text;
     hearth_selector_init(&selector);
     hearth_buf_init(&text, 0);
-    enum hearth_status status = parse_matchers(rule, &selector, query->arena, &type, err);
+    enum hearth_status status = parse_matchers(rule, &selector, query->call.arena, &type, err);
     if (status == HEARTH_OK) {
         hearth_selector_format(&selector, &text);
         struct hearth_query at_end = *query;
@@ -309,13 +309,13 @@ static enum hearth_status evaluate(void *context, const struct hearth_rule *rule
                             rules->budget);
     hearth_arena_init(&scratch, max_bytes);
     scratch.budget = &memory;
-    const struct hearth_query query = {.engine = rules->engine,
-                                       .tenant = rule->tenant,
+    const struct hearth_query query = {.call = {.engine = rules->engine,
+                                                .tenant = rule->tenant,
+                                                .arena = &scratch,
+                                                .cancel = cancel,
+                                                .is_own = true},
                                        .start_ms = from_ns / HEARTH_NS_PER_MS,
-                                       .end_ms = to_ns / HEARTH_NS_PER_MS - 1,
-                                       .arena = &scratch,
-                                       .cancel = cancel,
-                                       .is_own = true};
+                                       .end_ms = to_ns / HEARTH_NS_PER_MS - 1};
     struct hearth_timeseries *series = NULL;
     size_t n = 0;
     enum hearth_status status = sum_rule(&query, rule, &series, &n, err);

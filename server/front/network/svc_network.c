@@ -279,12 +279,12 @@ static enum hearth_status get_request(struct hearth_rpc *rpc)
 {
     const Hearth__V1__GetSampledRequestRequest *in =
         (const Hearth__V1__GetSampledRequestRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_sampled_request request;
     struct hearth_captured_event *events;
     struct hearth_str *notes;
     size_t n, n_notes;
-    HEARTH_TRY(hearth_network_request(&query, hearth_str_c(in->request_id), &request, &events, &n,
+    HEARTH_TRY(hearth_network_request(&call, hearth_str_c(in->request_id), &request, &events, &n,
                                       &notes, &n_notes, &rpc->err));
     Hearth__V1__GetSampledRequestResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__SpanAttachedEventInfo **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
@@ -314,12 +314,12 @@ void hearth_svc_network_request(struct hearth_rpc *rpc)
 
 /* ---- addresses ---- */
 
-static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct hearth_query *query,
+static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct hearth_call *call,
                                          Hearth__V1__AddressName ***ret, size_t *ret_n)
 {
     struct hearth_network_address *addresses;
     size_t n;
-    HEARTH_TRY(hearth_network_addresses(query, &addresses, &n, &rpc->err));
+    HEARTH_TRY(hearth_network_addresses(call, &addresses, &n, &rpc->err));
     Hearth__V1__AddressName *names = hearth_arena_array(&rpc->arena, n, sizeof *names);
     Hearth__V1__AddressName **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (names == NULL || list == NULL) {
@@ -339,13 +339,13 @@ static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct he
 
 static enum hearth_status list_addresses(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     Hearth__V1__ListAddressesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     hearth__v1__list_addresses_response__init(out);
-    HEARTH_TRY(make_addresses(rpc, &query, &out->addresses, &out->n_addresses));
+    HEARTH_TRY(make_addresses(rpc, &call, &out->addresses, &out->n_addresses));
     rpc->answer = &out->base;
     return HEARTH_OK;
 }
@@ -359,7 +359,7 @@ static enum hearth_status set_addresses(struct hearth_rpc *rpc)
 {
     const Hearth__V1__SetAddressesRequest *in =
         (const Hearth__V1__SetAddressesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_address_name *names =
         hearth_arena_array(&rpc->arena, in->n_addresses, sizeof *names);
     Hearth__V1__SetAddressesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
@@ -370,9 +370,9 @@ static enum hearth_status set_addresses(struct hearth_rpc *rpc)
         names[i] = (struct hearth_address_name){hearth_str_c(in->addresses[i]->address),
                                                 hearth_str_c(in->addresses[i]->name)};
     }
-    HEARTH_TRY(hearth_network_addresses_set(&query, names, in->n_addresses, &rpc->err));
+    HEARTH_TRY(hearth_network_addresses_set(&call, names, in->n_addresses, &rpc->err));
     hearth__v1__set_addresses_response__init(out);
-    HEARTH_TRY(make_addresses(rpc, &query, &out->addresses, &out->n_addresses));
+    HEARTH_TRY(make_addresses(rpc, &call, &out->addresses, &out->n_addresses));
     rpc->answer = &out->base;
     return HEARTH_OK;
 }

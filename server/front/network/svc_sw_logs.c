@@ -102,8 +102,8 @@ static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3_
         .span_id = hearth_str_c(span_id),
         .json = hearth_str_c(in->body->json->json),
     };
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    HEARTH_TRY(hearth_network_take_sampled(&query, &log, &rpc->err));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    HEARTH_TRY(hearth_network_take_sampled(&call, &log, &rpc->err));
     hearth_metric_add_label(HEARTH_M_AGENT_LOGS, HEARTH_STR("sampled"), 1);
     return HEARTH_OK;
 }
@@ -170,9 +170,9 @@ static enum hearth_status take_event(struct hearth_rpc *rpc,
         event.tags[i] = (struct hearth_property){hearth_str_c(in->tags[i]->key),
                                                  hearth_str_c(in->tags[i]->value)};
     }
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     bool is_kept = false;
-    HEARTH_TRY(hearth_network_take_event(&query, &event, &is_kept, &rpc->err));
+    HEARTH_TRY(hearth_network_take_event(&call, &event, &is_kept, &rpc->err));
     hearth_metric_add_label(HEARTH_M_CAPTURED_EVENTS,
                             is_kept ? HEARTH_STR("kept") : HEARTH_STR("dropped"), 1);
     return HEARTH_OK;

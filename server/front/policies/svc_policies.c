@@ -112,7 +112,7 @@ static enum hearth_status make_policy(struct hearth_rpc *rpc, const struct heart
 static enum hearth_status set(struct hearth_rpc *rpc)
 {
     const Hearth__V1__SetPolicyRequest *in = (const Hearth__V1__SetPolicyRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_change change = {.expected_version = -1,
                                           .validate_only = in->validate_only};
     struct hearth_policy stored;
@@ -128,7 +128,7 @@ static enum hearth_status set(struct hearth_rpc *rpc)
         }
         change.expected_version = in->expected_version;
     }
-    HEARTH_TRY(hearth_policies_set(&query, &change, &stored, &warnings, &n_warnings, &rpc->err));
+    HEARTH_TRY(hearth_policies_set(&call, &change, &stored, &warnings, &n_warnings, &rpc->err));
     Hearth__V1__SetPolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -149,8 +149,8 @@ static enum hearth_status delete_one(struct hearth_rpc *rpc)
 {
     const Hearth__V1__DeletePolicyRequest *in =
         (const Hearth__V1__DeletePolicyRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    HEARTH_TRY(hearth_policies_delete(&query, hearth_str_c(in->service),
+    struct hearth_call call = hearth_rpc_call(rpc);
+    HEARTH_TRY(hearth_policies_delete(&call, hearth_str_c(in->service),
                                       hearth_str_c(in->modified_by), &rpc->err));
     Hearth__V1__DeletePolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
@@ -198,10 +198,10 @@ static enum hearth_status make_state(struct hearth_rpc *rpc,
 static enum hearth_status get(struct hearth_rpc *rpc)
 {
     const Hearth__V1__GetPolicyRequest *in = (const Hearth__V1__GetPolicyRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state state;
     Hearth__V1__GetPolicyResponse *out = NULL;
-    HEARTH_TRY(hearth_policies_get(&query, hearth_str_c(in->service), &state, &rpc->err));
+    HEARTH_TRY(hearth_policies_get(&call, hearth_str_c(in->service), &state, &rpc->err));
     HEARTH_TRY(make_state(rpc, &state, &out));
     rpc->answer = &out->base;
     return HEARTH_OK;
@@ -214,10 +214,10 @@ void hearth_svc_policy_get(struct hearth_rpc *rpc)
 
 static enum hearth_status list(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state *states;
     size_t n;
-    HEARTH_TRY(hearth_policies_list(&query, &states, &n, &rpc->err));
+    HEARTH_TRY(hearth_policies_list(&call, &states, &n, &rpc->err));
     Hearth__V1__ListPoliciesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__GetPolicyResponse **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {
@@ -242,11 +242,10 @@ static enum hearth_status history(struct hearth_rpc *rpc)
 {
     const Hearth__V1__PolicyHistoryRequest *in =
         (const Hearth__V1__PolicyHistoryRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy *versions;
     size_t n;
-    HEARTH_TRY(
-        hearth_policies_history(&query, hearth_str_c(in->service), &versions, &n, &rpc->err));
+    HEARTH_TRY(hearth_policies_history(&call, hearth_str_c(in->service), &versions, &n, &rpc->err));
     Hearth__V1__PolicyHistoryResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Policy **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {

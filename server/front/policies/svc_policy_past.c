@@ -77,10 +77,10 @@ static enum hearth_status monitored(struct hearth_rpc *rpc)
 {
     const Hearth__V1__MonitoredInstancesRequest *in =
         (const Hearth__V1__MonitoredInstancesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_monitored_instance *instances;
     size_t n;
-    HEARTH_TRY(hearth_policies_monitored(&query, hearth_str_c(in->service),
+    HEARTH_TRY(hearth_policies_monitored(&call, hearth_str_c(in->service),
                                          (enum hearth_policy_kind)in->kind, &instances, &n,
                                          &rpc->err));
     Hearth__V1__MonitoredInstancesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);

@@ -112,9 +112,9 @@ static enum hearth_status read_meter(struct hearth_rpc *rpc, const struct hearth
 static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *set,
                                Skywalking__V3__MeterData *const *in, size_t n)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
-    hearth_query_tenant_limits(rpc->front->query, query.tenant, &limits);
+    hearth_query_tenant_limits(rpc->front->query, call.tenant, &limits);
     if (limits.max_meters > 0 && n > (size_t)limits.max_meters) {
         return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
                            "a set of %zu meters, more than the %lld that max-meters allows", n,
@@ -132,8 +132,8 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
     }
     size_t n_monitors = 0, n_network = 0;
     if (set->n_meters > 0) {
-        HEARTH_TRY(hearth_monitors_take(&query, set, &n_monitors, &rpc->err));
-        HEARTH_TRY(hearth_network_take(&query, set, &n_network, &rpc->err));
+        HEARTH_TRY(hearth_monitors_take(&call, set, &n_monitors, &rpc->err));
+        HEARTH_TRY(hearth_network_take(&call, set, &n_network, &rpc->err));
     }
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("monitors"), (int64_t)n_monitors);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("network"), (int64_t)n_network);

@@ -11,7 +11,7 @@ static enum hearth_status query_policies(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__ContinuousProfilingPolicyQuery *in =
         (const Skywalking__V3__ContinuousProfilingPolicyQuery *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_query *asked =
         hearth_arena_array(&rpc->arena, in->n_policies, sizeof asked[0]);
     if (asked == NULL) {
@@ -24,7 +24,7 @@ static enum hearth_status query_policies(struct hearth_rpc *rpc)
     struct hearth_buf json;
     hearth_buf_init(&json, 0);
     enum hearth_status status =
-        hearth_policies_for_agent(&query, asked, in->n_policies, &json, &rpc->err);
+        hearth_policies_for_agent(&call, asked, in->n_policies, &json, &rpc->err);
     if (status == HEARTH_OK && json.n > 0) {
         struct hearth_sw_arg arg = {"ServiceWithPolicyJSON", hearth_buf_view(&json)};
         status = hearth_sw_answer_command(rpc, "ContinuousProfilingPolicyQuery", &arg, 1);
@@ -102,12 +102,12 @@ static enum hearth_status read_report(struct hearth_rpc *rpc,
 /* Exactly one command, or an error: agents take the first without looking whether there is one. */
 static enum hearth_status report_task(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_report report;
     struct hearth_sw_arg arg = {.key = "TaskId"};
     HEARTH_TRY(
         read_report(rpc, (const Skywalking__V3__ContinuousProfilingReport *)rpc->request, &report));
-    HEARTH_TRY(hearth_policies_report(&query, &report, &arg.value, &rpc->err));
+    HEARTH_TRY(hearth_policies_report(&call, &report, &arg.value, &rpc->err));
     return hearth_sw_answer_command(rpc, "ContinuousProfilingReportTask", &arg, 1);
 }
 

@@ -214,7 +214,7 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc, const struct hea
         .average = wants_average(rpc, spec),
     };
     struct hearth_query quiet = *query; /* the flame graph of the same range has said it */
-    quiet.notes = NULL;
+    quiet.call.notes = NULL;
     return hearth_query_timeseries(&quiet, &over_time, &lines->series, &lines->n_series, &rpc->err);
 }
 

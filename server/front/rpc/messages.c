@@ -3,17 +3,20 @@
 
 #include "rpc/front_internal.h"
 
-struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms)
+struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
 {
-    return (struct hearth_query){
+    return (struct hearth_call){
         .engine = rpc->front->query,
         .tenant = hearth_rpc_tenant(rpc),
-        .start_ms = start_ms,
-        .end_ms = end_ms,
         .arena = &rpc->arena,
         .cancel = &rpc->cancel,
         .notes = &rpc->notes,
     };
+}
+
+struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms)
+{
+    return (struct hearth_query){hearth_rpc_call(rpc), start_ms, end_ms};
 }
 
 struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, size_t n)

@@ -320,7 +320,7 @@ take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
      const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *in,
      Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call context = hearth_rpc_call(rpc);
     struct export export = {.rpc = rpc};
     struct hearth_export_outcome outcome;
     const char *text = rpc->front->options.otlp.traces_ratio;
@@ -332,7 +332,7 @@ take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
     bool waits = false;
     hearth_trace_call_expect(call);
     enum hearth_status status =
-        hearth_traces_take_export(&query, ratio, export.resources, export.n_resources,
+        hearth_traces_take_export(&context, ratio, export.resources, export.n_resources,
                                   hearth_trace_call_done, call, &waits, &outcome, &rpc->err);
     if (!waits) {
         hearth_trace_call_forget(call);

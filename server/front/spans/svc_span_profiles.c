@@ -493,7 +493,7 @@ static enum hearth_status span_profile(struct hearth_rpc *rpc)
     out->unit = unit;
     size_t n_ids = spec.n_span_ids + spec.n_local_root_ids + spec.n_trace_ids;
     size_t n = in->each && n_ids > 0 ? n_ids : 1;
-    hearth_query_tenant_limits(rpc->front->query, query.tenant, &limits);
+    hearth_query_tenant_limits(rpc->front->query, query.call.tenant, &limits);
     if (limits.max_lookup_ids > 0 && n > (uint64_t)limits.max_lookup_ids) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "%zu spans and traces are asked about, max-lookup-ids allows %lld", n,

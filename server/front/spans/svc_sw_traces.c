@@ -121,7 +121,7 @@ static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__Segme
 static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_trace_call *call,
                                         const Skywalking__V3__SegmentObject *const *in, size_t n)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call context = hearth_rpc_call(rpc);
     struct hearth_segment *segments = hearth_arena_array(&rpc->arena, n, sizeof *segments);
     for (size_t i = 0; i < n; i++) {
         if (segments == NULL || !take_segment(&rpc->arena, in[i], &segments[i])) {
@@ -131,7 +131,7 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
     bool waits = false;
     hearth_trace_call_expect(call);
     enum hearth_status status = hearth_traces_take_segments(
-        &query, keep_of(rpc), segments, n, hearth_trace_call_done, call, &waits, &rpc->err);
+        &context, keep_of(rpc), segments, n, hearth_trace_call_done, call, &waits, &rpc->err);
     if (!waits) {
         hearth_trace_call_forget(call);
     }
@@ -143,7 +143,7 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
 static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_trace_call *call,
                                         const Skywalking__V3__ThreadSnapshot *in)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call context = hearth_rpc_call(rpc);
     struct hearth_snapshot snapshot = {.sequence = in->sequence, .at_ms = in->time};
     if (in->stack != NULL) {
         snapshot.frames =
@@ -156,7 +156,7 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
     bool waits = false;
     hearth_trace_call_expect(call);
     enum hearth_status status = hearth_traces_take_snapshot(
-        &query, hearth_str_c(in->taskid), hearth_str_c(in->tracesegmentid), &snapshot,
+        &context, hearth_str_c(in->taskid), hearth_str_c(in->tracesegmentid), &snapshot,
         hearth_trace_call_done, call, &waits, &rpc->err);
     if (!waits) {
         hearth_trace_call_forget(call);

@@ -30,10 +30,10 @@ static enum hearth_status list_services(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListServicesRequest *in =
         (const Hearth__V1__ListServicesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported_service *services;
     size_t n;
-    HEARTH_TRY(hearth_agents_services(&query, in->seen_after_ms, &services, &n, &rpc->err));
+    HEARTH_TRY(hearth_agents_services(&call, in->seen_after_ms, &services, &n, &rpc->err));
     Hearth__V1__ListServicesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__ReportedService **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
@@ -97,10 +97,10 @@ static enum hearth_status list_instances(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListInstancesRequest *in =
         (const Hearth__V1__ListInstancesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_instance *instances;
     size_t n;
-    HEARTH_TRY(hearth_agents_instances(&query, hearth_str_c(in->service), in->seen_after_ms,
+    HEARTH_TRY(hearth_agents_instances(&call, hearth_str_c(in->service), in->seen_after_ms,
                                        &instances, &n, &rpc->err));
     Hearth__V1__ListInstancesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__ReportedInstance **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
@@ -155,7 +155,7 @@ static enum hearth_status list_processes(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListProcessesRequest *in =
         (const Hearth__V1__ListProcessesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     const struct hearth_process_filter filter = {
         .service = hearth_str_c(in->service),
         .instance = hearth_str_c(in->instance),
@@ -170,7 +170,7 @@ static enum hearth_status list_processes(struct hearth_rpc *rpc)
     if (filter.labels == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    HEARTH_TRY(hearth_agents_processes(&query, &filter, &processes, &n, &rpc->err));
+    HEARTH_TRY(hearth_agents_processes(&call, &filter, &processes, &n, &rpc->err));
     Hearth__V1__ListProcessesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Process **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
@@ -197,9 +197,9 @@ void hearth_svc_list_processes(struct hearth_rpc *rpc)
 static enum hearth_status get_process(struct hearth_rpc *rpc)
 {
     const Hearth__V1__GetProcessRequest *in = (const Hearth__V1__GetProcessRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_process process;
-    HEARTH_TRY(hearth_agents_process(&query, hearth_str_c(in->process_id), &process, &rpc->err));
+    HEARTH_TRY(hearth_agents_process(&call, hearth_str_c(in->process_id), &process, &rpc->err));
     Hearth__V1__GetProcessResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);

@@ -36,13 +36,13 @@ static enum hearth_status properties_of_instance(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__InstanceProperties *in =
         (const Skywalking__V3__InstanceProperties *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported reported = {.process.service = hearth_str_c(in->service),
                                        .process.instance = hearth_str_c(in->serviceinstance),
                                        .process.layer = hearth_str_c(in->layer),
                                        .path = ""};
     HEARTH_TRY(take_properties(rpc, in->properties, in->n_properties, &reported.process));
-    return hearth_agents_report_instance(&query, &reported, &rpc->err);
+    return hearth_agents_report_instance(&call, &reported, &rpc->err);
 }
 
 void hearth_svc_sw_instance_properties(struct hearth_rpc *rpc)
@@ -54,12 +54,12 @@ void hearth_svc_sw_instance_alive(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__InstancePingPkg *in =
         (const Skywalking__V3__InstancePingPkg *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported reported = {.process.service = hearth_str_c(in->service),
                                        .process.instance = hearth_str_c(in->serviceinstance),
                                        .process.layer = hearth_str_c(in->layer),
                                        .path = ""};
-    hearth_rpc_end(rpc, hearth_agents_report_instance(&query, &reported, &rpc->err));
+    hearth_rpc_end(rpc, hearth_agents_report_instance(&call, &reported, &rpc->err));
 }
 
 /* ---- processes ---- */
@@ -177,7 +177,7 @@ static enum hearth_status report_processes(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__EBPFProcessReportList *in =
         (const Skywalking__V3__EBPFProcessReportList *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     size_t n = in->n_processes;
     struct hearth_reported *reported = hearth_arena_array(&rpc->arena, n, sizeof *reported);
     Skywalking__V3__EBPFReportProcessDownstream *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
@@ -188,7 +188,7 @@ static enum hearth_status report_processes(struct hearth_rpc *rpc)
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(take_process(rpc, in, i, &reported[i]));
     }
-    HEARTH_TRY(hearth_agents_report_processes(&query, reported, n, &rpc->err));
+    HEARTH_TRY(hearth_agents_report_processes(&call, reported, n, &rpc->err));
     skywalking__v3__ebpfreport_process_downstream__init(out);
     for (size_t i = 0; i < n; i++) {
         list[i] = make_downstream(rpc, in->processes[i]);
@@ -211,7 +211,7 @@ static enum hearth_status processes_alive(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__EBPFProcessPingPkgList *in =
         (const Skywalking__V3__EBPFProcessPingPkgList *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported *reported =
         hearth_arena_array(&rpc->arena, in->n_processes, sizeof *reported);
     if (reported == NULL) {
@@ -230,7 +230,7 @@ static enum hearth_status processes_alive(struct hearth_rpc *rpc)
         HEARTH_TRY(
             take_properties(rpc, ping->properties, ping->n_properties, &reported[i].process));
     }
-    return hearth_agents_report_processes(&query, reported, in->n_processes, &rpc->err);
+    return hearth_agents_report_processes(&call, reported, in->n_processes, &rpc->err);
 }
 
 void hearth_svc_sw_processes_alive(struct hearth_rpc *rpc)

@@ -61,10 +61,10 @@ static enum hearth_status ask_agent(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__EBPFProfilingTaskQuery *in =
         (const Skywalking__V3__EBPFProfilingTaskQuery *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_command *commands;
     size_t n;
-    HEARTH_TRY(hearth_tasks_ask_agent(&query, hearth_str_c(in->roverinstanceid),
+    HEARTH_TRY(hearth_tasks_ask_agent(&call, hearth_str_c(in->roverinstanceid),
                                       in->latestupdatetime, &commands, &n, &rpc->err));
     return answer(rpc, commands, n);
 }
@@ -77,12 +77,11 @@ void hearth_svc_sw_ebpf_tasks(struct hearth_rpc *rpc)
 static enum hearth_status ask_instance(struct hearth_rpc *rpc, enum hearth_task_kind kind,
                                        const char *service, const char *instance, int64_t cursor_ms)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_command *commands;
     size_t n;
-    HEARTH_TRY(hearth_tasks_ask_instance(&query, kind, hearth_str_c(service),
-                                         hearth_str_c(instance), cursor_ms, &commands, &n,
-                                         &rpc->err));
+    HEARTH_TRY(hearth_tasks_ask_instance(&call, kind, hearth_str_c(service), hearth_str_c(instance),
+                                         cursor_ms, &commands, &n, &rpc->err));
     return answer(rpc, commands, n);
 }
 
@@ -114,7 +113,7 @@ void hearth_svc_sw_trace_finished(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__ProfileTaskFinishReport *in =
         (const Skywalking__V3__ProfileTaskFinishReport *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    hearth_rpc_end(rpc, hearth_tasks_finished(&query, hearth_str_c(in->taskid),
+    struct hearth_call call = hearth_rpc_call(rpc);
+    hearth_rpc_end(rpc, hearth_tasks_finished(&call, hearth_str_c(in->taskid),
                                               hearth_str_c(in->serviceinstance), &rpc->err));
 }

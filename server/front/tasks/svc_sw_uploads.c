@@ -90,8 +90,8 @@ static enum hearth_status check_name(struct hearth_rpc *rpc, const char *what,
 static enum hearth_status add_log(struct hearth_rpc *rpc, const struct upload *upload,
                                   enum hearth_upload_event event, struct hearth_str message)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    return hearth_task_upload_log(&query, upload->task_id, upload->instance, event, message,
+    struct hearth_call call = hearth_rpc_call(rpc);
+    return hearth_task_upload_log(&call, upload->task_id, upload->instance, event, message,
                                   &rpc->err);
 }
 
@@ -134,10 +134,10 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
                                        int *ret_status)
 {
     struct upload *upload = rpc->session;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
     HEARTH_TRY(take_metadata(rpc, piece));
-    HEARTH_TRY(hearth_task_upload_expected(&query, upload->task_id, upload->service,
+    HEARTH_TRY(hearth_task_upload_expected(&call, upload->task_id, upload->service,
                                            upload->instance, &rpc->err));
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
     int64_t max_bytes = limits.max_task_upload_bytes;
@@ -218,7 +218,7 @@ static enum hearth_status take_piece(struct hearth_rpc *rpc, const struct piece 
 
 static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upload)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     const struct hearth_upload_spec spec = {
         .task_id = upload->task_id,
         .service = upload->service,
@@ -231,7 +231,7 @@ static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upl
                            "an upload ended after %zu of %lld bytes", upload->content.n,
                            (long long)upload->content_size);
     }
-    HEARTH_TRY(hearth_task_upload(&query, rpc->front->ingest, &spec, &rpc->err));
+    HEARTH_TRY(hearth_task_upload(&call, rpc->front->ingest, &spec, &rpc->err));
     return add_log(rpc, upload, HEARTH_UPLOAD_FINISHED, HEARTH_STR(""));
 }
 
@@ -314,8 +314,8 @@ static void go_on_uploading(struct hearth_rpc *rpc, enum hearth_status status)
 {
     const struct upload *upload = rpc->session;
     if (status == HEARTH_INVALID_ARGUMENT && upload != NULL && upload->state == UPLOAD_CONTENT) {
-        struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-        hearth_task_upload_refused(&query, upload->task_id, upload->instance, &rpc->err);
+        struct hearth_call call = hearth_rpc_call(rpc);
+        hearth_task_upload_refused(&call, upload->task_id, upload->instance, &rpc->err);
     }
     go_on(rpc, status);
 }
@@ -394,7 +394,7 @@ static void free_go(void *session)
 static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
 {
     struct go_session *go = rpc->session;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     size_t free_place = MAX_GO_TASKS;
     for (size_t i = 0; i < MAX_GO_TASKS; i++) {
         if (go->tasks[i].task_id == NULL) {
@@ -408,7 +408,7 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "profiles of more than %d tasks at once", MAX_GO_TASKS);
     }
-    HEARTH_TRY(hearth_task_upload_expected(&query, hearth_str_c(task_id), HEARTH_STR(""),
+    HEARTH_TRY(hearth_task_upload_expected(&call, hearth_str_c(task_id), HEARTH_STR(""),
                                            HEARTH_STR(""), &rpc->err));
     size_t n = strlen(task_id) + 1;
     go->tasks[free_place].task_id = hearth_mem_alloc(n);
@@ -425,13 +425,13 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
 static enum hearth_status keep_go(struct hearth_rpc *rpc, size_t place)
 {
     struct go_session *go = rpc->session;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     const struct hearth_upload_spec spec = {
         .task_id = hearth_str_c(go->tasks[place].task_id),
         .format = HEARTH_UPLOAD_PPROF,
         .content = hearth_buf_view(&go->tasks[place].payload),
     };
-    enum hearth_status status = hearth_task_upload(&query, rpc->front->ingest, &spec, &rpc->err);
+    enum hearth_status status = hearth_task_upload(&call, rpc->front->ingest, &spec, &rpc->err);
     hearth_mem_free(go->tasks[place].task_id);
     go->tasks[place].task_id = NULL;
     hearth_buf_release(&go->tasks[place].payload);
@@ -479,8 +479,8 @@ void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
     if (status == HEARTH_INVALID_ARGUMENT) {
         const Skywalking__V3__GoProfileData *in =
             (const Skywalking__V3__GoProfileData *)rpc->request;
-        struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-        hearth_task_upload_refused(&query, hearth_str_c(in->taskid), HEARTH_STR(""), &rpc->err);
+        struct hearth_call call = hearth_rpc_call(rpc);
+        hearth_task_upload_refused(&call, hearth_str_c(in->taskid), HEARTH_STR(""), &rpc->err);
     }
     go_on(rpc, status);
 }

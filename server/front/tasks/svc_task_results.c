@@ -31,10 +31,10 @@ static enum hearth_status list_schedules(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListSchedulesRequest *in =
         (const Hearth__V1__ListSchedulesRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_schedule *schedules;
     size_t n;
-    HEARTH_TRY(hearth_task_schedules(&query, hearth_str_c(in->task_id), &schedules, &n, &rpc->err));
+    HEARTH_TRY(hearth_task_schedules(&call, hearth_str_c(in->task_id), &schedules, &n, &rpc->err));
     Hearth__V1__ListSchedulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Schedule *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     Hearth__V1__Schedule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
@@ -109,7 +109,7 @@ static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
 {
     const Hearth__V1__AnalyzeStacksRequest *in =
         (const Hearth__V1__AnalyzeStacksRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_range *ranges;
     struct hearth_stack_analysis analysis;
     if (in->weight < 0 || in->weight > HEARTH__V1__STACK_WEIGHT__STACK_WEIGHT_DURATION) {
@@ -124,7 +124,7 @@ static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     HEARTH_TRY(read_ranges(rpc, in->ranges, in->n_ranges, &ranges));
-    HEARTH_TRY(hearth_task_analyze_stacks(&query, ids, in->n_schedule_ids, ranges, in->n_ranges,
+    HEARTH_TRY(hearth_task_analyze_stacks(&call, ids, in->n_schedule_ids, ranges, in->n_ranges,
                                           weight, &analysis, &rpc->err));
     Hearth__V1__AnalyzeStacksResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__StackTree **trees =
@@ -167,10 +167,10 @@ static void fill_upload(struct hearth_rpc *rpc, const struct hearth_task_upload 
 static enum hearth_status list_uploads(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListUploadsRequest *in = (const Hearth__V1__ListUploadsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_upload *uploads;
     size_t n;
-    HEARTH_TRY(hearth_task_uploads(&query, hearth_str_c(in->task_id), &uploads, &n, &rpc->err));
+    HEARTH_TRY(hearth_task_uploads(&call, hearth_str_c(in->task_id), &uploads, &n, &rpc->err));
     Hearth__V1__ListUploadsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Upload *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     Hearth__V1__Upload **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
@@ -197,9 +197,9 @@ void hearth_svc_list_uploads(struct hearth_rpc *rpc)
 static enum hearth_status get_upload(struct hearth_rpc *rpc)
 {
     const Hearth__V1__GetUploadRequest *in = (const Hearth__V1__GetUploadRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_upload upload;
-    HEARTH_TRY(hearth_task_upload_get(&query, hearth_str_c(in->upload_id), &upload, &rpc->err));
+    HEARTH_TRY(hearth_task_upload_get(&call, hearth_str_c(in->upload_id), &upload, &rpc->err));
     Hearth__V1__GetUploadResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Upload *head = hearth_arena_alloc(&rpc->arena, sizeof *head);
     if (out == NULL || head == NULL) {
@@ -254,7 +254,7 @@ static enum hearth_status analyze_uploads(struct hearth_rpc *rpc)
 {
     const Hearth__V1__AnalyzeUploadsRequest *in =
         (const Hearth__V1__AnalyzeUploadsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_upload_analysis analysis;
     struct hearth_str *instances = hearth_rpc_strs(rpc, in->instances, in->n_instances);
     Hearth__V1__AnalyzeUploadsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
@@ -262,7 +262,7 @@ static enum hearth_status analyze_uploads(struct hearth_rpc *rpc)
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     hearth__v1__analyze_uploads_response__init(out);
-    HEARTH_TRY(hearth_task_analyze_uploads(&query, hearth_str_c(in->task_id), instances,
+    HEARTH_TRY(hearth_task_analyze_uploads(&call, hearth_str_c(in->task_id), instances,
                                            in->n_instances, hearth_str_c(in->sample_type),
                                            &analysis, &rpc->err));
     HEARTH_TRY(fill_analysis(rpc, &analysis, out));
@@ -280,7 +280,7 @@ void hearth_svc_analyze_uploads(struct hearth_rpc *rpc)
 static enum hearth_status export_task(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ExportTaskRequest *in = (const Hearth__V1__ExportTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_str archive;
     int64_t max_bytes = in->max_bytes_presence_case != 0 ? in->max_bytes : 0;
     if (max_bytes < 0) {
@@ -288,7 +288,7 @@ static enum hearth_status export_task(struct hearth_rpc *rpc)
                            (long long)max_bytes);
     }
     HEARTH_TRY(
-        hearth_task_export(&query, hearth_str_c(in->task_id), max_bytes, &archive, &rpc->err));
+        hearth_task_export(&call, hearth_str_c(in->task_id), max_bytes, &archive, &rpc->err));
     Hearth__V1__ExportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -308,7 +308,7 @@ void hearth_svc_export_task(struct hearth_rpc *rpc)
 static enum hearth_status import_task(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ImportTaskRequest *in = (const Hearth__V1__ImportTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_str task_id;
     int64_t n_records;
     Hearth__V1__ImportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
@@ -317,7 +317,7 @@ static enum hearth_status import_task(struct hearth_rpc *rpc)
     }
     hearth__v1__import_task_response__init(out);
     const struct hearth_task_json_check check = {rpc, hearth_task_json_is_shown};
-    HEARTH_TRY(hearth_task_import(&query,
+    HEARTH_TRY(hearth_task_import(&call,
                                   hearth_str_n((const char *)in->archive.data, in->archive.len),
                                   &check, &task_id, &n_records, &rpc->err));
     out->task_id = text_of(rpc, task_id);

@@ -191,7 +191,7 @@ static void attach_to_span(struct hearth_rpc *rpc, const struct hearth_captured_
     span->n_attached_events = n_own;
 }
 
-static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hearth_query *query,
+static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hearth_call *call,
                                         Hearth__V1__ListSegmentsResponse *out)
 {
     struct hearth_str *ids = hearth_arena_array(&rpc->arena, out->n_segments, sizeof *ids);
@@ -203,7 +203,7 @@ static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hea
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    HEARTH_TRY(hearth_network_attached(query, ids, out->n_segments, &events, &n, &rpc->err));
+    HEARTH_TRY(hearth_network_attached(call, ids, out->n_segments, &events, &n, &rpc->err));
     for (size_t i = 0; i < out->n_segments && n > 0; i++) {
         for (size_t k = 0; k < out->segments[i]->n_spans && !rpc->arena.refused; k++) {
             attach_to_span(rpc, events, n, out->segments[i]->trace_id, out->segments[i]->spans[k]);
@@ -216,9 +216,9 @@ static enum hearth_status list_segments(struct hearth_rpc *rpc)
 {
     const Hearth__V1__ListSegmentsRequest *in =
         (const Hearth__V1__ListSegmentsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_profiled_requests found;
-    HEARTH_TRY(hearth_traces_of_task(&query, hearth_str_c(in->task_id), &found, &rpc->err));
+    HEARTH_TRY(hearth_traces_of_task(&call, hearth_str_c(in->task_id), &found, &rpc->err));
     Hearth__V1__ListSegmentsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -235,7 +235,7 @@ static enum hearth_status list_segments(struct hearth_rpc *rpc)
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    return attach_events(rpc, &query, out);
+    return attach_events(rpc, &call, out);
 }
 
 void hearth_svc_task_segments(struct hearth_rpc *rpc)
@@ -266,7 +266,7 @@ static enum hearth_status analyze_segments(struct hearth_rpc *rpc)
 {
     const Hearth__V1__AnalyzeSegmentsRequest *in =
         (const Hearth__V1__AnalyzeSegmentsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_segment_range *ranges =
         hearth_arena_array(&rpc->arena, in->n_queries, sizeof *ranges);
     Hearth__V1__AnalyzeSegmentsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
@@ -284,7 +284,7 @@ static enum hearth_status analyze_segments(struct hearth_rpc *rpc)
     }
     struct hearth_snapshot_trees trees;
     struct hearth_str tip;
-    HEARTH_TRY(hearth_traces_analyze(&query, ranges, in->n_queries, &trees, &tip, &rpc->err));
+    HEARTH_TRY(hearth_traces_analyze(&call, ranges, in->n_queries, &trees, &tip, &rpc->err));
     hearth__v1__analyze_segments_response__init(out);
     MAKE_ALL(rpc, trees.n_trees, Hearth__V1__SnapshotTree, hearth__v1__snapshot_tree__init,
              &out->trees)

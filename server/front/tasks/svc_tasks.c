@@ -171,14 +171,14 @@ static enum hearth_status make_task(struct hearth_rpc *rpc, const struct hearth_
 static enum hearth_status prepare(struct hearth_rpc *rpc)
 {
     const Hearth__V1__PrepareTaskRequest *in = (const Hearth__V1__PrepareTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_prepared prepared;
     struct hearth_str *labels = hearth_rpc_strs(rpc, in->labels, in->n_labels);
     NEW_MESSAGE(Hearth__V1__PrepareTaskResponse, hearth__v1__prepare_task_response__init, out);
     if (labels == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
-    HEARTH_TRY(hearth_tasks_prepare(&query, hearth_str_c(in->service), labels, in->n_labels,
+    HEARTH_TRY(hearth_tasks_prepare(&call, hearth_str_c(in->service), labels, in->n_labels,
                                     &prepared, &rpc->err));
     out->can_be_profiled = prepared.can_be_profiled;
     out->labels = hearth_rpc_texts(rpc, prepared.labels, prepared.n_labels);
@@ -253,12 +253,12 @@ static enum hearth_status read_request(struct hearth_rpc *rpc,
 
 static enum hearth_status create(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_request request;
     struct hearth_task_view view;
     NEW_MESSAGE(Hearth__V1__CreateTaskResponse, hearth__v1__create_task_response__init, out);
     HEARTH_TRY(read_request(rpc, (const Hearth__V1__CreateTaskRequest *)rpc->request, &request));
-    HEARTH_TRY(hearth_tasks_create(&query, &request, &view, &rpc->err));
+    HEARTH_TRY(hearth_tasks_create(&call, &request, &view, &rpc->err));
     rpc->answer = &out->base;
     return make_task(rpc, &view, &out->task);
 }
@@ -361,13 +361,13 @@ static enum hearth_status make_log(struct hearth_rpc *rpc, const struct hearth_t
 static enum hearth_status list(struct hearth_rpc *rpc)
 {
     bool with_logs = ((const Hearth__V1__ListTasksRequest *)rpc->request)->include_logs;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_filter filter;
     struct hearth_task_view *views;
     size_t n;
     HEARTH_TRY(read_filter(rpc, &filter));
     size_t page = filter.limit++; /* one more says whether there is another page */
-    HEARTH_TRY(hearth_tasks_list(&query, &filter, with_logs, &views, &n, &rpc->err));
+    HEARTH_TRY(hearth_tasks_list(&call, &filter, with_logs, &views, &n, &rpc->err));
     size_t n_shown = n > page ? page : n;
     NEW_MESSAGE(Hearth__V1__ListTasksResponse, hearth__v1__list_tasks_response__init, out);
     out->tasks = hearth_arena_array(&rpc->arena, n_shown, sizeof *out->tasks);
@@ -420,14 +420,14 @@ static enum hearth_status add_targets(struct hearth_rpc *rpc,
 static enum hearth_status get(struct hearth_rpc *rpc)
 {
     const Hearth__V1__GetTaskRequest *in = (const Hearth__V1__GetTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_view view;
     struct hearth_target_view *targets;
     struct hearth_task_log *log;
     size_t n_targets, n_log;
     NEW_MESSAGE(Hearth__V1__GetTaskResponse, hearth__v1__get_task_response__init, out);
-    HEARTH_TRY(hearth_tasks_get(&query, hearth_str_c(in->task_id), &view, &targets, &n_targets,
-                                &log, &n_log, &rpc->err));
+    HEARTH_TRY(hearth_tasks_get(&call, hearth_str_c(in->task_id), &view, &targets, &n_targets, &log,
+                                &n_log, &rpc->err));
     HEARTH_TRY(make_task(rpc, &view, &out->task));
     HEARTH_TRY(make_entries(rpc, log, n_log, &out->log));
     out->n_log = n_log;
@@ -446,11 +446,11 @@ void hearth_svc_task_get(struct hearth_rpc *rpc)
 static enum hearth_status cancel(struct hearth_rpc *rpc)
 {
     const Hearth__V1__CancelTaskRequest *in = (const Hearth__V1__CancelTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_view view;
     struct hearth_str note;
     NEW_MESSAGE(Hearth__V1__CancelTaskResponse, hearth__v1__cancel_task_response__init, out);
-    HEARTH_TRY(hearth_tasks_cancel(&query, hearth_str_c(in->task_id), &view, &note, &rpc->err));
+    HEARTH_TRY(hearth_tasks_cancel(&call, hearth_str_c(in->task_id), &view, &note, &rpc->err));
     out->note = hearth_rpc_text(rpc, note);
     rpc->answer = &out->base;
     return make_task(rpc, &view, &out->task);
@@ -465,10 +465,10 @@ static enum hearth_status keep_alive(struct hearth_rpc *rpc)
 {
     const Hearth__V1__KeepAliveTaskRequest *in =
         (const Hearth__V1__KeepAliveTaskRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_view view;
     NEW_MESSAGE(Hearth__V1__KeepAliveTaskResponse, hearth__v1__keep_alive_task_response__init, out);
-    HEARTH_TRY(hearth_tasks_keep_alive(&query, hearth_str_c(in->task_id), &view, &rpc->err));
+    HEARTH_TRY(hearth_tasks_keep_alive(&call, hearth_str_c(in->task_id), &view, &rpc->err));
     rpc->answer = &out->base;
     return make_task(rpc, &view, &out->task);
 }

@@ -59,7 +59,7 @@ static enum hearth_status upload(struct hearth_rpc *rpc)
 {
     const Adhocprofiles__V1__AdHocProfilesUploadRequest *in =
         (const Adhocprofiles__V1__AdHocProfilesUploadRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_str bytes;
     if (!hearth_base64_decode(hearth_str_c(in->profile), &rpc->arena, &bytes)) {
         return rpc->arena.refused
@@ -69,7 +69,7 @@ static enum hearth_status upload(struct hearth_rpc *rpc)
     const struct hearth_adhoc_spec spec = {.has_max_nodes = in->max_nodes_presence_case != 0,
                                            .max_nodes = in->max_nodes};
     struct hearth_adhoc_view view;
-    HEARTH_TRY(hearth_adhoc_upload(&query, hearth_str_c(in->name), bytes, &spec, &view, &rpc->err));
+    HEARTH_TRY(hearth_adhoc_upload(&call, hearth_str_c(in->name), bytes, &spec, &view, &rpc->err));
     return answer_view(rpc, &view);
 }
 
@@ -82,14 +82,14 @@ static enum hearth_status get(struct hearth_rpc *rpc)
 {
     const Adhocprofiles__V1__AdHocProfilesGetRequest *in =
         (const Adhocprofiles__V1__AdHocProfilesGetRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_adhoc_spec spec = {.has_max_nodes = in->max_nodes_presence_case != 0,
                                      .max_nodes = in->max_nodes};
     if (in->profile_type_presence_case != 0) {
         spec.profile_type = hearth_str_c(in->profile_type);
     }
     struct hearth_adhoc_view view;
-    HEARTH_TRY(hearth_adhoc_get(&query, hearth_str_c(in->id), &spec, &view, &rpc->err));
+    HEARTH_TRY(hearth_adhoc_get(&call, hearth_str_c(in->id), &spec, &view, &rpc->err));
     return answer_view(rpc, &view);
 }
 
@@ -100,10 +100,10 @@ void hearth_svc_adhoc_get(struct hearth_rpc *rpc)
 
 static enum hearth_status list(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_adhoc *profiles;
     size_t n;
-    HEARTH_TRY(hearth_adhoc_list(&query, &profiles, &n, &rpc->err));
+    HEARTH_TRY(hearth_adhoc_list(&call, &profiles, &n, &rpc->err));
     Adhocprofiles__V1__AdHocProfilesListResponse *out =
         hearth_arena_alloc(&rpc->arena, sizeof *out);
     Adhocprofiles__V1__AdHocProfilesProfileMetadata **all =
@@ -136,14 +136,14 @@ static enum hearth_status diff(struct hearth_rpc *rpc)
 {
     const Adhocprofiles__V1__AdHocProfilesDiffRequest *in =
         (const Adhocprofiles__V1__AdHocProfilesDiffRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_adhoc_spec spec = {.has_max_nodes = in->max_nodes_presence_case != 0,
                                      .max_nodes = in->max_nodes};
     if (in->profile_type_presence_case != 0) {
         spec.profile_type = hearth_str_c(in->profile_type);
     }
     struct hearth_adhoc_view view;
-    HEARTH_TRY(hearth_adhoc_diff(&query, hearth_str_c(in->left_id), hearth_str_c(in->right_id),
+    HEARTH_TRY(hearth_adhoc_diff(&call, hearth_str_c(in->left_id), hearth_str_c(in->right_id),
                                  &spec, &view, &rpc->err));
     Adhocprofiles__V1__AdHocProfilesDiffResponse *out =
         hearth_arena_alloc(&rpc->arena, sizeof *out);

@@ -57,9 +57,9 @@ static enum hearth_status get(struct hearth_rpc *rpc)
 {
     const Settings__V1__GetRecordingRuleRequest *in =
         (const Settings__V1__GetRecordingRuleRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
-    HEARTH_TRY(hearth_rules_get(&query, hearth_str_c(in->id), &rule, &rpc->err));
+    HEARTH_TRY(hearth_rules_get(&call, hearth_str_c(in->id), &rule, &rpc->err));
     Settings__V1__GetRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -76,10 +76,10 @@ void hearth_svc_rules_get(struct hearth_rpc *rpc)
 
 static enum hearth_status list(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule *rules;
     size_t n;
-    HEARTH_TRY(hearth_rules_list(&query, &rules, &n, &rpc->err));
+    HEARTH_TRY(hearth_rules_list(&call, &rules, &n, &rpc->err));
     Settings__V1__ListRecordingRulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Settings__V1__RecordingRule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {
@@ -148,11 +148,11 @@ static enum hearth_status read_rule(struct hearth_rpc *rpc,
 
 static enum hearth_status upsert(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
     HEARTH_TRY(
         read_rule(rpc, (const Settings__V1__UpsertRecordingRuleRequest *)rpc->request, &rule));
-    HEARTH_TRY(hearth_rules_put(&query, &rule, &rpc->err));
+    HEARTH_TRY(hearth_rules_put(&call, &rule, &rpc->err));
     Settings__V1__UpsertRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -171,8 +171,8 @@ static enum hearth_status delete_one(struct hearth_rpc *rpc)
 {
     const Settings__V1__DeleteRecordingRuleRequest *in =
         (const Settings__V1__DeleteRecordingRuleRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    HEARTH_TRY(hearth_rules_delete(&query, hearth_str_c(in->id), &rpc->err));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    HEARTH_TRY(hearth_rules_delete(&call, hearth_str_c(in->id), &rpc->err));
     Settings__V1__DeleteRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -191,7 +191,7 @@ void hearth_svc_rules_delete(struct hearth_rpc *rpc)
 
 void hearth_http_rule_metrics(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     rpc->http->answer_type = "text/plain; version=0.0.4; charset=utf-8";
-    hearth_rpc_end(rpc, hearth_rules_write_metrics(&query, &rpc->packed, &rpc->err));
+    hearth_rpc_end(rpc, hearth_rules_write_metrics(&call, &rpc->packed, &rpc->err));
 }

@@ -23,10 +23,10 @@ static enum hearth_status make_setting(struct hearth_rpc *rpc,
 
 static enum hearth_status get(struct hearth_rpc *rpc)
 {
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_client_setting *settings;
     size_t n;
-    HEARTH_TRY(hearth_client_settings_get(&query, &settings, &n, &rpc->err));
+    HEARTH_TRY(hearth_client_settings_get(&call, &settings, &n, &rpc->err));
     Settings__V1__GetSettingsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Settings__V1__Setting **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
@@ -51,7 +51,7 @@ static enum hearth_status set(struct hearth_rpc *rpc)
 {
     const Settings__V1__SetSettingsRequest *in =
         (const Settings__V1__SetSettingsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
+    struct hearth_call call = hearth_rpc_call(rpc);
     if (in->setting == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "the setting is missing");
     }
@@ -60,7 +60,7 @@ static enum hearth_status set(struct hearth_rpc *rpc)
         .value = hearth_str_c(in->setting->value),
         .modified_at_ms = in->setting->modifiedat,
     };
-    HEARTH_TRY(hearth_client_settings_set(&query, &setting, &rpc->err));
+    HEARTH_TRY(hearth_client_settings_set(&call, &setting, &rpc->err));
     Settings__V1__SetSettingsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -79,8 +79,8 @@ static enum hearth_status delete_one(struct hearth_rpc *rpc)
 {
     const Settings__V1__DeleteSettingsRequest *in =
         (const Settings__V1__DeleteSettingsRequest *)rpc->request;
-    struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
-    HEARTH_TRY(hearth_client_settings_delete(&query, hearth_str_c(in->name), &rpc->err));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    HEARTH_TRY(hearth_client_settings_delete(&call, hearth_str_c(in->name), &rpc->err));
     Settings__V1__DeleteSettingsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);

@@ -185,12 +185,12 @@ static enum hearth_status ask(const struct question *q, struct hearth_arena *are
                               struct hearth_found *ret)
 {
     static struct hearth_err failure;
-    struct hearth_query query = {.tenant = TENANT, .arena = arena};
+    struct hearth_query query = {.call = {.tenant = TENANT, .arena = arena}};
     g_limits.span_window_lookback_ns = q->lookback_ns;
     hearth_query_engine_free(g_engine);
     g_engine = NULL;
     assert_ok(hearth_query_engine_new(&g_limits, g_fix.store, &g_engine, &err));
-    query.engine = g_engine;
+    query.call.engine = g_engine;
     failure = (struct hearth_err)HEARTH_ERR_INIT;
     enum hearth_status status = hearth_span_window(&query, &q->window, ret, &failure);
     if (status != HEARTH_OK && status != HEARTH_INVALID_ARGUMENT) {

@@ -1,0 +1,83 @@
+/* call.c -- limits, notes and the label index of a call (call_internal.h). */
+#include "hearth/selector/label_index.h"
+#include "hearth/store/store.h"
+
+#include "common/call_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret)
+{
+    hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+
+    if (call->is_own) {
+        ret->max_query_range_ns = ret->max_query_lookback_ns = ret->max_points = 0;
+    }
+}
+
+static bool has_note(struct hearth_str notes, struct hearth_str line)
+{
+    for (size_t from = 0; from < notes.n;) {
+        size_t to = hearth_str_find(notes, '\n', from);
+        if (hearth_str_eq(line, hearth_str_n(notes.p + from, to - from))) {
+            return true;
+        }
+        from = to + 1;
+    }
+
+    return false;
+}
+
+void hearth_call_note(const struct hearth_call *call, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+
+    if (call->notes == NULL) {
+        return;
+    }
+    va_start(arguments, format);
+    int n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+
+    size_t length = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+    struct hearth_str text = {line, length};
+    if (text.n > 0 && !has_note(hearth_buf_view(call->notes), text)) {
+        hearth_buf_printf(call->notes, HEARTH_STR_FMT "\n", HEARTH_STR_ARG(text));
+    }
+}
+
+void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines)
+{
+    for (size_t from = 0; from < lines.n;) {
+        size_t to = hearth_str_find(lines, '\n', from);
+        hearth_call_note(call, "%.*s", (int)(to - from), lines.p + from);
+        from = to + 1;
+    }
+}
+
+void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all)
+{
+    if (n < n_all) {
+        hearth_call_note(call,
+                         "%zu of %zu series are in the answer: its limit; ask with a larger one", n,
+                         n_all);
+    }
+}
+
+enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
+                                          const struct hearth_label_index **ret,
+                                          struct hearth_err *err)
+{
+    HEARTH_TRY(
+        hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
+
+    if (hearth_label_index_is_cut(*ret)) {
+        hearth_call_note(call,
+                         "series are missing in the answer: the tenant has more than fit into "
+                         "memory (label-index-bytes); only %zu are found",
+                         hearth_label_index_series(*ret));
+    }
+    return HEARTH_OK;
+}

@@ -1,0 +1,70 @@
+/*
+ * call_internal.h -- the engine's state, and helpers that every call uses (private to the engine).
+ *
+ * Threads: the helpers are safe to call from any thread with its own call.
+ */
+#ifndef HEARTH_ENGINE_CALL_INTERNAL_H
+#define HEARTH_ENGINE_CALL_INTERNAL_H
+
+#include "hearth/engine/call.h"
+#include "hearth/engine/limits.h"
+#include "hearth/store/scope.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hearth_label_index;
+
+#define HEARTH_RATE_SLOTS 512
+
+/* Segments or spans that a tenant may still send. Tenants whose hashes collide share a slot. */
+struct hearth_segment_rate {
+    double tokens;
+    int64_t at_mono_ns; /* 0: never asked */
+};
+
+/* network_book.c; NULL-safe */
+struct hearth_network;
+void hearth_network_free(struct hearth_network *network);
+
+struct hearth_query_engine {
+    struct hearth_limits limits;
+    struct hearth_store *store;
+    pthread_mutex_t rates_lock; /* guards the three tables of rates */
+    struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
+    struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
+    struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */
+    struct hearth_network *network; /* set by hearth_query_set_network; may be NULL */
+    /* When the span index begins; set once, when first known. */
+    _Atomic int64_t span_index_since_ns;
+    atomic_bool knows_span_index;
+};
+
+/* The scope of a call's reads and writes in the store; valid until the end of the enclosing block. */
+#define HEARTH_CALL_SCOPE(call)                                                                    \
+    (&(const struct hearth_scope){                                                                 \
+        .store = (call)->engine->store,                                                            \
+        .tenant = (call)->tenant,                                                                  \
+        .cancel = (call)->cancel,                                                                  \
+        .arena = (call)->arena,                                                                    \
+    })
+
+/* The limits that apply to the call's tenant. */
+void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret);
+
+/* Adds a line to call->notes unless it is there already; does nothing without notes. Truncated at 511 bytes. */
+void hearth_call_note(const struct hearth_call *call, const char *format, ...) HEARTH_PRINTF(2, 3);
+/* Adds each line as a note of its own. */
+void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines);
+/* Notes that the answer has n of n_all series because of its limit; nothing if it has all. */
+void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all);
+
+/*
+ * hearth_store_index_lock for the call's tenant, with a note if the index lacks series. The caller unlocks it as
+ * hearth_store_index_lock says.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
+                                                            const struct hearth_label_index **ret,
+                                                            struct hearth_err *err);
+
+#endif
