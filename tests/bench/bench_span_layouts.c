@@ -11,6 +11,7 @@
 #include "build/builder.h"
 #include "pg_cluster.h"
 #include "store_push.h"
+#include "store_scope.h"
 
 #include <dirent.h>
 #include <time.h>
@@ -242,8 +243,8 @@ static size_t find(struct hearth_store *store, uint64_t id)
     size_t n = 0;
     bool is_cut;
     hearth_arena_reset(&g_keep);
-    if (hearth_store_find_spans(store, TENANT, &question, 1, INT64_MIN, INT64_MAX, 1000, NULL,
-                                &g_keep, &got, &n, &is_cut, &err) != HEARTH_OK) {
+    if (hearth_store_find_spans(STORE_SCOPE(store, TENANT, &g_keep), &question, 1, INT64_MIN,
+                                INT64_MAX, 1000, &got, &n, &is_cut, &err) != HEARTH_OK) {
         die_of(err.msg);
     }
     return n;

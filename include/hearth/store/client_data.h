@@ -22,10 +22,7 @@ struct hearth_client_setting {
 
 /* By name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_client_settings(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_client_settings(const struct hearth_scope *scope,
                                                 struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 /*
@@ -33,16 +30,13 @@ enum hearth_status hearth_store_client_settings(struct hearth_store *store,
  * a new one beyond max_settings (0: no limit).
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_client_setting_put(struct hearth_store *store, struct hearth_str tenant,
-                                const struct hearth_client_setting *setting, int64_t max_settings,
-                                struct hearth_cancel *cancel, struct hearth_err *err);
+enum hearth_status hearth_store_client_setting_put(const struct hearth_scope *scope,
+                                                   const struct hearth_client_setting *setting,
+                                                   int64_t max_settings, struct hearth_err *err);
 /* OK, too, if the setting does not exist. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store,
-                                                      struct hearth_str tenant,
+enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope *scope,
                                                       struct hearth_str name,
-                                                      struct hearth_cancel *cancel,
                                                       struct hearth_err *err);
 
 /* ---- ad hoc profiles ---- */
@@ -55,20 +49,16 @@ struct hearth_adhoc {
 
 /* RESOURCE_EXHAUSTED, naming the limit, beyond max_profiles or max_bytes of the tenant (0: no limit). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_adhoc_put(const struct hearth_scope *scope,
                                           const struct hearth_adhoc *profile, int64_t max_profiles,
-                                          int64_t max_bytes, struct hearth_cancel *cancel,
-                                          struct hearth_err *err);
+                                          int64_t max_bytes, struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_get(struct hearth_store *store, struct hearth_str tenant,
-                                          struct hearth_str id, struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena, struct hearth_adhoc *ret,
-                                          struct hearth_err *err);
+enum hearth_status hearth_store_adhoc_get(const struct hearth_scope *scope, struct hearth_str id,
+                                          struct hearth_adhoc *ret, struct hearth_err *err);
 /* Newest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_adhoc_list(struct hearth_store *store, struct hearth_str tenant,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+enum hearth_status hearth_store_adhoc_list(const struct hearth_scope *scope,
                                            struct hearth_adhoc **ret, size_t *ret_n,
                                            struct hearth_err *err);
 

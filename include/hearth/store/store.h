@@ -27,6 +27,7 @@
 #include "hearth/model/labels.h"
 #include "hearth/model/span_index.h"
 #include "hearth/selector/label_index.h"
+#include "hearth/store/scope.h"
 
 struct hearth_store;
 

@@ -69,27 +69,27 @@ struct hearth_reported_service {
 
 /* The id of a service of the tenant. `make`: it becomes one when it is not; else NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_service_id(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_service_id(const struct hearth_scope *scope,
                                            struct hearth_str service, bool make,
-                                           struct hearth_cancel *cancel, int32_t *ret_service_id,
-                                           struct hearth_err *err);
+                                           int32_t *ret_service_id, struct hearth_err *err);
 /* Of n different ones, which become services where they are none, in one transaction. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_service_ids(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
                                             const struct hearth_str *services, size_t n,
-                                            struct hearth_cancel *cancel, int32_t *ret_ids,
-                                            struct hearth_err *err);
+                                            int32_t *ret_ids, struct hearth_err *err);
 
 /*
  * One transaction: services, instances (those of the processes too) and processes are made or merged. One statement
  * where all are known and as they are said to be. The latest last_seen_ms counts, for all.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_report_agents(
-    struct hearth_store *store, struct hearth_str tenant, const struct hearth_instance *instances,
-    size_t n_instances, const struct hearth_process *processes, size_t n_processes,
-    int64_t max_instances, /* 0: no limit */
-    int64_t max_processes, struct hearth_cancel *cancel, struct hearth_err *err);
+enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
+                                              const struct hearth_instance *instances,
+                                              size_t n_instances,
+                                              const struct hearth_process *processes,
+                                              size_t n_processes,
+                                              int64_t max_instances, /* 0: no limit */
+                                              int64_t max_processes, struct hearth_err *err);
 
 /* What is not said (NULL, 0, false) does not restrict. */
 struct hearth_process_filter {
@@ -103,23 +103,21 @@ struct hearth_process_filter {
 
 /* By service, instance and name. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_processes(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_processes(const struct hearth_scope *scope,
                                           const struct hearth_process_filter *filter,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_process **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* By name; service empty: of all. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_instances(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_instances(const struct hearth_scope *scope,
                                           struct hearth_str service, int64_t seen_after_ms,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_instance **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* By name; service empty: all. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_reported_services(
-    struct hearth_store *store, struct hearth_str tenant, struct hearth_str service,
-    int64_t seen_after_ms, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_reported_service **ret, size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_reported_services(const struct hearth_scope *scope,
+                                                  struct hearth_str service, int64_t seen_after_ms,
+                                                  struct hearth_reported_service **ret,
+                                                  size_t *ret_n, struct hearth_err *err);
 
 #endif

@@ -43,11 +43,11 @@ struct hearth_network_flush {
 
 /* What an instance counted at one time; one transaction, repeatable. The service is made when it is new. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_network_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
                                             struct hearth_str service, struct hearth_str instance,
                                             int64_t at_ms,
                                             const struct hearth_network_flush *flushes, size_t n,
-                                            struct hearth_cancel *cancel, struct hearth_err *err);
+                                            struct hearth_err *err);
 
 /* Of an instance, from_ms included, to_ms excluded. */
 struct hearth_network_range {
@@ -58,10 +58,10 @@ struct hearth_network_range {
 
 /* Without payload and time, some more than once: with other addresses. Relations of sampled requests are among them. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_network_relations(
-    struct hearth_store *store, struct hearth_str tenant, const struct hearth_network_range *range,
-    struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_network_flush **ret,
-    size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_network_relations(const struct hearth_scope *scope,
+                                                  const struct hearth_network_range *range,
+                                                  struct hearth_network_flush **ret, size_t *ret_n,
+                                                  struct hearth_err *err);
 
 /* Who reads flushes. `begin` comes first, and once more when the read began anew: forget what came before. */
 struct hearth_network_reader {
@@ -74,10 +74,10 @@ struct hearth_network_reader {
 
 /* By source, destination, side and time. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_network_flushes(struct hearth_store *store, struct hearth_str tenant,
-                             const struct hearth_network_range *range, struct hearth_cancel *cancel,
-                             const struct hearth_network_reader *reader, struct hearth_err *err);
+enum hearth_status hearth_store_network_flushes(const struct hearth_scope *scope,
+                                                const struct hearth_network_range *range,
+                                                const struct hearth_network_reader *reader,
+                                                struct hearth_err *err);
 
 /* ---- sampled requests ---- */
 
@@ -112,9 +112,9 @@ struct hearth_sampled_request {
 
 /* What comes again is stored once. The service is made when it is new. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_sampled_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
                                             const struct hearth_sampled_request *request,
-                                            struct hearth_cancel *cancel, struct hearth_err *err);
+                                            struct hearth_err *err);
 
 /* What is not said does not restrict. */
 struct hearth_sampled_filter {
@@ -126,9 +126,8 @@ struct hearth_sampled_filter {
 
 /* The slowest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_sampled(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_sampled(const struct hearth_scope *scope,
                                         const struct hearth_sampled_filter *filter,
-                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_sampled_request **ret, size_t *ret_n,
                                         struct hearth_err *err);
 
@@ -152,10 +151,10 @@ struct hearth_captured_event {
  * of today, so it is only counted.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_captured_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
                                              const struct hearth_captured_event *event,
-                                             int64_t max_day_bytes, struct hearth_cancel *cancel,
-                                             bool *ret_kept, struct hearth_err *err);
+                                             int64_t max_day_bytes, bool *ret_kept,
+                                             struct hearth_err *err);
 
 /*
  * Of a sampled request (an answer of hearth_store_sampled): those of its trace, segment and span, as far as each says
@@ -163,9 +162,8 @@ enum hearth_status hearth_store_captured_put(struct hearth_store *store, struct 
  * not fit the limit of a day.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_captured(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_captured(const struct hearth_scope *scope,
                                          const struct hearth_sampled_request *request,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_captured_event **ret, size_t *ret_n,
                                          int64_t *ret_dropped, struct hearth_err *err);
 
@@ -174,9 +172,8 @@ enum hearth_status hearth_store_captured(struct hearth_store *store, struct hear
 
 /* Of these traces, by trace and time, without bodies: the tag HEARTH_CAPTURED_BODY is left out. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_attached(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
                                          const struct hearth_str *trace_ids, size_t n_ids,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_captured_event **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
@@ -188,16 +185,14 @@ struct hearth_address_name {
 
 /* By address; `addresses` (n of them): only those. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_addresses(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_addresses(const struct hearth_scope *scope,
                                           const struct hearth_str *addresses, size_t n,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_address_name **ret, size_t *ret_n,
                                           struct hearth_err *err);
 /* All or none; an empty name takes the address out. RESOURCE_EXHAUSTED: more than max_addresses (0: no limit). */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_addresses_set(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_addresses_set(const struct hearth_scope *scope,
                                               const struct hearth_address_name *names, size_t n,
-                                              int64_t max_addresses, struct hearth_cancel *cancel,
-                                              struct hearth_err *err);
+                                              int64_t max_addresses, struct hearth_err *err);
 
 #endif

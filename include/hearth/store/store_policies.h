@@ -29,9 +29,8 @@ struct hearth_policy {
 
 /* By service; those of `services` that have one, or all when there is none. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policies(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
                                          const struct hearth_str *services, size_t n_services,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_policy **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
@@ -41,22 +40,19 @@ enum hearth_status hearth_store_policies(struct hearth_store *store, struct hear
  * stored (0: none is). Versions before the newest max_versions (0: all are kept) are forgotten.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policy_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policy_put(const struct hearth_scope *scope,
                                            struct hearth_policy *policy, int64_t expected_version,
-                                           int64_t max_versions, struct hearth_cancel *cancel,
-                                           struct hearth_err *err);
+                                           int64_t max_versions, struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policy_delete(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
                                               struct hearth_str service,
                                               struct hearth_str modified_by, int64_t max_versions,
-                                              struct hearth_cancel *cancel, struct hearth_err *err);
+                                              struct hearth_err *err);
 /* The latest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_policy_versions(struct hearth_store *store,
-                                                struct hearth_str tenant, struct hearth_str service,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_policy_versions(const struct hearth_scope *scope,
+                                                struct hearth_str service,
                                                 struct hearth_policy **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 
@@ -71,12 +67,10 @@ struct hearth_trigger_count {
 
 /* Tasks that policies started at or after since_ms; of all services when `service` is empty, by process on demand. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_trigger_counts(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
                                                struct hearth_str service, int64_t since_ms,
-                                               bool by_process, struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
-                                               struct hearth_trigger_count **ret, size_t *ret_n,
-                                               struct hearth_err *err);
+                                               bool by_process, struct hearth_trigger_count **ret,
+                                               size_t *ret_n, struct hearth_err *err);
 
 /* ---- metrics ---- */
 
@@ -95,12 +89,11 @@ struct hearth_monitor_point {
  * (0: no limit) and would need more.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_monitors_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
                                              struct hearth_str service, struct hearth_str instance,
                                              int64_t at_ms,
                                              const struct hearth_monitor_point *points, size_t n,
-                                             int64_t max_lines, struct hearth_cancel *cancel,
-                                             struct hearth_err *err);
+                                             int64_t max_lines, struct hearth_err *err);
 
 /* What is not said does not restrict; the service must be. */
 struct hearth_monitor_filter {
@@ -112,10 +105,8 @@ struct hearth_monitor_filter {
 
 /* By instance, process, monitor, URI. RESOURCE_EXHAUSTED beyond max_values. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_monitor_lines(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
                                               const struct hearth_monitor_filter *filter,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
                                               struct hearth_monitor_line **ret, size_t *ret_n,
                                               struct hearth_err *err);
 

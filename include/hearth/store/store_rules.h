@@ -30,10 +30,8 @@ struct hearth_rule {
 
 /* By id. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rules(struct hearth_store *store, struct hearth_str tenant,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                      struct hearth_rule **ret, size_t *ret_n,
-                                      struct hearth_err *err);
+enum hearth_status hearth_store_rules(const struct hearth_scope *scope, struct hearth_rule **ret,
+                                      size_t *ret_n, struct hearth_err *err);
 /*
  * Make the rule (generation 0), or replace the one of its id and this generation. What is counted
  * begins with the minute after now; a rule that counts what it did before keeps its counters.
@@ -42,13 +40,11 @@ enum hearth_status hearth_store_rules(struct hearth_store *store, struct hearth_
  * beyond max_rules (0: no limit).
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_put(struct hearth_store *store, struct hearth_rule *rule,
-                                         int64_t max_rules, struct hearth_cancel *cancel,
-                                         struct hearth_err *err);
+enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struct hearth_rule *rule,
+                                         int64_t max_rules, struct hearth_err *err);
 /* With its counters. NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_delete(struct hearth_store *store, struct hearth_str tenant,
-                                            struct hearth_str id, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_delete(const struct hearth_scope *scope, struct hearth_str id,
                                             struct hearth_err *err);
 
 struct hearth_rule_counter {
@@ -59,9 +55,7 @@ struct hearth_rule_counter {
 
 /* Of all rules of the tenant, by rule_no and series, as of one moment. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_rule_counters(struct hearth_store *store, struct hearth_str tenant,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
+enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
                                               struct hearth_rule_counter **ret, size_t *ret_n,
                                               struct hearth_err *err);
 

@@ -24,18 +24,15 @@ struct hearth_span_question {
  * profiles (of a series) and groups, the latest, whatever number of the ids each carries; *ret_is_cut says that there are more.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_find_spans(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
                                            const struct hearth_span_question *questions,
                                            size_t n_questions, int64_t from_ns, int64_t to_ns,
-                                           size_t limit, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_association **ret, size_t *ret_n,
-                                           bool *ret_is_cut, struct hearth_err *err);
+                                           size_t limit, struct hearth_association **ret,
+                                           size_t *ret_n, bool *ret_is_cut, struct hearth_err *err);
 
 /* Since when what is stored is in the index; INT64_MIN: all of it. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_span_index_since(struct hearth_store *store,
-                                                 struct hearth_cancel *cancel,
+enum hearth_status hearth_store_span_index_since(const struct hearth_scope *scope,
                                                  int64_t *ret_since_ns, struct hearth_err *err);
 
 #endif

@@ -104,27 +104,22 @@ struct hearth_span_query {
 
 /* The latest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_span_groups(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
                                             const struct hearth_span_query *query,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_arena *arena,
                                             struct hearth_span_group **ret, size_t *ret_n,
                                             struct hearth_err *err);
 
 /* Whether any tenant has any: where nobody stores spans, nobody need look for them. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
-                                                struct hearth_cancel *cancel, bool *ret,
+enum hearth_status hearth_store_has_span_groups(const struct hearth_scope *scope, bool *ret,
                                                 struct hearth_err *err);
 
 /* ---- snapshots ---- */
 
 /* All stored of these segments, by segment and number; runs may overlap. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_snapshot_runs(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
                                               const struct hearth_str *segment_ids, size_t n_ids,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
                                               struct hearth_snapshot_run **ret, size_t *ret_n,
                                               struct hearth_err *err);
 
@@ -136,10 +131,10 @@ struct hearth_segment_snapshots {
 
 /* What these tasks have of each segment, by task and time of the first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_segment_snapshots(
-    struct hearth_store *store, struct hearth_str tenant, const struct hearth_str *task_ids,
-    size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_segment_snapshots **ret, size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *scope,
+                                                  const struct hearth_str *task_ids, size_t n_ids,
+                                                  struct hearth_segment_snapshots **ret,
+                                                  size_t *ret_n, struct hearth_err *err);
 
 /* ---- imported tasks ---- */
 
@@ -148,19 +143,17 @@ enum hearth_status hearth_store_segment_snapshots(
  * service. One transaction, repeatable.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_imported_put(struct hearth_store *store, struct hearth_str task_id,
+enum hearth_status hearth_store_imported_put(const struct hearth_scope *scope,
+                                             struct hearth_str task_id,
                                              int32_t service_id, /* of the task */
                                              const struct hearth_span_group *groups,
                                              size_t n_groups,
                                              const struct hearth_snapshot_run *runs, size_t n_runs,
-                                             struct hearth_cancel *cancel,
-                                             struct hearth_arena *arena, struct hearth_err *err);
+                                             struct hearth_err *err);
 /* The groups of such a task, the latest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_imported_groups(struct hearth_store *store,
-                                                struct hearth_str tenant, struct hearth_str task_id,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_imported_groups(const struct hearth_scope *scope,
+                                                struct hearth_str task_id,
                                                 struct hearth_span_group **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 

@@ -86,15 +86,13 @@ struct hearth_task_log {
  * No two created tasks of a service have the same created_ms: it is raised where they would, and updated_ms with it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_put(struct hearth_store *store, struct hearth_str tenant,
-                                         struct hearth_task *task, int64_t max_tasks,
-                                         const char *overlap_message, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_task_put(const struct hearth_scope *scope, struct hearth_task *task,
+                                         int64_t max_tasks, const char *overlap_message,
                                          struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_get(struct hearth_store *store, struct hearth_str tenant,
-                                         struct hearth_str task_id, struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena, struct hearth_task *ret,
+enum hearth_status hearth_store_task_get(const struct hearth_scope *scope,
+                                         struct hearth_str task_id, struct hearth_task *ret,
                                          struct hearth_err *err);
 
 /*
@@ -102,18 +100,17 @@ enum hearth_status hearth_store_task_get(struct hearth_store *store, struct hear
  * policies too: only their state shows it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_cancel(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
-                                            struct hearth_cancel *cancel, struct hearth_err *err);
+                                            struct hearth_err *err);
 /*
  * more_ms longer, if it ends within_ms from now or sooner, has not ended and was not cancelled; then it is handed out
  * again. Of calls at the same time one does it. *ret_extended: this one did.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_extend(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
-                                            int64_t within_ms, int64_t more_ms,
-                                            struct hearth_cancel *cancel, bool *ret_extended,
+                                            int64_t within_ms, int64_t more_ms, bool *ret_extended,
                                             struct hearth_err *err);
 
 /* What is not said does not restrict. */
@@ -130,9 +127,8 @@ struct hearth_task_filter {
 
 /* The latest start first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_tasks(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_tasks(const struct hearth_scope *scope,
                                       const struct hearth_task_filter *filter,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_task **ret, size_t *ret_n,
                                       struct hearth_err *err);
 
@@ -141,10 +137,9 @@ enum hearth_status hearth_store_tasks(struct hearth_store *store, struct hearth_
  * task that does not exist is ignored (*ret_known, may be NULL): agents report on what was removed.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_log_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_add(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
-                                             const struct hearth_task_log *entry,
-                                             struct hearth_cancel *cancel, bool *ret_known,
+                                             const struct hearth_task_log *entry, bool *ret_known,
                                              struct hearth_err *err);
 /* Something that an agent sent for tasks was refused. */
 struct hearth_task_refusal {
@@ -159,18 +154,15 @@ struct hearth_task_refusal {
  * that run. Nothing where there is no such task.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_log_refusal(struct hearth_store *store,
-                                                 struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_refusal(const struct hearth_scope *scope,
                                                  const struct hearth_task_refusal *refusal,
-                                                 struct hearth_cancel *cancel,
                                                  struct hearth_err *err);
 /*
  * Of these tasks, by task, the earliest first; with NOTIFIED for each process or instance that it was handed out for.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_logs(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_logs(const struct hearth_scope *scope,
                                           const struct hearth_str *task_ids, size_t n_task_ids,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_task_log **ret, size_t *ret_n,
                                           struct hearth_err *err);
 

@@ -43,9 +43,8 @@ struct hearth_task_poll {
 
 /* What an agent of processes shall run now: tasks that have started and not ended, by cursor. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
+enum hearth_status hearth_store_tell_agent(const struct hearth_scope *scope,
                                            const struct hearth_task_poll *poll,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
                                            struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err);
 /*
@@ -54,9 +53,9 @@ enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
  * unknown service has none.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_tell_instance(struct hearth_store *store, const struct hearth_task_poll *poll,
-                           struct hearth_cancel *cancel, struct hearth_arena *arena,
-                           struct hearth_told_task **ret, size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
+                                              const struct hearth_task_poll *poll,
+                                              struct hearth_told_task **ret, size_t *ret_n,
+                                              struct hearth_err *err);
 
 #endif

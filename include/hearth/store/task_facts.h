@@ -21,13 +21,12 @@ struct hearth_task_scope {
 };
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_scope(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_scope(const struct hearth_scope *scope,
                                            struct hearth_str service,
                                            struct hearth_str instance, /* empty: none */
                                            const struct hearth_str *labels, size_t n_labels,
-                                           int64_t seen_after_ms, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_task_scope *ret, struct hearth_err *err);
+                                           int64_t seen_after_ms, struct hearth_task_scope *ret,
+                                           struct hearth_err *err);
 
 /* One process or instance of a task. Times 0: it did not happen. */
 struct hearth_task_target {
@@ -71,9 +70,8 @@ struct hearth_task_fact {
 
 /* fact[i] of tasks[i], which are tasks of the tenant; all of one moment. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_facts(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_facts(const struct hearth_scope *scope,
                                            const struct hearth_task *tasks, size_t n,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
                                            struct hearth_task_fact **ret, struct hearth_err *err);
 
 #endif

@@ -48,15 +48,14 @@ struct hearth_task_flush {
  * stored. is_pushed: the parts are never to become profiles.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_flushes_put(
-    struct hearth_store *store, struct hearth_str tenant, struct hearth_task_flush *flushes,
-    size_t n, int32_t unknown_service_id, bool is_pushed, struct hearth_cancel *cancel,
-    struct hearth_arena *arena, struct hearth_err *err);
+enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scope,
+                                                 struct hearth_task_flush *flushes, size_t n,
+                                                 int32_t unknown_service_id, bool is_pushed,
+                                                 struct hearth_err *err);
 /* All parts of the flushes are profiles now. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
+enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *scope,
                                                   const struct hearth_task_flush *flushes, size_t n,
-                                                  struct hearth_cancel *cancel,
                                                   struct hearth_err *err);
 
 /* Something that a task brought and that is no profile yet. */
@@ -67,19 +66,18 @@ struct hearth_task_left {
 
 /* Of all tenants, that were flushed or received in [from, to]: of servers that were lost, or whose push failed. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_left(struct hearth_store *store, int64_t from_ms,
-                                          int64_t to_ms, struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena, struct hearth_task_left **ret,
+enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int64_t from_ms,
+                                          int64_t to_ms, struct hearth_task_left **ret,
                                           size_t *ret_n, struct hearth_err *err);
 /*
  * Parts that are no profiles yet, flushed in [from, to]: of servers that were lost, or whose push failed. At most
  * `limit`, the oldest first, each as a flush with one part and all that _put would have filled; chunk is the part's.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_flushes_left(
-    struct hearth_store *store, struct hearth_str tenant, int64_t from_ms, int64_t to_ms,
-    size_t limit, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_task_flush **ret, size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope, int64_t from_ms,
+                                                  int64_t to_ms, size_t limit,
+                                                  struct hearth_task_flush **ret, size_t *ret_n,
+                                                  struct hearth_err *err);
 
 #define HEARTH_TASK_SCHEDULE_PROFILES 1000
 
@@ -96,11 +94,9 @@ struct hearth_task_schedule {
 
 /* By start; of a task, or, with ids, those of them that there are. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_schedules(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
                                                struct hearth_str task_id, /* empty: by ids */
                                                const struct hearth_str *schedule_ids, size_t n_ids,
-                                               struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err);
 
@@ -121,11 +117,12 @@ struct hearth_task_chunk_reader {
 
 /* Of the schedules, by run, flush and part; ranges do not overlap, none: everything. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_task_chunks(struct hearth_store *store, const struct hearth_task_schedule *schedules,
-                         size_t n_schedules, const struct hearth_task_range *ranges,
-                         size_t n_ranges, struct hearth_cancel *cancel, struct hearth_arena *arena,
-                         const struct hearth_task_chunk_reader *reader, struct hearth_err *err);
+enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
+                                            const struct hearth_task_schedule *schedules,
+                                            size_t n_schedules,
+                                            const struct hearth_task_range *ranges, size_t n_ranges,
+                                            const struct hearth_task_chunk_reader *reader,
+                                            struct hearth_err *err);
 
 /* ---- files ---- */
 
@@ -152,33 +149,26 @@ struct hearth_task_upload {
  * that have samples in it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
-                                                struct hearth_str tenant,
+enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope,
                                                 struct hearth_task_upload *upload,
                                                 const struct hearth_go_segment *segments,
-                                                size_t n_segments, struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena, struct hearth_err *err);
+                                                size_t n_segments, struct hearth_err *err);
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_upload_pushed(struct hearth_store *store,
-                                                   struct hearth_str tenant,
+enum hearth_status hearth_store_task_upload_pushed(const struct hearth_scope *scope,
                                                    struct hearth_str upload_id,
-                                                   struct hearth_cancel *cancel,
                                                    struct hearth_err *err);
 /* Of a task, by time; without their content. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_uploads(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_uploads(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
-                                             struct hearth_cancel *cancel,
-                                             struct hearth_arena *arena,
                                              struct hearth_task_upload **ret, size_t *ret_n,
                                              struct hearth_err *err);
 /* With its content. NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_task_upload_get(struct hearth_store *store, struct hearth_str tenant,
-                             struct hearth_str upload_id, struct hearth_cancel *cancel,
-                             struct hearth_arena *arena, struct hearth_task_upload *ret,
-                             struct hearth_err *err);
+enum hearth_status hearth_store_task_upload_get(const struct hearth_scope *scope,
+                                                struct hearth_str upload_id,
+                                                struct hearth_task_upload *ret,
+                                                struct hearth_err *err);
 /* Of a pprof file. */
 struct hearth_upload_origin {
     struct hearth_str event; /* of its pprof task; empty: it is not of a pprof task that is known */
@@ -192,20 +182,19 @@ struct hearth_upload_origin {
  * agents do after a restart.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_task_upload_origin(struct hearth_store *store, struct hearth_str tenant,
-                                struct hearth_str upload_id, struct hearth_cancel *cancel,
-                                struct hearth_arena *arena, struct hearth_upload_origin *ret,
-                                struct hearth_err *err);
+enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *scope,
+                                                   struct hearth_str upload_id,
+                                                   struct hearth_upload_origin *ret,
+                                                   struct hearth_err *err);
 /*
  * In which uploads the segments have samples, or, with a task id and no segments, which segments the task's
  * uploads have. By upload time, then segment.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_store_go_segments(struct hearth_store *store, struct hearth_str tenant,
-                         struct hearth_str task_id, const struct hearth_str *segment_ids,
-                         size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
-                         struct hearth_go_segment **ret, size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
+                                            struct hearth_str task_id,
+                                            const struct hearth_str *segment_ids, size_t n_ids,
+                                            struct hearth_go_segment **ret, size_t *ret_n,
+                                            struct hearth_err *err);
 
 #endif

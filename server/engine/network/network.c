@@ -125,8 +125,8 @@ static void forget_seen(struct hearth_network *network, uint64_t key)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
-static enum hearth_status report_virtual(const struct hearth_call *call,
-                                         struct hearth_str service, struct hearth_str instance,
+static enum hearth_status report_virtual(const struct hearth_call *call, struct hearth_str service,
+                                         struct hearth_str instance,
                                          const struct hearth_network_end *ends, size_t n,
                                          struct hearth_err *err)
 {
@@ -157,17 +157,17 @@ static enum hearth_status report_virtual(const struct hearth_call *call,
     }
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
-    enum hearth_status status = hearth_store_report_agents(
-        call->engine->store, call->tenant, NULL, 0, due, n_due, limits.max_agent_instances,
-        limits.max_agent_processes, call->cancel, err);
+    enum hearth_status status =
+        hearth_store_report_agents(HEARTH_CALL_SCOPE(call), NULL, 0, due, n_due,
+                                   limits.max_agent_instances, limits.max_agent_processes, err);
     for (size_t i = 0; status != HEARTH_OK && network != NULL && i < n_due; i++) {
         forget_seen(network, keys[i]);
     }
     return status;
 }
 
-enum hearth_status hearth_network_resolve(const struct hearth_call *call,
-                                          struct hearth_str service, struct hearth_str instance,
+enum hearth_status hearth_network_resolve(const struct hearth_call *call, struct hearth_str service,
+                                          struct hearth_str instance,
                                           struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err)
 {
@@ -443,9 +443,8 @@ static enum hearth_status write(struct gathering *g, struct hearth_err *err)
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu relations", g->n_rows);
         }
     }
-    return hearth_store_network_add(g->call->engine->store, g->call->tenant, g->set->service,
-                                    g->set->instance, g->set->at_ms, g->rows, g->n_rows,
-                                    g->call->cancel, err);
+    return hearth_store_network_add(HEARTH_CALL_SCOPE(g->call), g->set->service, g->set->instance,
+                                    g->set->at_ms, g->rows, g->n_rows, err);
 }
 
 static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
@@ -466,8 +465,7 @@ static enum hearth_status gather(struct gathering *g, struct hearth_err *err)
     if (status == HEARTH_OK && g->n_kept > 0) {
         g->rows = hearth_arena_array(g->call->arena, g->n_relations, sizeof *g->rows);
         g->sums = hearth_arena_array(g->call->arena, g->n_relations, sizeof *g->sums);
-        g->addresses =
-            hearth_arena_array(g->call->arena, 2 * g->n_relations, sizeof *g->addresses);
+        g->addresses = hearth_arena_array(g->call->arena, 2 * g->n_relations, sizeof *g->addresses);
         hearth_idmap_reset(&map);
         if (g->call->arena->refused) {
             status = HEARTH_FAIL_ARENA(err, g->call->arena);

@@ -80,15 +80,13 @@ static struct hearth_network_node *find_node(struct drawing *drawing, struct hea
 }
 
 /* A process of another instance, or one that is gone: then it has its id only. */
-static enum hearth_status find_process(const struct hearth_call *call,
-                                       struct hearth_str process_id, struct hearth_process *ret,
-                                       struct hearth_err *err)
+static enum hearth_status find_process(const struct hearth_call *call, struct hearth_str process_id,
+                                       struct hearth_process *ret, struct hearth_err *err)
 {
     const struct hearth_process_filter filter = {.process_id = process_id};
     struct hearth_process *found;
     size_t n = 0;
-    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
     *ret = n > 0 ? found[0] : (struct hearth_process){.process_id = process_id};
     return HEARTH_OK;
 }
@@ -233,12 +231,11 @@ enum hearth_status hearth_network_topology(const struct hearth_query *query,
     struct drawing drawing = {.call = call, .ret = ret};
     HEARTH_TRY(range_of(query, service, instance, &range, err));
     *ret = (struct hearth_network_topology){0};
-    HEARTH_TRY(hearth_store_network_relations(call->engine->store, call->tenant, &range,
-                                              call->cancel, call->arena, &relations,
+    HEARTH_TRY(hearth_store_network_relations(HEARTH_CALL_SCOPE(call), &range, &relations,
                                               &drawing.n_relations, err));
     const struct hearth_process_filter filter = {.service = service, .instance = instance};
-    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &processes, &drawing.n_processes, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &processes,
+                                      &drawing.n_processes, err));
     drawing.relations = relations;
     drawing.processes = processes;
     return draw(&drawing, err);
@@ -465,8 +462,8 @@ enum hearth_status hearth_network_series(const struct hearth_query *query,
     }
     const struct hearth_network_reader reader = {&lines, begin_lines, take_flush};
     hearth_arena_init_like(&lines.scratch, call->arena);
-    enum hearth_status status = hearth_store_network_flushes(call->engine->store, call->tenant,
-                                                             &range, call->cancel, &reader, err);
+    enum hearth_status status =
+        hearth_store_network_flushes(HEARTH_CALL_SCOPE(call), &range, &reader, err);
     if (status == HEARTH_OK) {
         status = end_minute(&lines, err);
     }

@@ -203,8 +203,8 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
     struct hearth_address_name *own;
     size_t n_own = 0;
     if (n > 0) {
-        HEARTH_TRY(hearth_store_addresses(call->engine->store, call->tenant, forms, 2 * n,
-                                          call->cancel, call->arena, &own, &n_own, err));
+        HEARTH_TRY(
+            hearth_store_addresses(HEARTH_CALL_SCOPE(call), forms, 2 * n, &own, &n_own, err));
     }
     for (size_t i = 0; i < n; i++) {
         ret_names[i] = name_of(call->engine->network, own, n_own, forms[2 * i]);
@@ -224,8 +224,7 @@ enum hearth_status hearth_network_addresses(const struct hearth_call *call,
     const struct hearth_network *network = call->engine->network;
     size_t n_configured = network == NULL ? 0 : network->n_configured, n_own;
     struct hearth_address_name *own;
-    HEARTH_TRY(hearth_store_addresses(call->engine->store, call->tenant, NULL, 0, call->cancel,
-                                      call->arena, &own, &n_own, err));
+    HEARTH_TRY(hearth_store_addresses(HEARTH_CALL_SCOPE(call), NULL, 0, &own, &n_own, err));
     struct hearth_network_address *all =
         hearth_arena_array(call->arena, n_own + n_configured, sizeof *all);
     if (all == NULL) {
@@ -273,6 +272,6 @@ enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
     if (n == 0) {
         return HEARTH_OK;
     }
-    return hearth_store_addresses_set(call->engine->store, call->tenant, normal, n,
-                                      limits.max_addresses, call->cancel, err);
+    return hearth_store_addresses_set(HEARTH_CALL_SCOPE(call), normal, n, limits.max_addresses,
+                                      err);
 }

@@ -229,8 +229,7 @@ enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
         hearth_err_prefix(err, "log of a sampled request");
         return status;
     }
-    return hearth_store_sampled_put(call->engine->store, call->tenant, &request, call->cancel,
-                                    err);
+    return hearth_store_sampled_put(HEARTH_CALL_SCOPE(call), &request, err);
 }
 
 /* ---- captured events in ---- */
@@ -338,8 +337,8 @@ enum hearth_status hearth_network_take_event(const struct hearth_call *call,
     HEARTH_TRY(redact(call, event->event, &out.event, &n_redacted, err));
     HEARTH_TRY(make_tags(call, event, &out, err));
     out.n_redacted += n_redacted;
-    return hearth_store_captured_put(call->engine->store, call->tenant, &out,
-                                     limits.max_captured_day_bytes, call->cancel, ret_kept, err);
+    return hearth_store_captured_put(HEARTH_CALL_SCOPE(call), &out, limits.max_captured_day_bytes,
+                                     ret_kept, err);
 }
 
 /* ---- questions ---- */
@@ -375,8 +374,7 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
         HEARTH_TRY(hearth_network_split_call(spec->call_id, &filter.source_id,
                                              &filter.destination_id, err));
     }
-    return hearth_store_sampled(call->engine->store, call->tenant, &filter, call->cancel,
-                                call->arena, ret, ret_n, err);
+    return hearth_store_sampled(HEARTH_CALL_SCOPE(call), &filter, ret, ret_n, err);
 }
 
 static void note(struct hearth_arena *arena, struct hearth_str *notes, size_t *n, const char *text)
@@ -442,16 +440,15 @@ enum hearth_status hearth_network_request(const struct hearth_call *call,
                            "request_id \"" HEARTH_STR_FMT "\" is not %d hex digits",
                            HEARTH_STR_ARG(request_id), HEARTH_SAMPLED_ID_TEXT);
     }
-    HEARTH_TRY(hearth_store_sampled(call->engine->store, call->tenant, &filter, call->cancel,
-                                    call->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_sampled(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
                            "there is no sampled request \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(request_id));
     }
     *ret = found[0];
-    HEARTH_TRY(hearth_store_captured(call->engine->store, call->tenant, ret, call->cancel,
-                                     call->arena, ret_events, ret_n, &n_dropped, err));
+    HEARTH_TRY(
+        hearth_store_captured(HEARTH_CALL_SCOPE(call), ret, ret_events, ret_n, &n_dropped, err));
     return note_all(call->arena, *ret_events, *ret_n, n_dropped, ret_notes, ret_n_notes, err);
 }
 
@@ -461,7 +458,7 @@ enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     *ret_n = 0;
-    return n_ids == 0 ? HEARTH_OK
-                      : hearth_store_attached(call->engine->store, call->tenant, trace_ids, n_ids,
-                                              call->cancel, call->arena, ret, ret_n, err);
+    return n_ids == 0
+               ? HEARTH_OK
+               : hearth_store_attached(HEARTH_CALL_SCOPE(call), trace_ids, n_ids, ret, ret_n, err);
 }

@@ -98,9 +98,8 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
     if (!is_in_time(&limits, set->at_ms)) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_monitors_add(call->engine->store, call->tenant, set->service,
-                                         set->instance, set->at_ms, points, n,
-                                         limits.max_monitor_lines, call->cancel, err));
+    HEARTH_TRY(hearth_store_monitors_add(HEARTH_CALL_SCOPE(call), set->service, set->instance,
+                                         set->at_ms, points, n, limits.max_monitor_lines, err));
     *ret_n_taken = n;
     return HEARTH_OK;
 }
@@ -166,8 +165,7 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
     hearth_call_limits(call, &limits);
     own.max_values = (size_t)limits.max_points;
     HEARTH_TRY(hearth_policy_range(query, &own.start_ms, &own.end_ms, err));
-    HEARTH_TRY(hearth_store_monitor_lines(call->engine->store, call->tenant, &own, call->cancel,
-                                          call->arena, ret, ret_n, err));
+    HEARTH_TRY(hearth_store_monitor_lines(HEARTH_CALL_SCOPE(call), &own, ret, ret_n, err));
     for (size_t i = 0; step_seconds > 0 && i < *ret_n; i++) {
         make_means(&(*ret)[i], (int64_t)step_seconds * 1000);
     }

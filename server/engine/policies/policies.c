@@ -5,14 +5,13 @@
 
 /* ---- counts ---- */
 
-enum hearth_status hearth_policy_triggers(const struct hearth_call *call,
-                                          struct hearth_str service, bool by_process,
-                                          struct hearth_trigger_count **ret, size_t *ret_n,
-                                          struct hearth_err *err)
+enum hearth_status hearth_policy_triggers(const struct hearth_call *call, struct hearth_str service,
+                                          bool by_process, struct hearth_trigger_count **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
     int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
-    return hearth_store_trigger_counts(call->engine->store, call->tenant, service, since_ms,
-                                       by_process, call->cancel, call->arena, ret, ret_n, err);
+    return hearth_store_trigger_counts(HEARTH_CALL_SCOPE(call), service, since_ms, by_process, ret,
+                                       ret_n, err);
 }
 
 static enum hearth_status count_triggers(const struct hearth_call *call,
@@ -46,8 +45,7 @@ static enum hearth_status find_policy(const struct hearth_call *call, struct hea
 {
     struct hearth_policy *found;
     size_t n;
-    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, &service, 1,
-                                     call->cancel, call->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_policies(HEARTH_CALL_SCOPE(call), &service, 1, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
                            HEARTH_STR_ARG(service));
@@ -73,8 +71,7 @@ enum hearth_status hearth_policies_list(const struct hearth_call *call,
     struct hearth_policy *policies;
     struct hearth_trigger_count *counts;
     size_t n, n_counts;
-    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, NULL, 0, call->cancel,
-                                     call->arena, &policies, &n, err));
+    HEARTH_TRY(hearth_store_policies(HEARTH_CALL_SCOPE(call), NULL, 0, &policies, &n, err));
     HEARTH_TRY(hearth_policy_triggers(call, hearth_str_n("", 0), false, &counts, &n_counts, err));
     struct hearth_policy_state *states = hearth_arena_array(call->arena, n, sizeof states[0]);
     if (states == NULL) {
@@ -93,8 +90,7 @@ enum hearth_status hearth_policies_history(const struct hearth_call *call,
                                            struct hearth_str service, struct hearth_policy **ret,
                                            size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_policy_versions(call->engine->store, call->tenant, service, call->cancel,
-                                        call->arena, ret, ret_n, err);
+    return hearth_store_policy_versions(HEARTH_CALL_SCOPE(call), service, ret, ret_n, err);
 }
 
 /* ---- setting ---- */
@@ -161,8 +157,7 @@ static enum hearth_status find_warnings(const struct hearth_call *call,
         .without_virtual = true};
     struct hearth_process *processes;
     size_t n, n_profilable = 0;
-    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &processes, &n, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &processes, &n, err));
     for (size_t i = 0; i < n; i++) {
         n_profilable += processes[i].can_be_profiled;
     }
@@ -222,9 +217,9 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
         HEARTH_TRY(check_version(call, change, err));
         *ret_policy = *policy;
     } else {
-        HEARTH_TRY(hearth_store_policy_put(call->engine->store, call->tenant, policy,
+        HEARTH_TRY(hearth_store_policy_put(HEARTH_CALL_SCOPE(call), policy,
                                            change->expected_version, limits.max_policy_versions,
-                                           call->cancel, err));
+                                           err));
         HEARTH_TRY(find_policy(call, policy->service, ret_policy, err));
     }
     *ret_warnings = warnings.v;
@@ -232,9 +227,8 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_policies_delete(const struct hearth_call *call,
-                                          struct hearth_str service, struct hearth_str modified_by,
-                                          struct hearth_err *err)
+enum hearth_status hearth_policies_delete(const struct hearth_call *call, struct hearth_str service,
+                                          struct hearth_str modified_by, struct hearth_err *err)
 {
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
@@ -245,6 +239,6 @@ enum hearth_status hearth_policies_delete(const struct hearth_call *call,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "modified_by may have %d bytes",
                            HEARTH_AGENT_NAME_BYTES);
     }
-    return hearth_store_policy_delete(call->engine->store, call->tenant, service, modified_by,
-                                      limits.max_policy_versions, call->cancel, err);
+    return hearth_store_policy_delete(HEARTH_CALL_SCOPE(call), service, modified_by,
+                                      limits.max_policy_versions, err);
 }

@@ -40,8 +40,8 @@ enum hearth_status hearth_policies_for_agent(const struct hearth_call *call,
     }
     struct hearth_policy *policies;
     size_t n_policies, n_entries = 0;
-    HEARTH_TRY(hearth_store_policies(call->engine->store, call->tenant, services, n,
-                                     call->cancel, call->arena, &policies, &n_policies, err));
+    HEARTH_TRY(
+        hearth_store_policies(HEARTH_CALL_SCOPE(call), services, n, &policies, &n_policies, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_policy *policy =
             n_policies == 0
@@ -212,8 +212,7 @@ static enum hearth_status find_repeated(const struct hearth_call *call,
                                         .start_from_ms = now_ms - HEARTH_POLICY_REPEAT_MS};
     struct hearth_task *tasks;
     size_t n;
-    HEARTH_TRY(hearth_store_tasks(call->engine->store, call->tenant, &filter, call->cancel,
-                                  call->arena, &tasks, &n, err));
+    HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), &filter, &tasks, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (tasks[i].cancelled_ms == 0 && (report->kind == HEARTH_POLICY_NETWORK ||
                                            hearth_str_eq(tasks[i].process, report->process))) {
@@ -228,7 +227,6 @@ static enum hearth_status put_task(const struct hearth_call *call,
                                    struct hearth_task *task, struct hearth_buf *text,
                                    struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     write_causes(report, text);
     task->causes = hearth_arena_str(call->arena, hearth_buf_view(text));
     hearth_buf_reset(text);
@@ -240,9 +238,9 @@ static enum hearth_status put_task(const struct hearth_call *call,
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
     HEARTH_TRY(make_task_id(call->arena, &task->task_id, err));
-    HEARTH_TRY(hearth_store_service_id(store, call->tenant, report->service, true, call->cancel,
+    HEARTH_TRY(hearth_store_service_id(HEARTH_CALL_SCOPE(call), report->service, true,
                                        &task->service_id, err));
-    return hearth_store_task_put(store, call->tenant, task, 0, NULL, call->cancel, err);
+    return hearth_store_task_put(HEARTH_CALL_SCOPE(call), task, 0, NULL, err);
 }
 
 enum hearth_status hearth_policies_report(const struct hearth_call *call,

@@ -50,8 +50,8 @@ static enum hearth_status load_lines(struct dry_run *run, struct hearth_err *err
         return HEARTH_OK;
     }
     filter.start_ms = run->start_ms - longest * 1000 - HEARTH_POLICY_HOLD_MS;
-    return hearth_store_monitor_lines(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &run->lines, &run->n_lines, err);
+    return hearth_store_monitor_lines(HEARTH_CALL_SCOPE(call), &filter, &run->lines, &run->n_lines,
+                                      err);
 }
 
 static int rank_of(const struct hearth_process *process)
@@ -74,8 +74,7 @@ static enum hearth_status rank_processes(struct dry_run *run, struct hearth_err 
     struct hearth_process_filter filter = {.service = run->policy->service};
     struct hearth_process *processes;
     size_t n;
-    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &processes, &n, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &processes, &n, err));
     for (size_t i = 0; i < run->n_lines; i++) {
         struct hearth_monitor_line *line = &run->lines[i];
         line->process_rank = 2;

@@ -17,15 +17,14 @@ static enum hearth_status ask(struct answer *answer, struct hearth_str service,
                               struct hearth_err *err)
 {
     const struct hearth_call *call = answer->call;
-    struct hearth_store *store = call->engine->store;
     struct hearth_process_filter filter = {.service = service,
                                            .seen_after_ms =
                                                answer->now_ms - HEARTH_POLICY_WINDOW_MS,
                                            .without_virtual = true};
-    HEARTH_TRY(hearth_store_processes(store, call->tenant, &filter, call->cancel, call->arena,
-                                      &answer->processes, &answer->n_processes, err));
-    HEARTH_TRY(hearth_store_instances(store, call->tenant, service, 0, call->cancel, call->arena,
-                                      &answer->instances, &answer->n_instances, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &answer->processes,
+                                      &answer->n_processes, err));
+    HEARTH_TRY(hearth_store_instances(HEARTH_CALL_SCOPE(call), service, 0, &answer->instances,
+                                      &answer->n_instances, err));
     return hearth_policy_triggers(call, service, true, &answer->counts, &answer->n_counts, err);
 }
 

@@ -302,11 +302,10 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
     if (lookup->n_ids == 0) {
         return HEARTH_OK;
     }
-    return hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, lookup->n_ids,
+    return hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), questions, lookup->n_ids,
                                    hearth_lookup_from_ns(&lookup->limits), INT64_MAX,
                                    hearth_lookup_limit(lookup->limits.max_lookup_profiles),
-                                   query->call.cancel, query->call.arena, &lookup->found, &lookup->n_found,
-                                   &lookup->is_cut, err);
+                                   &lookup->found, &lookup->n_found, &lookup->is_cut, err);
 }
 
 static enum hearth_status read_samples(struct lookup *lookup, struct hearth_exact **ret,
@@ -319,8 +318,8 @@ static enum hearth_status read_samples(struct lookup *lookup, struct hearth_exac
     if (exact == NULL) {
         return fail_arena(lookup, err);
     }
-    HEARTH_TRY(
-        hearth_span_places_of(lookup->found, lookup->n_found, lookup->query->call.arena, &places, err));
+    HEARTH_TRY(hearth_span_places_of(lookup->found, lookup->n_found, lookup->query->call.arena,
+                                     &places, err));
     const struct hearth_exact_question question = {.places = &places,
                                                    .ids = lookup->ids,
                                                    .n_ids = lookup->n_ids,
@@ -453,9 +452,9 @@ static void note_cuts(const struct lookup *lookup, bool spans_cut)
     }
     if (spans_cut) {
         hearth_call_note(&lookup->query->call,
-                          "more spans are stored of these traces than one request looks at: the "
-                          "latest %lld are taken (max-lookup-spans)",
-                          (long long)lookup->limits.max_lookup_spans);
+                         "more spans are stored of these traces than one request looks at: the "
+                         "latest %lld are taken (max-lookup-spans)",
+                         (long long)lookup->limits.max_lookup_spans);
     }
 }
 

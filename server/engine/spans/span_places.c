@@ -78,19 +78,18 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
 {
     struct hearth_limits limits;
     hearth_call_limits(&query->call, &limits);
-    struct hearth_span_question *questions =
-        hearth_arena_array(query->call.arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
-                           sizeof questions[0]);
+    struct hearth_span_question *questions = hearth_arena_array(
+        query->call.arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
+        sizeof questions[0]);
     if (questions == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
     size_t n = make_questions(filter, questions), n_found;
     struct hearth_association *found;
     bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, n, from_ns,
+    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), questions, n, from_ns,
                                        to_ns, hearth_lookup_limit(limits.max_lookup_profiles),
-                                       query->call.cancel, query->call.arena, &found, &n_found, &is_cut,
-                                       err));
+                                       &found, &n_found, &is_cut, err));
     HEARTH_TRY(hearth_span_places_of(found, n_found, query->call.arena, ret, err));
     ret->is_cut = is_cut;
     return HEARTH_OK;
@@ -102,7 +101,9 @@ enum hearth_status hearth_span_index_since(const struct hearth_query *query, int
     struct hearth_query_engine *engine = query->call.engine;
     if (!atomic_load(&engine->knows_span_index)) {
         int64_t since_ns;
-        HEARTH_TRY(hearth_store_span_index_since(engine->store, query->call.cancel, &since_ns, err));
+        HEARTH_TRY(hearth_store_span_index_since(
+            &(const struct hearth_scope){.store = engine->store, .cancel = query->call.cancel},
+            &since_ns, err));
         atomic_store(&engine->span_index_since_ns, since_ns);
         atomic_store(&engine->knows_span_index, true);
     }

@@ -71,8 +71,8 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
     struct hearth_span_group *groups;
     limited.limit = max + 1;
     *ret = (struct hearth_stored_groups){0};
-    HEARTH_TRY(hearth_store_span_groups(query->call.engine->store, query->call.tenant, &limited,
-                                        query->call.cancel, query->call.arena, &groups, &n, err));
+    HEARTH_TRY(
+        hearth_store_span_groups(HEARTH_CALL_SCOPE(&query->call), &limited, &groups, &n, err));
     return n == 0 ? HEARTH_OK : unpack_all(query, groups, n, max, ret, err);
 }
 
@@ -95,9 +95,13 @@ enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *quer
             (struct hearth_span_question){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
     }
     bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(query->call.engine->store, query->call.tenant, questions, n, INT64_MIN,
-                                       INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans),
-                                       query->call.cancel, arena, &found, &n_found, &is_cut, err));
+    HEARTH_TRY(hearth_store_find_spans(
+        &(const struct hearth_scope){.store = query->call.engine->store,
+                                     .tenant = query->call.tenant,
+                                     .cancel = query->call.cancel,
+                                     .arena = arena},
+        questions, n, INT64_MIN, INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans), &found,
+        &n_found, &is_cut, err));
     struct hearth_group_place *places = hearth_arena_array(arena, n_found, sizeof places[0]);
     if (places == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -215,7 +219,7 @@ static enum hearth_status read_groups_of_rows(const struct hearth_query *query, 
                                               struct hearth_err *err)
 {
     bool any = false;
-    HEARTH_TRY(hearth_store_has_span_groups(query->call.engine->store, query->call.cancel, &any, err));
+    HEARTH_TRY(hearth_store_has_span_groups(HEARTH_CALL_SCOPE(&query->call), &any, err));
     if (!any) {
         return HEARTH_OK;
     }
@@ -242,7 +246,8 @@ enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
         bool is_final = status == HEARTH_NO_MEMORY || status == HEARTH_CANCELLED ||
                         status == HEARTH_DEADLINE_EXCEEDED;
         if (!is_final) {
-            hearth_call_note(&query->call, "how these spans are stored could not be read: %s", err->msg);
+            hearth_call_note(&query->call, "how these spans are stored could not be read: %s",
+                             err->msg);
         }
         return is_final ? status : HEARTH_OK;
     }
@@ -253,9 +258,9 @@ enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query,
         struct hearth_limits limits;
         hearth_call_limits(&query->call, &limits);
         hearth_call_note(&query->call,
-                          "more spans are stored with those of these rows than one request looks "
-                          "at: of the latest %lld is told what they are (max-lookup-spans)",
-                          (long long)limits.max_lookup_spans);
+                         "more spans are stored with those of these rows than one request looks "
+                         "at: of the latest %lld is told what they are (max-lookup-spans)",
+                         (long long)limits.max_lookup_spans);
     }
     return query->call.arena->refused ? HEARTH_FAIL_ARENA(err, query->call.arena) : HEARTH_OK;
 }

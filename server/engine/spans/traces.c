@@ -360,8 +360,7 @@ static void log_wrong_clock(const struct hearth_call *call, const struct hearth_
                             int64_t start_ns)
 {
     if (segment->is_raw || segment->instance.n == 0 ||
-        hearth_rate_some(call->engine, call->engine->refusal_rates, segment->instance, 1, 1) ==
-            0) {
+        hearth_rate_some(call->engine, call->engine->refusal_rates, segment->instance, 1, 1) == 0) {
         return;
     }
 
@@ -380,8 +379,7 @@ static void log_wrong_clock(const struct hearth_call *call, const struct hearth_
         .message = hearth_task_refusal_text(&why, call->arena),
     };
     if (refusal.message.p != NULL &&
-        hearth_store_task_log_refusal(call->engine->store, call->tenant, &refusal, call->cancel,
-                                      &err) != HEARTH_OK) {
+        hearth_store_task_log_refusal(HEARTH_CALL_SCOPE(call), &refusal, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the logs of trace tasks", "error",
                    err.msg, NULL);
     }

@@ -95,8 +95,8 @@ static enum hearth_status analyze_snapshots(struct asked *asked, struct hearth_s
     const struct hearth_call *call = asked->call;
     struct hearth_snapshot_run *runs;
     size_t n_runs, n = 0;
-    HEARTH_TRY(hearth_store_snapshot_runs(call->engine->store, call->tenant, asked->ids, asked->n,
-                                          call->cancel, call->arena, &runs, &n_runs, err));
+    HEARTH_TRY(hearth_store_snapshot_runs(HEARTH_CALL_SCOPE(call), asked->ids, asked->n, &runs,
+                                          &n_runs, err));
     for (size_t i = 0; i < n_runs; i++) {
         n += (size_t)runs[i].n_snapshots;
     }
@@ -151,8 +151,7 @@ static enum hearth_status read_profile(struct asked *asked, struct hearth_str up
 {
     const struct hearth_call *call = asked->call;
     struct hearth_task_upload upload;
-    HEARTH_TRY(hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
-                                            call->cancel, call->arena, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, &upload, err));
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
     plain.budget = call->arena->budget;
@@ -179,9 +178,8 @@ static enum hearth_status analyze_profiles(struct asked *asked, struct hearth_sn
     const struct hearth_call *call = asked->call;
     struct hearth_go_segment *found;
     size_t n;
-    HEARTH_TRY(hearth_store_go_segments(call->engine->store, call->tenant, HEARTH_STR(""),
-                                        asked->ids, asked->n, call->cancel, call->arena, &found,
-                                        &n, err));
+    HEARTH_TRY(hearth_store_go_segments(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), asked->ids,
+                                        asked->n, &found, &n, err));
     ret->trees = hearth_arena_array(call->arena, n, sizeof *ret->trees);
     if (ret->trees == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);

@@ -46,14 +46,13 @@ static enum hearth_status find_profiled(struct found *found, struct hearth_str t
                                         struct hearth_err *err)
 {
     const struct hearth_call *call = found->call;
-    struct hearth_store *store = call->engine->store;
     struct hearth_segment_snapshots *snapshots;
     struct hearth_go_segment *profiles;
     size_t n_snapshots, n_profiles;
-    HEARTH_TRY(hearth_store_segment_snapshots(store, call->tenant, &task_id, 1, call->cancel,
-                                              call->arena, &snapshots, &n_snapshots, err));
-    HEARTH_TRY(hearth_store_go_segments(store, call->tenant, task_id, NULL, 0, call->cancel,
-                                        call->arena, &profiles, &n_profiles, err));
+    HEARTH_TRY(hearth_store_segment_snapshots(HEARTH_CALL_SCOPE(call), &task_id, 1, &snapshots,
+                                              &n_snapshots, err));
+    HEARTH_TRY(hearth_store_go_segments(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, &profiles,
+                                        &n_profiles, err));
     found->profiled =
         hearth_arena_array(call->arena, n_snapshots + n_profiles, sizeof *found->profiled);
     if (found->profiled == NULL) {
@@ -114,8 +113,7 @@ static enum hearth_status find_imported(struct found *found, struct hearth_str t
     const struct hearth_call *call = found->call;
     struct hearth_span_group *groups;
     size_t n;
-    HEARTH_TRY(hearth_store_imported_groups(call->engine->store, call->tenant, task_id,
-                                            call->cancel, call->arena, &groups, &n, err));
+    HEARTH_TRY(hearth_store_imported_groups(HEARTH_CALL_SCOPE(call), task_id, &groups, &n, err));
     found->segments = hearth_arena_calloc(call->arena, n, sizeof *found->segments);
     if (found->segments == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
@@ -138,8 +136,11 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
     if (found->n_profiled == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_span_groups(call->engine->store, call->tenant, &by_id, call->cancel,
-                                        arena, &groups, &n, err));
+    HEARTH_TRY(hearth_store_span_groups(&(const struct hearth_scope){.store = call->engine->store,
+                                                                     .tenant = call->tenant,
+                                                                     .cancel = call->cancel,
+                                                                     .arena = arena},
+                                        &by_id, &groups, &n, err));
     struct hearth_str *traces = hearth_arena_array(arena, n, sizeof *traces);
     if (traces == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -162,8 +163,11 @@ static enum hearth_status find_segments(struct found *found, struct hearth_err *
     struct hearth_span_query by_trace = {.trace_ids = traces, .n_trace_ids = n_traces};
     enum hearth_status status = HEARTH_OK;
     if (n_traces > 0) {
-        status = hearth_store_span_groups(call->engine->store, call->tenant, &by_trace,
-                                          call->cancel, arena, &groups, &n, err);
+        status = hearth_store_span_groups(&(const struct hearth_scope){.store = call->engine->store,
+                                                                       .tenant = call->tenant,
+                                                                       .cancel = call->cancel,
+                                                                       .arena = arena},
+                                          &by_trace, &groups, &n, err);
     }
     if (status == HEARTH_OK) {
         found->segments = hearth_arena_calloc(arena, n, sizeof *found->segments);
@@ -269,8 +273,7 @@ static enum hearth_status find_refusal(const struct found *found, struct hearth_
     size_t n;
     int64_t last_ms = 0;
     *ret = HEARTH_STR("");
-    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
-                                      call->cancel, call->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (log[i].event == HEARTH_TASK_FAILED && log[i].last_at_ms >= last_ms) {
             last_ms = log[i].last_at_ms;
@@ -336,15 +339,13 @@ static enum hearth_status find_requests(struct found *found, struct hearth_str t
     return say_missing(found, task_id, &ret->tip, err);
 }
 
-enum hearth_status hearth_traces_of_task(const struct hearth_call *call,
-                                         struct hearth_str task_id,
+enum hearth_status hearth_traces_of_task(const struct hearth_call *call, struct hearth_str task_id,
                                          struct hearth_profiled_requests *ret,
                                          struct hearth_err *err)
 {
     *ret = (struct hearth_profiled_requests){0};
     struct hearth_task task;
-    HEARTH_TRY(hearth_store_task_get(call->engine->store, call->tenant, task_id, call->cancel,
-                                     call->arena, &task, err));
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
     if (task.kind != HEARTH_TASK_TRACE) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "task \"" HEARTH_STR_FMT "\" is no trace task: it has no segments",

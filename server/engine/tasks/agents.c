@@ -88,9 +88,8 @@ enum hearth_status hearth_agents_report_processes(const struct hearth_call *call
         processes[i].can_be_profiled = says_it_can(&processes[i]);
         processes[i].last_seen_ms = now_ms;
     }
-    return hearth_store_report_agents(call->engine->store, call->tenant, NULL, 0, processes, n,
-                                      limits.max_agent_instances, limits.max_agent_processes,
-                                      call->cancel, err);
+    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), NULL, 0, processes, n,
+                                      limits.max_agent_instances, limits.max_agent_processes, err);
 }
 
 enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
@@ -114,9 +113,8 @@ enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
         .n_properties = said->n_properties,
         .last_seen_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
     };
-    return hearth_store_report_agents(call->engine->store, call->tenant, &instance, 1, NULL, 0,
-                                      limits.max_agent_instances, limits.max_agent_processes,
-                                      call->cancel, err);
+    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), &instance, 1, NULL, 0,
+                                      limits.max_agent_instances, limits.max_agent_processes, err);
 }
 
 /* ---- what is known ---- */
@@ -131,9 +129,8 @@ enum hearth_status hearth_agents_services(const struct hearth_call *call, int64_
                                           struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    return hearth_store_reported_services(call->engine->store, call->tenant, HEARTH_STR(""),
-                                          seen_after_ms, call->cancel, call->arena, ret, ret_n,
-                                          err);
+    return hearth_store_reported_services(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), seen_after_ms,
+                                          ret, ret_n, err);
 }
 
 enum hearth_status hearth_agents_instances(const struct hearth_call *call,
@@ -142,8 +139,7 @@ enum hearth_status hearth_agents_instances(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(service, err));
-    return hearth_store_instances(call->engine->store, call->tenant, service, seen_after_ms,
-                                  call->cancel, call->arena, ret, ret_n, err);
+    return hearth_store_instances(HEARTH_CALL_SCOPE(call), service, seen_after_ms, ret, ret_n, err);
 }
 
 enum hearth_status hearth_agents_processes(const struct hearth_call *call,
@@ -152,8 +148,7 @@ enum hearth_status hearth_agents_processes(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(need_service(filter->service, err));
-    return hearth_store_processes(call->engine->store, call->tenant, filter, call->cancel,
-                                  call->arena, ret, ret_n, err);
+    return hearth_store_processes(HEARTH_CALL_SCOPE(call), filter, ret, ret_n, err);
 }
 
 enum hearth_status hearth_agents_process(const struct hearth_call *call,
@@ -168,8 +163,7 @@ enum hearth_status hearth_agents_process(const struct hearth_call *call,
     const struct hearth_process_filter filter = {.process_id = process_id};
     struct hearth_process *found;
     size_t n = 0;
-    HEARTH_TRY(hearth_store_processes(call->engine->store, call->tenant, &filter, call->cancel,
-                                      call->arena, &found, &n, err));
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
     if (n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no process \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(process_id));

@@ -14,16 +14,14 @@ struct analysis {
     uint64_t n_cut, n_chunks;
 };
 
-enum hearth_status hearth_task_schedules(const struct hearth_call *call,
-                                         struct hearth_str task_id,
+enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct hearth_str task_id,
                                          struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
-    return hearth_store_task_schedules(call->engine->store, call->tenant, task_id, NULL, 0,
-                                       call->cancel, call->arena, ret, ret_n, err);
+    return hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, ret, ret_n, err);
 }
 
 /* ---- what is asked for ---- */
@@ -75,8 +73,8 @@ static enum hearth_status find_schedules(const struct hearth_call *call,
     if (n_ids == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
     }
-    HEARTH_TRY(hearth_store_task_schedules(call->engine->store, call->tenant, HEARTH_STR(""), ids,
-                                           n_ids, call->cancel, call->arena, ret, ret_n, err));
+    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), ids, n_ids, ret,
+                                           ret_n, err));
     for (size_t i = 0; i < n_ids; i++) {
         size_t k = 0;
         while (k < *ret_n && !hearth_str_eq((*ret)[k].schedule_id, ids[i])) {
@@ -177,9 +175,8 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
     HEARTH_TRY(find_schedules(call, schedule_ids, n_ids, &schedules, &n, err));
     struct analysis a = {.call = call, .weight = weight};
     const struct hearth_task_chunk_reader reader = {&a, begin, add_chunk};
-    enum hearth_status status =
-        hearth_store_task_chunks(call->engine->store, schedules, n, joined, n_joined,
-                                 call->cancel, call->arena, &reader, err);
+    enum hearth_status status = hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), schedules, n,
+                                                         joined, n_joined, &reader, err);
     if (status == HEARTH_OK) {
         status = hearth_stack_forest_trees(a.forest, &ret->trees, &ret->n_trees, err);
     }

@@ -49,8 +49,7 @@ static enum hearth_status put_logs(const struct hearth_call *call, struct hearth
 {
     struct hearth_task_log *logs;
     size_t n;
-    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
-                                      call->cancel, call->arena, &logs, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &logs, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_archive_log log = {
             .instance = logs[i].instance,
@@ -98,11 +97,10 @@ static enum hearth_status put_chunk(void *context, const struct hearth_task_sche
 static enum hearth_status put_runs(const struct hearth_call *call, struct hearth_str task_id,
                                    struct hearth_buf *out, struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_task_schedule *runs;
     size_t n;
-    HEARTH_TRY(hearth_store_task_schedules(store, call->tenant, task_id, NULL, 0, call->cancel,
-                                           call->arena, &runs, &n, err));
+    HEARTH_TRY(
+        hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, &runs, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct hearth_archive_run run = {
             .process_id = runs[i].process_id,
@@ -116,8 +114,8 @@ static enum hearth_status put_runs(const struct hearth_call *call, struct hearth
     struct packing p = {.runs = runs, .out = out, .begin = out->n};
     hearth_buf_init(&p.chunk, 0);
     const struct hearth_task_chunk_reader reader = {&p, begin_chunks, put_chunk};
-    enum hearth_status status = hearth_store_task_chunks(store, runs, n, NULL, 0, call->cancel,
-                                                         call->arena, &reader, err);
+    enum hearth_status status =
+        hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), runs, n, NULL, 0, &reader, err);
     hearth_buf_release(&p.chunk);
     return status;
 }
@@ -172,8 +170,7 @@ enum hearth_status hearth_task_export(const struct hearth_call *call, struct hea
                                       struct hearth_err *err)
 {
     struct hearth_task task;
-    HEARTH_TRY(hearth_store_task_get(call->engine->store, call->tenant, task_id, call->cancel,
-                                     call->arena, &task, err));
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
     int64_t max = max_bytes_of(call, max_bytes);
     struct hearth_buf plain;
     hearth_buf_init(&plain, max > 0 ? (size_t)max : 0);
@@ -387,8 +384,8 @@ static enum hearth_status store_chunks(const struct hearth_call *call,
     if (call->arena->refused) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    return hearth_store_task_flushes_put(call->engine->store, call->tenant, flushes, to - from,
-                                         task->service_id, true, call->cancel, call->arena, err);
+    return hearth_store_task_flushes_put(HEARTH_CALL_SCOPE(call), flushes, to - from,
+                                         task->service_id, true, err);
 }
 
 static enum hearth_status store_uploads(const struct hearth_call *call,
@@ -410,9 +407,8 @@ static enum hearth_status store_uploads(const struct hearth_call *call,
         if (hearth_str_eq_c(upload.format, HEARTH_UPLOAD_PPROF)) {
             HEARTH_TRY(hearth_upload_segments(call, upload.content, &segments, &n_segments, err));
         }
-        HEARTH_TRY(hearth_store_task_upload_put(call->engine->store, call->tenant, &upload,
-                                                segments, n_segments, call->cancel, call->arena,
-                                                err));
+        HEARTH_TRY(hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments,
+                                                n_segments, err));
     }
     return HEARTH_OK;
 }
@@ -422,11 +418,9 @@ static enum hearth_status store_task(const struct hearth_call *call,
                                      const struct hearth_task_archive *a, struct hearth_task *task,
                                      struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_limits limits;
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
-    HEARTH_TRY(hearth_store_task_put(store, call->tenant, task, limits.max_tasks, NULL,
-                                     call->cancel, err));
+    HEARTH_TRY(hearth_store_task_put(HEARTH_CALL_SCOPE(call), task, limits.max_tasks, NULL, err));
     for (size_t i = 0; i < a->n_logs; i++) {
         const struct hearth_task_log log = {
             .instance = a->logs[i].instance,
@@ -436,8 +430,8 @@ static enum hearth_status store_task(const struct hearth_call *call,
             .last_at_ms = a->logs[i].last_at_ms,
             .message = a->logs[i].message,
         };
-        HEARTH_TRY(hearth_store_task_log_add(store, call->tenant, task->task_id, &log,
-                                             call->cancel, NULL, err));
+        HEARTH_TRY(
+            hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task->task_id, &log, NULL, err));
     }
     return HEARTH_OK;
 }
@@ -480,8 +474,7 @@ static enum hearth_status store_archive(const struct hearth_call *call,
 {
     struct hearth_task task;
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
-    struct hearth_task_chunk *chunks =
-        hearth_arena_array(call->arena, a->n_chunks, sizeof *chunks);
+    struct hearth_task_chunk *chunks = hearth_arena_array(call->arena, a->n_chunks, sizeof *chunks);
     if (chunks == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
@@ -498,8 +491,8 @@ static enum hearth_status store_archive(const struct hearth_call *call,
     }
     fill_task(&a->task, now_ms, &task);
     HEARTH_TRY(make_id(call->arena, now_ms, &task.task_id, err));
-    HEARTH_TRY(hearth_store_service_id(call->engine->store, call->tenant, task.service, true,
-                                       call->cancel, &task.service_id, err));
+    HEARTH_TRY(hearth_store_service_id(HEARTH_CALL_SCOPE(call), task.service, true,
+                                       &task.service_id, err));
     for (size_t from = 0; from < a->n_chunks; from += BATCH) {
         size_t to = a->n_chunks - from < BATCH ? a->n_chunks : from + BATCH;
         HEARTH_TRY(store_chunks(call, a, chunks, from, to, &task, err));

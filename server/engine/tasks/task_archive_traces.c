@@ -70,12 +70,11 @@ static enum hearth_status put_run(const struct hearth_call *call,
 static enum hearth_status put_snapshots(const struct hearth_call *call, struct hearth_str task_id,
                                         struct hearth_buf *out, struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_segment_snapshots *segments;
     struct hearth_snapshot_run *runs;
     size_t n, n_runs;
-    HEARTH_TRY(hearth_store_segment_snapshots(store, call->tenant, &task_id, 1, call->cancel,
-                                              call->arena, &segments, &n, err));
+    HEARTH_TRY(
+        hearth_store_segment_snapshots(HEARTH_CALL_SCOPE(call), &task_id, 1, &segments, &n, err));
     struct hearth_str *ids = hearth_arena_array(call->arena, n, sizeof *ids);
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
@@ -83,8 +82,7 @@ static enum hearth_status put_snapshots(const struct hearth_call *call, struct h
     for (size_t i = 0; i < n; i++) {
         ids[i] = segments[i].segment_id;
     }
-    HEARTH_TRY(hearth_store_snapshot_runs(store, call->tenant, ids, n, call->cancel, call->arena,
-                                          &runs, &n_runs, err));
+    HEARTH_TRY(hearth_store_snapshot_runs(HEARTH_CALL_SCOPE(call), ids, n, &runs, &n_runs, err));
     struct hearth_inflater *inflater = hearth_inflater_new();
     enum hearth_status status = inflater == NULL ? no_memory(err) : HEARTH_OK;
     for (size_t i = 0; i < n_runs && status == HEARTH_OK && !hearth_buf_failed(out); i++) {
@@ -304,10 +302,10 @@ enum hearth_status hearth_archive_store_traces(const struct hearth_call *call,
 {
     for (size_t from = 0; from < t->n_groups || from < t->n_runs; from += BATCH) {
         size_t n_groups = part_of(t->n_groups, from), n_runs = part_of(t->n_runs, from);
-        HEARTH_TRY(hearth_store_imported_put(call->engine->store, task->task_id, task->service_id,
+        HEARTH_TRY(hearth_store_imported_put(HEARTH_CALL_SCOPE(call), task->task_id,
+                                             task->service_id,
                                              n_groups > 0 ? &t->groups[from] : NULL, n_groups,
-                                             n_runs > 0 ? &t->runs[from] : NULL, n_runs,
-                                             call->cancel, call->arena, err));
+                                             n_runs > 0 ? &t->runs[from] : NULL, n_runs, err));
     }
     return HEARTH_OK;
 }

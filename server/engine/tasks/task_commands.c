@@ -209,8 +209,7 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           .seen_after_ms = now_ms - ALIVE_MS};
     struct hearth_told_task *told;
     size_t n;
-    HEARTH_TRY(hearth_store_tell_agent(call->engine->store, &poll, call->cancel, call->arena,
-                                       &told, &n, err));
+    HEARTH_TRY(hearth_store_tell_agent(HEARTH_CALL_SCOPE(call), &poll, &told, &n, err));
     return make_commands(call, told, n, ret, ret_n, err);
 }
 
@@ -235,18 +234,15 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                           .limit = is_trace ? 0 : 1};
     struct hearth_told_task *told;
     size_t n;
-    HEARTH_TRY(hearth_store_tell_instance(call->engine->store, &poll, call->cancel, call->arena,
-                                          &told, &n, err));
+    HEARTH_TRY(hearth_store_tell_instance(HEARTH_CALL_SCOPE(call), &poll, &told, &n, err));
     return make_commands(call, told, n, ret, ret_n, err);
 }
 
-enum hearth_status hearth_tasks_finished(const struct hearth_call *call,
-                                         struct hearth_str task_id, struct hearth_str instance,
-                                         struct hearth_err *err)
+enum hearth_status hearth_tasks_finished(const struct hearth_call *call, struct hearth_str task_id,
+                                         struct hearth_str instance, struct hearth_err *err)
 {
     const struct hearth_task_log entry = {.instance = instance,
                                           .event = HEARTH_TASK_FINISHED,
                                           .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
-    return hearth_store_task_log_add(call->engine->store, call->tenant, task_id, &entry,
-                                     call->cancel, NULL, err);
+    return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }

@@ -183,8 +183,10 @@ void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct 
         return;
     }
     struct hearth_err err = {0};
-    if (hearth_store_task_log_refusal(intake->engine->store, intake->tenant, &refusal, cancel,
-                                      &err) != HEARTH_OK) {
+    if (hearth_store_task_log_refusal(&(const struct hearth_scope){.store = intake->engine->store,
+                                                                   .tenant = intake->tenant,
+                                                                   .cancel = cancel},
+                                      &refusal, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
                    err.msg, NULL);
     }
@@ -334,16 +336,21 @@ static enum hearth_status put_flushes(struct hearth_task_intake *intake,
                                       struct hearth_err *err)
 {
     struct hearth_store *store = intake->engine->store;
-    enum hearth_status status = hearth_store_task_flushes_put(store, intake->tenant, flushes, n, 0,
-                                                              false, cancel, arena, err);
+    enum hearth_status status = hearth_store_task_flushes_put(
+        &(const struct hearth_scope){
+            .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
+        flushes, n, 0, false, err);
     if (status != HEARTH_NOT_FOUND) {
         return status;
     }
     int32_t unknown;
-    HEARTH_TRY(hearth_store_service_id(store, intake->tenant, HEARTH_STR(UNKNOWN_SERVICE), true,
-                                       cancel, &unknown, err));
-    return hearth_store_task_flushes_put(store, intake->tenant, flushes, n, unknown, false, cancel,
-                                         arena, err);
+    HEARTH_TRY(hearth_store_service_id(
+        &(const struct hearth_scope){.store = store, .tenant = intake->tenant, .cancel = cancel},
+        HEARTH_STR(UNKNOWN_SERVICE), true, &unknown, err));
+    return hearth_store_task_flushes_put(
+        &(const struct hearth_scope){
+            .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
+        flushes, n, unknown, false, err);
 }
 
 static void say_unknown(const struct hearth_task_flush *flush)
@@ -469,7 +476,9 @@ static enum hearth_status push_parts(struct hearth_task_intake *intake,
             flushes[i].parts[p].profile = (receipts++)->profile;
         }
     }
-    return hearth_store_task_parts_pushed(intake->engine->store, flushes, n, cancel, err);
+    return hearth_store_task_parts_pushed(
+        &(const struct hearth_scope){.store = intake->engine->store, .cancel = cancel}, flushes, n,
+        err);
 }
 
 static void count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes,
@@ -518,8 +527,12 @@ static enum hearth_status push_left(struct hearth_task_intake *intake, int64_t f
 {
     struct hearth_task_flush *flushes;
     size_t n;
-    HEARTH_TRY(hearth_store_task_flushes_left(intake->engine->store, intake->tenant, from_ms, to_ms,
-                                              MAX_LEFT, cancel, arena, &flushes, &n, err));
+    HEARTH_TRY(
+        hearth_store_task_flushes_left(&(const struct hearth_scope){.store = intake->engine->store,
+                                                                    .tenant = intake->tenant,
+                                                                    .cancel = cancel,
+                                                                    .arena = arena},
+                                       from_ms, to_ms, MAX_LEFT, &flushes, &n, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {
         enum hearth_status one = push_parts(intake, &flushes[i], 1, cancel, arena, err);

@@ -54,8 +54,10 @@ static void look(struct hearth_task_leftovers *l)
     int64_t from_ms = now_ms - LEFT_UNTIL_MS, to_ms = now_ms - LEFT_AFTER_MS;
     hearth_arena_init(&arena, 0);
     /* A database that is away is said by those who are asked for something. */
-    if (hearth_store_task_left(l->engine->store, from_ms, to_ms, &l->cancel, &arena, &left, &n,
-                               &err) != HEARTH_OK) {
+    if (hearth_store_task_left(&(const struct hearth_scope){.store = l->engine->store,
+                                                            .cancel = &l->cancel,
+                                                            .arena = &arena},
+                               from_ms, to_ms, &left, &n, &err) != HEARTH_OK) {
         n = 0;
     }
     for (size_t i = 0; i < n && hearth_cancel_check(&l->cancel, NULL) == HEARTH_OK; i++) {

@@ -64,8 +64,7 @@ enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct h
     HEARTH_TRY(inflate(call, content, limits.max_profile_bytes, &bytes, err));
     const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(&limits);
     *notes = (struct hearth_pprof_notes){0};
-    enum hearth_status status =
-        hearth_pprof_decode(bytes, &of_pprof, call->arena, ret, notes, err);
+    enum hearth_status status = hearth_pprof_decode(bytes, &of_pprof, call->arena, ret, notes, err);
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }
 
@@ -131,9 +130,9 @@ static enum hearth_status find_segments(const struct hearth_profile *p, struct h
     return status;
 }
 
-enum hearth_status hearth_upload_segments(const struct hearth_call *call,
-                                          struct hearth_str content, struct hearth_go_segment **ret,
-                                          size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_upload_segments(const struct hearth_call *call, struct hearth_str content,
+                                          struct hearth_go_segment **ret, size_t *ret_n,
+                                          struct hearth_err *err)
 {
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
@@ -174,8 +173,7 @@ static enum hearth_status only_told(const struct hearth_call *call, struct heart
     struct hearth_task_log *log;
     struct hearth_str instance = HEARTH_STR("");
     size_t n, n_told = 0;
-    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1,
-                                      call->cancel, call->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED) {
             instance = log[i].instance;
@@ -190,11 +188,10 @@ static enum hearth_status only_told(const struct hearth_call *call, struct heart
 static enum hearth_status complete_owner(const struct hearth_call *call,
                                          struct hearth_task_upload *upload, struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     if (upload->service.n == 0) {
         struct hearth_task task;
-        enum hearth_status status = hearth_store_task_get(store, call->tenant, upload->task_id,
-                                                          call->cancel, call->arena, &task, err);
+        enum hearth_status status =
+            hearth_store_task_get(HEARTH_CALL_SCOPE(call), upload->task_id, &task, err);
         if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
             return status;
         }
@@ -203,12 +200,11 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
     if (upload->instance.n == 0) {
         HEARTH_TRY(only_told(call, upload->task_id, &upload->instance, err));
     }
-    return hearth_store_service_id(store, call->tenant, upload->service, true, call->cancel,
+    return hearth_store_service_id(HEARTH_CALL_SCOPE(call), upload->service, true,
                                    &upload->service_id, err);
 }
 
-static enum hearth_status push_upload(const struct hearth_call *call,
-                                      struct hearth_ingest *ingest,
+static enum hearth_status push_upload(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_task_upload *upload,
                                       struct hearth_profile *profile, struct hearth_err *err)
 {
@@ -235,8 +231,7 @@ static enum hearth_status push_upload(const struct hearth_call *call,
         .n_samples = 1,
     };
     HEARTH_TRY(hearth_push_wait(ingest, call->tenant, &series, 1, call->cancel, NULL, err));
-    return hearth_store_task_upload_pushed(call->engine->store, call->tenant, upload->upload_id,
-                                           call->cancel, err);
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
 }
 
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
@@ -246,8 +241,7 @@ enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
     struct hearth_task_upload upload;
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
-    HEARTH_TRY(hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
-                                            call->cancel, call->arena, &upload, err));
+    HEARTH_TRY(hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, &upload, err));
     if (upload.is_pushed) {
         return HEARTH_OK;
     }
@@ -283,8 +277,7 @@ static enum hearth_status check_pprof(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_upload(const struct hearth_call *call,
-                                      struct hearth_ingest *ingest,
+static enum hearth_status take_upload(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     struct hearth_limits limits;
@@ -318,8 +311,8 @@ static enum hearth_status take_upload(const struct hearth_call *call,
         HEARTH_TRY(hearth_jfr_check(spec->content, err));
     }
     HEARTH_TRY(complete_owner(call, &upload, err));
-    HEARTH_TRY(hearth_store_task_upload_put(call->engine->store, call->tenant, &upload, segments,
-                                            n_segments, call->cancel, call->arena, err));
+    HEARTH_TRY(
+        hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments, n_segments, err));
     return upload.is_pushed ? HEARTH_OK : push_upload(call, ingest, &upload, &profile, err);
 }
 
@@ -328,8 +321,7 @@ static void count_outcome(const char *outcome)
     hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, hearth_str_c(outcome), 1);
 }
 
-enum hearth_status hearth_task_upload(const struct hearth_call *call,
-                                      struct hearth_ingest *ingest,
+enum hearth_status hearth_task_upload(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     enum hearth_status status = take_upload(call, ingest, spec, err);
@@ -352,12 +344,11 @@ static enum hearth_status add_log(const struct hearth_call *call, struct hearth_
         .last_at_ms = now_ms,
         .message = message,
     };
-    return hearth_store_task_log_add(call->engine->store, call->tenant, task_id, &entry,
-                                     call->cancel, NULL, err);
+    return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }
 
-enum hearth_status hearth_task_upload_log(const struct hearth_call *call,
-                                          struct hearth_str task_id, struct hearth_str instance,
+enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct hearth_str task_id,
+                                          struct hearth_str instance,
                                           enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err)
 {
@@ -371,14 +362,11 @@ static enum hearth_status check_told(const struct hearth_call *call, struct hear
                                      struct hearth_str service, struct hearth_str instance,
                                      struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_task task;
     struct hearth_task_log *log;
     size_t n;
-    HEARTH_TRY(hearth_store_task_get(store, call->tenant, task_id, call->cancel, call->arena,
-                                     &task, err));
-    HEARTH_TRY(hearth_store_task_logs(store, call->tenant, &task_id, 1, call->cancel,
-                                      call->arena, &log, &n, err));
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
+    HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
     for (size_t i = 0; i < n && is_of_service && task.origin != HEARTH_TASK_IMPORTED; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED &&
@@ -436,8 +424,7 @@ enum hearth_status hearth_task_uploads(const struct hearth_call *call, struct he
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
-    return hearth_store_task_uploads(call->engine->store, call->tenant, task_id, call->cancel,
-                                     call->arena, ret, ret_n, err);
+    return hearth_store_task_uploads(HEARTH_CALL_SCOPE(call), task_id, ret, ret_n, err);
 }
 
 enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
@@ -447,6 +434,5 @@ enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
     if (upload_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload_id is empty");
     }
-    return hearth_store_task_upload_get(call->engine->store, call->tenant, upload_id,
-                                        call->cancel, call->arena, ret, err);
+    return hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, ret, err);
 }

@@ -48,9 +48,8 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct h
     struct hearth_str *wanted;
     size_t n_wanted;
     HEARTH_TRY(hearth_task_texts(labels, n_labels, call->arena, &wanted, &n_wanted, err));
-    HEARTH_TRY(hearth_store_task_scope(call->engine->store, call->tenant, service, HEARTH_STR(""),
-                                       wanted, n_wanted, now_ms - ALIVE_MS, call->cancel,
-                                       call->arena, &scope, err));
+    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), service, HEARTH_STR(""), wanted,
+                                       n_wanted, now_ms - ALIVE_MS, &scope, err));
     *ret = (struct hearth_task_prepared){
         .can_be_profiled = scope.n_profilable > 0,
         .labels = scope.labels,
@@ -82,9 +81,8 @@ static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena 
     return task->task_id.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status judge_all(const struct hearth_call *call,
-                                    struct hearth_task_view *views, size_t n,
-                                    struct hearth_err *err)
+static enum hearth_status judge_all(const struct hearth_call *call, struct hearth_task_view *views,
+                                    size_t n, struct hearth_err *err)
 {
     struct hearth_task_fact *facts;
     struct hearth_task *tasks = hearth_arena_array(call->arena, n, sizeof *tasks);
@@ -94,8 +92,7 @@ static enum hearth_status judge_all(const struct hearth_call *call,
     for (size_t i = 0; i < n; i++) {
         tasks[i] = views[i].task;
     }
-    HEARTH_TRY(hearth_store_task_facts(call->engine->store, call->tenant, tasks, n, call->cancel,
-                                       call->arena, &facts, err));
+    HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), tasks, n, &facts, err));
     int64_t now_ms = clock_ms();
     for (size_t i = 0; i < n; i++) {
         hearth_task_judge(&tasks[i], &facts[i], now_ms, call->arena, &views[i].judgement, NULL);
@@ -107,22 +104,20 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
                                        const struct hearth_task_request *request,
                                        struct hearth_task_view *ret, struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_task *task = &ret->task;
     struct hearth_task_scope scope;
     struct hearth_limits limits;
     int64_t now_ms = clock_ms();
-    HEARTH_TRY(hearth_store_task_scope(store, call->tenant, request->service, request->instance,
-                                       NULL, 0, now_ms - ALIVE_MS, call->cancel, call->arena,
-                                       &scope, err));
+    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), request->service, request->instance,
+                                       NULL, 0, now_ms - ALIVE_MS, &scope, err));
     HEARTH_TRY(hearth_task_check(request, &scope, now_ms, call->arena, task, err));
-    HEARTH_TRY(hearth_store_service_id(store, call->tenant, request->service, true, call->cancel,
+    HEARTH_TRY(hearth_store_service_id(HEARTH_CALL_SCOPE(call), request->service, true,
                                        &task->service_id, err));
     task->created_ms = task->updated_ms = now_ms;
     HEARTH_TRY(make_id(task, call->arena, err));
     hearth_call_limits(call, &limits);
-    HEARTH_TRY(hearth_store_task_put(store, call->tenant, task, limits.max_tasks,
-                                     hearth_task_overlap_message(task->kind), call->cancel, err));
+    HEARTH_TRY(hearth_store_task_put(HEARTH_CALL_SCOPE(call), task, limits.max_tasks,
+                                     hearth_task_overlap_message(task->kind), err));
     return judge_all(call, ret, 1, err);
 }
 
@@ -141,8 +136,7 @@ static enum hearth_status add_logs(const struct hearth_call *call, struct hearth
     for (size_t i = 0; i < n; i++) {
         ids[i] = views[i].task.task_id;
     }
-    HEARTH_TRY(hearth_store_task_logs(call->engine->store, call->tenant, ids, n, call->cancel,
-                                      call->arena, &log, &n_log, err));
+    HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), ids, n, &log, &n_log, err));
 
     for (size_t first = 0, next; first < n_log; first = next) {
         next = first + 1;
@@ -166,8 +160,7 @@ enum hearth_status hearth_tasks_list(const struct hearth_call *call,
 {
     struct hearth_task *tasks;
     size_t n;
-    HEARTH_TRY(hearth_store_tasks(call->engine->store, call->tenant, filter, call->cancel,
-                                  call->arena, &tasks, &n, err));
+    HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), filter, &tasks, &n, err));
     struct hearth_task_view *views = hearth_arena_calloc(call->arena, n, sizeof *views);
     if (views == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
@@ -186,11 +179,8 @@ static enum hearth_status look(const struct hearth_call *call, struct hearth_str
                                struct hearth_task_view *ret, struct hearth_task_fact **ret_fact,
                                struct hearth_judgement **ret_judgements, struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
-    HEARTH_TRY(hearth_store_task_get(store, call->tenant, task_id, call->cancel, call->arena,
-                                     &ret->task, err));
-    HEARTH_TRY(hearth_store_task_facts(store, call->tenant, &ret->task, 1, call->cancel,
-                                       call->arena, ret_fact, err));
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &ret->task, err));
+    HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), &ret->task, 1, ret_fact, err));
     struct hearth_judgement *judgements =
         hearth_arena_array(call->arena, (*ret_fact)->n_targets, sizeof *judgements);
     if (judgements == NULL) {
@@ -227,8 +217,7 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
     }
     *ret_targets = targets;
     *ret_n_targets = fact->n_targets;
-    return hearth_store_task_logs(call->engine->store, call->tenant, &task_id, 1, call->cancel,
-                                  call->arena, ret_log, ret_n_log, err);
+    return hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, ret_log, ret_n_log, err);
 }
 
 /* ---- changing ---- */
@@ -259,7 +248,6 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct he
                                        struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
     int64_t now_ms = clock_ms();
@@ -267,8 +255,7 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct he
     int64_t end_ms = hearth_task_handed_out_until(&ret->task);
     int64_t last_ms = hearth_task_last_end(&ret->task, fact);
     if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
-        HEARTH_TRY(
-            hearth_store_task_cancel(store, call->tenant, task_id, now_ms, call->cancel, err));
+        HEARTH_TRY(hearth_store_task_cancel(HEARTH_CALL_SCOPE(call), task_id, now_ms, err));
         HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err)); /* who was told meanwhile */
     }
     *ret_note = note_of(call, ret, fact, now_ms);
@@ -279,7 +266,6 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_str task_id, struct hearth_task_view *ret,
                                            struct hearth_err *err)
 {
-    struct hearth_store *store = call->engine->store;
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
     bool extended;
@@ -296,7 +282,7 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
         ret->task.origin == HEARTH_TASK_IMPORTED) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "profiling task has been finished");
     }
-    HEARTH_TRY(hearth_store_task_extend(store, call->tenant, task_id, now_ms, KEEP_BELOW, KEEP_MS,
-                                        call->cancel, &extended, err));
+    HEARTH_TRY(hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, now_ms, KEEP_BELOW,
+                                        KEEP_MS, &extended, err));
     return extended ? look(call, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
 }

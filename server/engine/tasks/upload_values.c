@@ -225,8 +225,8 @@ static bool counts_from_start(const struct hearth_profile *p, struct hearth_str 
     return t < p->n_types;
 }
 
-enum hearth_status hearth_upload_values(const struct hearth_call *call,
-                                        struct hearth_str upload_id, struct hearth_profile *profile,
+enum hearth_status hearth_upload_values(const struct hearth_call *call, struct hearth_str upload_id,
+                                        struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err)
 {
     struct hearth_upload_origin origin;
@@ -234,22 +234,19 @@ enum hearth_status hearth_upload_values(const struct hearth_call *call,
     struct hearth_profile before;
     struct hearth_pprof_notes notes;
     bool contains = false;
-    HEARTH_TRY(hearth_store_task_upload_origin(call->engine->store, call->tenant, upload_id,
-                                               call->cancel, call->arena, &origin, err));
+    HEARTH_TRY(hearth_store_task_upload_origin(HEARTH_CALL_SCOPE(call), upload_id, &origin, err));
     *ret = (struct hearth_upload_values){.event = origin.event};
     if (origin.before_id.n == 0 || !counts_from_start(profile, origin.event)) {
         return HEARTH_OK;
     }
     enum hearth_status status =
-        hearth_store_task_upload_get(call->engine->store, call->tenant, origin.before_id,
-                                     call->cancel, call->arena, &file, err);
+        hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), origin.before_id, &file, err);
     if (status == HEARTH_NOT_FOUND) { /* it was deleted meanwhile */
         return HEARTH_OK;
     }
     HEARTH_TRY(status);
     HEARTH_TRY(hearth_upload_decode(call, file.content, &before, &notes, err));
-    HEARTH_TRY(
-        hearth_upload_subtract(profile, &before, origin.event, call->arena, &contains, err));
+    HEARTH_TRY(hearth_upload_subtract(profile, &before, origin.event, call->arena, &contains, err));
     ret->before_ms = contains ? origin.before_ms : 0;
     return HEARTH_OK;
 }

@@ -226,8 +226,7 @@ static enum hearth_status grow_tree(const struct hearth_profile *profile, uint32
 }
 
 /* Fill types and graph of a view. */
-static enum hearth_status draw(const struct hearth_call *call,
-                               const struct hearth_profile *profile,
+static enum hearth_status draw(const struct hearth_call *call, const struct hearth_profile *profile,
                                const struct hearth_adhoc_spec *spec, struct hearth_adhoc_view *view,
                                struct hearth_err *err)
 {
@@ -273,9 +272,8 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct he
     HEARTH_TRY(make_id(&ret->profile, call->arena, err));
     struct hearth_adhoc stored = ret->profile;
     stored.payload = bytes;
-    return hearth_store_adhoc_put(call->engine->store, call->tenant, &stored,
-                                  limits.max_adhoc_profiles, limits.max_adhoc_bytes, call->cancel,
-                                  err);
+    return hearth_store_adhoc_put(HEARTH_CALL_SCOPE(call), &stored, limits.max_adhoc_profiles,
+                                  limits.max_adhoc_bytes, err);
 }
 
 /* The stored profile, decoded. */
@@ -283,8 +281,7 @@ static enum hearth_status load(const struct hearth_call *call, struct hearth_str
                                struct hearth_adhoc *ret_stored, struct hearth_profile *ret,
                                struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_adhoc_get(call->engine->store, call->tenant, id, call->cancel,
-                                      call->arena, ret_stored, err));
+    HEARTH_TRY(hearth_store_adhoc_get(HEARTH_CALL_SCOPE(call), id, ret_stored, err));
     HEARTH_TRY(decode(call, ret_stored->payload, ret, err));
     ret_stored->payload = hearth_str_n("", 0);
     return HEARTH_OK;
@@ -303,8 +300,7 @@ enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct heart
 enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_adhoc_list(call->engine->store, call->tenant, call->cancel, call->arena,
-                                   ret, ret_n, err);
+    return hearth_store_adhoc_list(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
 /* ---- two of them ---- */
@@ -331,10 +327,9 @@ static uint32_t twin_of(const struct side *left, uint32_t t, const struct side *
 }
 
 /* Fill view->types with what both have; *ret_left and *ret_right: the one to compare. */
-static enum hearth_status choose_common(const struct hearth_call *call,
-                                        const struct side sides[2], struct hearth_str wanted,
-                                        struct hearth_adhoc_view *view, uint32_t ret_types[2],
-                                        struct hearth_err *err)
+static enum hearth_status choose_common(const struct hearth_call *call, const struct side sides[2],
+                                        struct hearth_str wanted, struct hearth_adhoc_view *view,
+                                        uint32_t ret_types[2], struct hearth_err *err)
 {
     uint32_t n_left = sides[0].profile.n_types, n_right = sides[1].profile.n_types;
     view->types = hearth_arena_array(call->arena, n_left, sizeof *view->types);

@@ -9,8 +9,7 @@ enum hearth_status hearth_client_settings_get(const struct hearth_call *call,
                                               struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    return hearth_store_client_settings(call->engine->store, call->tenant, call->cancel,
-                                        call->arena, ret, ret_n, err);
+    return hearth_store_client_settings(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
 enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
@@ -32,8 +31,8 @@ enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
     if (setting->modified_at_ms <= 0) {
         setting->modified_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     }
-    return hearth_store_client_setting_put(call->engine->store, call->tenant, setting,
-                                           limits.max_settings, call->cancel, err);
+    return hearth_store_client_setting_put(HEARTH_CALL_SCOPE(call), setting, limits.max_settings,
+                                           err);
 }
 
 enum hearth_status hearth_client_settings_delete(const struct hearth_call *call,
@@ -42,6 +41,5 @@ enum hearth_status hearth_client_settings_delete(const struct hearth_call *call,
     if (name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");
     }
-    return hearth_store_client_setting_delete(call->engine->store, call->tenant, name,
-                                              call->cancel, err);
+    return hearth_store_client_setting_delete(HEARTH_CALL_SCOPE(call), name, err);
 }

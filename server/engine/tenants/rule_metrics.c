@@ -92,8 +92,7 @@ enum hearth_status hearth_rules_write_metrics(const struct hearth_call *call,
     struct hearth_rule_counter *counters;
     struct hearth_rule *rules;
     size_t n_counters, n_rules, n = 0;
-    HEARTH_TRY(hearth_store_rule_counters(call->engine->store, call->tenant, call->cancel,
-                                          call->arena, &counters, &n_counters, err));
+    HEARTH_TRY(hearth_store_rule_counters(HEARTH_CALL_SCOPE(call), &counters, &n_counters, err));
     HEARTH_TRY(hearth_rules_list(call, &rules, &n_rules, err));
     struct line *lines = hearth_arena_array(call->arena, n_counters, sizeof *lines);
     if (lines == NULL) {

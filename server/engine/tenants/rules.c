@@ -186,8 +186,7 @@ static enum hearth_status check_rule(const struct hearth_rule *rule, struct hear
 enum hearth_status hearth_rules_list(const struct hearth_call *call, struct hearth_rule **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
-    return hearth_store_rules(call->engine->store, call->tenant, call->cancel, call->arena, ret,
-                              ret_n, err);
+    return hearth_store_rules(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
 enum hearth_status hearth_rules_get(const struct hearth_call *call, struct hearth_str id,
@@ -235,13 +234,13 @@ enum hearth_status hearth_rules_put(const struct hearth_call *call, struct heart
     HEARTH_TRY(check_rule(rule, call->arena, err));
     struct hearth_limits limits;
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
-    return hearth_store_rule_put(call->engine->store, rule, limits.max_rules, call->cancel, err);
+    return hearth_store_rule_put(HEARTH_CALL_SCOPE(call), rule, limits.max_rules, err);
 }
 
 enum hearth_status hearth_rules_delete(const struct hearth_call *call, struct hearth_str id,
                                        struct hearth_err *err)
 {
-    return hearth_store_rule_delete(call->engine->store, call->tenant, id, call->cancel, err);
+    return hearth_store_rule_delete(HEARTH_CALL_SCOPE(call), id, err);
 }
 
 /* ---- sums ---- */

@@ -160,21 +160,19 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_str tena
     return status;
 }
 
-enum hearth_status hearth_store_service_id(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_service_id(const struct hearth_scope *scope,
                                            struct hearth_str service, bool make,
-                                           struct hearth_cancel *cancel, int32_t *ret_service_id,
-                                           struct hearth_err *err)
+                                           int32_t *ret_service_id, struct hearth_err *err)
 {
     int32_t id = 0;
-    HEARTH_TRY(ask(store, tenant, &service, 1, make, cancel, &id, err));
+    HEARTH_TRY(ask(scope->store, scope->tenant, &service, 1, make, scope->cancel, &id, err));
     *ret_service_id = id;
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_service_ids(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
                                             const struct hearth_str *services, size_t n,
-                                            struct hearth_cancel *cancel, int32_t *ret_ids,
-                                            struct hearth_err *err)
+                                            int32_t *ret_ids, struct hearth_err *err)
 {
-    return ask(store, tenant, services, n, true, cancel, ret_ids, err);
+    return ask(scope->store, scope->tenant, services, n, true, scope->cancel, ret_ids, err);
 }

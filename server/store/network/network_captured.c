@@ -132,16 +132,16 @@ static enum hearth_status put_request(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_sampled_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
                                             const struct hearth_sampled_request *request,
-                                            struct hearth_cancel *cancel, struct hearth_err *err)
+                                            struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct question question = {
-        .tenant = tenant, .request = request, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_network_write(
-        store, tenant, request->service, cancel, put_request, &question, &question.n_services, err);
+        .tenant = scope->tenant, .request = request, .cancel = scope->cancel, .arena = &arena};
+    enum hearth_status status = hearth_network_write(scope, request->service, put_request,
+                                                     &question, &question.n_services, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -250,16 +250,18 @@ static enum hearth_status read_requests(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_sampled(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_sampled(const struct hearth_scope *scope,
                                         const struct hearth_sampled_filter *filter,
-                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_sampled_request **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .store = store, .tenant = tenant, .filter = filter, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_requests, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.store = scope->store,
+                                .tenant = scope->tenant,
+                                .filter = filter,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_requests, &question, err));
     *ret = question.requests;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -370,26 +372,26 @@ static enum hearth_status put_event(void *context, struct hearth_pg *pg,
     return hearth_pg_exec(pg, SQL_DROPPED, &params, question->cancel, NULL, ret_fault, err);
 }
 
-enum hearth_status hearth_store_captured_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
                                              const struct hearth_captured_event *event,
-                                             int64_t max_day_bytes, struct hearth_cancel *cancel,
-                                             bool *ret_kept, struct hearth_err *err)
+                                             int64_t max_day_bytes, bool *ret_kept,
+                                             struct hearth_err *err)
 {
     struct hearth_arena arena;
     struct hearth_buf tags;
     hearth_arena_init(&arena, 0);
     hearth_buf_init(&tags, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .event = event,
                                 .key = event_key(event),
                                 .now_ms = now_ms(),
                                 .max_day_bytes = max_day_bytes,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
     enum hearth_status status = pack_tags(event, &tags, err);
     if (status == HEARTH_OK) {
         question.tags = hearth_buf_view(&tags);
-        status = hearth_network_write(store, tenant, event->service, cancel, put_event, &question,
+        status = hearth_network_write(scope, event->service, put_event, &question,
                                       &question.n_services, err);
     }
     *ret_kept = question.is_kept;
@@ -554,37 +556,38 @@ static enum hearth_status read_events(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_captured(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_captured(const struct hearth_scope *scope,
                                          const struct hearth_sampled_request *request,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_captured_event **ret, size_t *ret_n,
                                          int64_t *ret_dropped, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .store = store, .tenant = tenant, .request = request, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_events, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.store = scope->store,
+                                .tenant = scope->tenant,
+                                .request = request,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_events, &question, err));
     *ret = question.events;
     *ret_n = question.n;
     *ret_dropped = question.n_dropped;
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_attached(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
                                          const struct hearth_str *trace_ids, size_t n_ids,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_captured_event **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.store = store,
-                                .tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.store = scope->store,
+                                .tenant = scope->tenant,
                                 .ids = trace_ids,
                                 .n_ids = n_ids,
                                 .without_bodies = true,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_events, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_events, &question, err));
     *ret = question.events;
     *ret_n = question.n;
     return HEARTH_OK;

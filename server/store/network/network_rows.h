@@ -13,8 +13,7 @@ void hearth_network_param_service(struct hearth_pg_params *params, struct hearth
  * `write` run again, when there was none.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_write(struct hearth_store *store, struct hearth_str tenant,
-                                        struct hearth_str service, struct hearth_cancel *cancel,
+enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct hearth_str service,
                                         hearth_with_pg_fn *write, void *context,
                                         const int64_t *n_services, struct hearth_err *err);
 

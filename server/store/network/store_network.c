@@ -122,45 +122,44 @@ void hearth_network_param_service(struct hearth_pg_params *params, struct hearth
     hearth_pg_param_uuid(params, hearth_service_fingerprint(service));
 }
 
-enum hearth_status hearth_network_write(struct hearth_store *store, struct hearth_str tenant,
-                                        struct hearth_str service, struct hearth_cancel *cancel,
+enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct hearth_str service,
                                         hearth_with_pg_fn *write, void *context,
                                         const int64_t *n_services, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, write, context, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, write, context, err));
     for (int i = 0; *n_services == 0 && i < 3; i++) { /* it is made, or was just removed */
         int32_t service_id;
-        HEARTH_TRY(hearth_store_service_id(store, tenant, service, true, cancel, &service_id, err));
-        HEARTH_TRY(hearth_store_with_pg(store, cancel, write, context, err));
+        HEARTH_TRY(hearth_store_service_id(scope, service, true, &service_id, err));
+        HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, write, context, err));
     }
     return *n_services > 0
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the service is being removed; retry");
 }
 
-enum hearth_status hearth_store_network_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
                                             struct hearth_str service, struct hearth_str instance,
                                             int64_t at_ms,
                                             const struct hearth_network_flush *flushes, size_t n,
-                                            struct hearth_cancel *cancel, struct hearth_err *err)
+                                            struct hearth_err *err)
 {
     if (at_ms < 0 || at_ms / MS_PER_DAY > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%lld is no time", (long long)at_ms);
     }
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.store = store,
-                                .tenant = tenant,
+    struct question question = {.store = scope->store,
+                                .tenant = scope->tenant,
                                 .service = service,
                                 .instance = instance,
                                 .at_ms = at_ms,
                                 .flushes = flushes,
                                 .n = n,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_network_write(store, tenant, service, cancel, add, &question,
-                                                     &question.n_services, err);
+    enum hearth_status status =
+        hearth_network_write(scope, service, add, &question, &question.n_services, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -234,14 +233,15 @@ static enum hearth_status read_relations(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_network_relations(
-    struct hearth_store *store, struct hearth_str tenant, const struct hearth_network_range *range,
-    struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_network_flush **ret,
-    size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_network_relations(const struct hearth_scope *scope,
+                                                  const struct hearth_network_range *range,
+                                                  struct hearth_network_flush **ret, size_t *ret_n,
+                                                  struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .range = range, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_relations, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .range = range, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_relations, &question, err));
     *ret = question.found;
     *ret_n = question.n_found;
     return HEARTH_OK;
@@ -267,17 +267,21 @@ static enum hearth_status read_flushes(void *context, struct hearth_pg *pg,
                             ret_fault, err);
 }
 
-enum hearth_status
-hearth_store_network_flushes(struct hearth_store *store, struct hearth_str tenant,
-                             const struct hearth_network_range *range, struct hearth_cancel *cancel,
-                             const struct hearth_network_reader *reader, struct hearth_err *err)
+enum hearth_status hearth_store_network_flushes(const struct hearth_scope *scope,
+                                                const struct hearth_network_range *range,
+                                                const struct hearth_network_reader *reader,
+                                                struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {
-        .tenant = tenant, .range = range, .reader = reader, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, read_flushes, &question, err);
+    struct question question = {.tenant = scope->tenant,
+                                .range = range,
+                                .reader = reader,
+                                .cancel = scope->cancel,
+                                .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, read_flushes, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -315,16 +319,18 @@ static enum hearth_status read_addresses(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_addresses(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_addresses(const struct hearth_scope *scope,
                                           const struct hearth_str *addresses, size_t n,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_address_name **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .addresses = addresses, .n = n, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_addresses, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .addresses = addresses,
+                                .n = n,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_addresses, &question, err));
     *ret = question.found_names;
     *ret_n = question.n_found;
     return HEARTH_OK;
@@ -381,21 +387,21 @@ static enum hearth_status set_addresses(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_addresses_set(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_addresses_set(const struct hearth_scope *scope,
                                               const struct hearth_address_name *names, size_t n,
-                                              int64_t max_addresses, struct hearth_cancel *cancel,
-                                              struct hearth_err *err)
+                                              int64_t max_addresses, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .names = names,
                                 .n = n,
                                 .max = max_addresses,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, set_addresses, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, set_addresses, &question, err);
     hearth_arena_release(&arena);
     return status;
 }

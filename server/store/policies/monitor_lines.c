@@ -140,17 +140,17 @@ static enum hearth_status read_lines(void *context, struct hearth_pg *pg,
         &params, reading->cancel, take_row, reading, ret_fault, err);
 }
 
-enum hearth_status hearth_store_monitor_lines(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
                                               const struct hearth_monitor_filter *filter,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
                                               struct hearth_monitor_line **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct reading reading = {.tenant = tenant, .filter = filter, .cancel = cancel, .arena = arena};
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct reading reading = {
+        .tenant = scope->tenant, .filter = filter, .cancel = scope->cancel, .arena = scope->arena};
     hearth_arena_init(&reading.scratch, 0);
-    enum hearth_status status = hearth_store_with_pg(store, cancel, read_lines, &reading, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, read_lines, &reading, err);
     hearth_arena_release(&reading.scratch);
     HEARTH_TRY(status);
     /* Lines whose row has no value in the range are not of the answer. */

@@ -261,8 +261,10 @@ static enum hearth_status resolve(struct report *report, struct hearth_err *err)
     if (recall(report->store->monitors, report) == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_service_id(report->store, report->tenant, report->service, true,
-                                       report->cancel, &report->service_id, err));
+    HEARTH_TRY(hearth_store_service_id(&(const struct hearth_scope){.store = report->store,
+                                                                    .tenant = report->tenant,
+                                                                    .cancel = report->cancel},
+                                       report->service, true, &report->service_id, err));
     HEARTH_TRY(hearth_store_with_pg(report->store, report->cancel, make_lines, report, err));
     remember(report->store->monitors, report);
     return HEARTH_OK;
@@ -440,29 +442,28 @@ static enum hearth_status add(struct report *report, int64_t at_ms, struct heart
     return write_rows(report->store, rows, report->n, err);
 }
 
-enum hearth_status hearth_store_monitors_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
                                              struct hearth_str service, struct hearth_str instance,
                                              int64_t at_ms,
                                              const struct hearth_monitor_point *points, size_t n,
-                                             int64_t max_lines, struct hearth_cancel *cancel,
-                                             struct hearth_err *err)
+                                             int64_t max_lines, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     if (n == 0) {
         return HEARTH_OK;
     }
     if (at_ms < 0 || at_ms / MS_PER_MINUTE > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%lld is no time", (long long)at_ms);
     }
-    struct report report = {.store = store,
-                            .tenant = tenant,
+    struct report report = {.store = scope->store,
+                            .tenant = scope->tenant,
                             .service = service,
                             .instance = instance,
                             .day = (int32_t)(at_ms / MS_PER_MINUTE / MINUTES_PER_DAY),
                             .points = points,
                             .n = n,
                             .max_lines = max_lines,
-                            .cancel = cancel};
+                            .cancel = scope->cancel};
     hearth_arena_init(&report.arena, 0);
     enum hearth_status status = add(&report, at_ms, err);
     hearth_arena_release(&report.arena);

@@ -155,19 +155,18 @@ static enum hearth_status read_policies(void *context, struct hearth_pg *pg,
                &params, ret_fault, err);
 }
 
-enum hearth_status hearth_store_policies(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
                                          const struct hearth_str *services, size_t n_services,
-                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                          struct hearth_policy **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .services = services,
                                 .n_services = n_services,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_policies, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_policies, &question, err));
     *ret = question.policies;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -189,17 +188,17 @@ static enum hearth_status read_versions(void *context, struct hearth_pg *pg,
                &params, ret_fault, err);
 }
 
-enum hearth_status hearth_store_policy_versions(struct hearth_store *store,
-                                                struct hearth_str tenant, struct hearth_str service,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_policy_versions(const struct hearth_scope *scope,
+                                                struct hearth_str service,
                                                 struct hearth_policy **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .service = service, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_versions, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .service = service,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_versions, &question, err));
     *ret = question.policies;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -318,25 +317,24 @@ static enum hearth_status put_policy(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_policy_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policy_put(const struct hearth_scope *scope,
                                            struct hearth_policy *policy, int64_t expected_version,
-                                           int64_t max_versions, struct hearth_cancel *cancel,
-                                           struct hearth_err *err)
+                                           int64_t max_versions, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .service = policy->service,
                                 .policy = policy,
                                 .expected_version = expected_version,
                                 .max_versions = max_versions,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_service_id(store, tenant, policy->service, true,
-                                                        cancel, &question.service_id, err);
+    enum hearth_status status =
+        hearth_store_service_id(scope, policy->service, true, &question.service_id, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, cancel, put_policy, &question, err);
+        status = hearth_store_with_pg(scope->store, scope->cancel, put_policy, &question, err);
     }
     hearth_arena_release(&arena);
     return status;
@@ -379,25 +377,26 @@ static enum hearth_status delete_policy(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_policy_delete(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
                                               struct hearth_str service,
                                               struct hearth_str modified_by, int64_t max_versions,
-                                              struct hearth_cancel *cancel, struct hearth_err *err)
+                                              struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .service = service,
                                 .modified_by = modified_by,
                                 .max_versions = max_versions,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
     struct hearth_err reason = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_store_service_id(store, tenant, service, false, cancel,
-                                                        &question.service_id, &reason);
+    enum hearth_status status =
+        hearth_store_service_id(scope, service, false, &question.service_id, &reason);
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, cancel, delete_policy, &question, &reason);
+        status =
+            hearth_store_with_pg(scope->store, scope->cancel, delete_policy, &question, &reason);
     }
     hearth_arena_release(&arena);
     if (status == HEARTH_NOT_FOUND || (status == HEARTH_OK && question.n == 0)) {
@@ -450,21 +449,19 @@ static enum hearth_status read_counts(void *context, struct hearth_pg *pg,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_trigger_counts(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
                                                struct hearth_str service, int64_t since_ms,
-                                               bool by_process, struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
-                                               struct hearth_trigger_count **ret, size_t *ret_n,
-                                               struct hearth_err *err)
+                                               bool by_process, struct hearth_trigger_count **ret,
+                                               size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .service = service,
                                 .since_ms = since_ms,
                                 .by_process = by_process,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_counts, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_counts, &question, err));
     *ret = question.counts;
     *ret_n = question.n;
     return HEARTH_OK;

@@ -156,13 +156,15 @@ static enum hearth_status put_import(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_imported_put(
-    struct hearth_store *store, struct hearth_str task_id, int32_t service_id,
-    const struct hearth_span_group *groups, size_t n_groups, const struct hearth_snapshot_run *runs,
-    size_t n_runs, struct hearth_cancel *cancel, struct hearth_arena *arena, struct hearth_err *err)
+enum hearth_status hearth_store_imported_put(const struct hearth_scope *scope,
+                                             struct hearth_str task_id, int32_t service_id,
+                                             const struct hearth_span_group *groups,
+                                             size_t n_groups,
+                                             const struct hearth_snapshot_run *runs, size_t n_runs,
+                                             struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_disk_check(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(hearth_disk_check(scope->store, err));
     struct import import = {
         .task_id = task_id,
         .service_id = service_id,
@@ -171,10 +173,10 @@ enum hearth_status hearth_store_imported_put(
         .runs = runs,
         .n_runs = n_runs,
         .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
-        .cancel = cancel,
-        .arena = arena,
+        .cancel = scope->cancel,
+        .arena = scope->arena,
     };
-    return hearth_store_with_pg(store, cancel, put_import, &import, err);
+    return hearth_store_with_pg(scope->store, scope->cancel, put_import, &import, err);
 }
 
 /* ---- reading ---- */
@@ -240,17 +242,17 @@ static enum hearth_status read_groups(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_imported_groups(struct hearth_store *store,
-                                                struct hearth_str tenant, struct hearth_str task_id,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_imported_groups(const struct hearth_scope *scope,
+                                                struct hearth_str task_id,
                                                 struct hearth_span_group **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .task_id = task_id, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_groups, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .task_id = task_id,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_groups, &question, err));
     *ret = question.groups;
     *ret_n = question.n;
     return HEARTH_OK;

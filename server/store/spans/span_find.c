@@ -257,25 +257,24 @@ static enum hearth_status find_on(void *context, struct hearth_pg *pg,
     return hearth_pg_stream(pg, STATEMENT, &params, find->cancel, take_row, find, ret_fault, err);
 }
 
-enum hearth_status hearth_store_find_spans(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
                                            const struct hearth_span_question *questions,
                                            size_t n_questions, int64_t from_ns, int64_t to_ns,
-                                           size_t limit, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_association **ret, size_t *ret_n,
-                                           bool *ret_is_cut, struct hearth_err *err)
+                                           size_t limit, struct hearth_association **ret,
+                                           size_t *ret_n, bool *ret_is_cut, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct find find = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct find find = {.tenant = scope->tenant,
                         .from_ns = from_ns,
                         .to_ns = to_ns,
                         .limit = limit,
-                        .cancel = cancel,
-                        .arena = arena};
+                        .cancel = scope->cancel,
+                        .arena = scope->arena};
     HEARTH_TRY(take_questions(&find, questions, n_questions, err));
     if (find.n_questions > 0) {
-        hearth_arena_init_like(&find.row_arena, arena);
-        enum hearth_status status = hearth_store_read_with_pg(store, cancel, find_on, &find, err);
+        hearth_arena_init_like(&find.row_arena, scope->arena);
+        enum hearth_status status =
+            hearth_store_read_with_pg(scope->store, scope->cancel, find_on, &find, err);
         hearth_arena_release(&find.row_arena);
         HEARTH_TRY(status);
         prune(&find);
@@ -303,10 +302,9 @@ static enum hearth_status since_on(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_span_index_since(struct hearth_store *store,
-                                                 struct hearth_cancel *cancel,
+enum hearth_status hearth_store_span_index_since(const struct hearth_scope *scope,
                                                  int64_t *ret_since_ns, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    return hearth_store_with_pg(store, cancel, since_on, ret_since_ns, err);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    return hearth_store_with_pg(scope->store, scope->cancel, since_on, ret_since_ns, err);
 }

@@ -168,16 +168,15 @@ static enum hearth_status read_groups(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_span_groups(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
                                             const struct hearth_span_query *query,
-                                            struct hearth_cancel *cancel,
-                                            struct hearth_arena *arena,
                                             struct hearth_span_group **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .query = query, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_groups, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .query = query, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_groups, &question, err));
     *ret = question.groups;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -195,12 +194,11 @@ static enum hearth_status has_groups(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_has_span_groups(struct hearth_store *store,
-                                                struct hearth_cancel *cancel, bool *ret,
+enum hearth_status hearth_store_has_span_groups(const struct hearth_scope *scope, bool *ret,
                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    return hearth_store_with_pg(store, cancel, has_groups, ret, err);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    return hearth_store_with_pg(scope->store, scope->cancel, has_groups, ret, err);
 }
 
 /* ---- snapshots ---- */
@@ -243,17 +241,18 @@ static enum hearth_status read_runs(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_snapshot_runs(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
                                               const struct hearth_str *segment_ids, size_t n_ids,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
                                               struct hearth_snapshot_run **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .ids = segment_ids, .n_ids = n_ids, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_runs, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .ids = segment_ids,
+                                .n_ids = n_ids,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_runs, &question, err));
     *ret = question.runs;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -299,15 +298,18 @@ static enum hearth_status read_segments(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_segment_snapshots(
-    struct hearth_store *store, struct hearth_str tenant, const struct hearth_str *task_ids,
-    size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_segment_snapshots **ret, size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *scope,
+                                                  const struct hearth_str *task_ids, size_t n_ids,
+                                                  struct hearth_segment_snapshots **ret,
+                                                  size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .ids = task_ids, .n_ids = n_ids, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_segments, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .ids = task_ids,
+                                .n_ids = n_ids,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_segments, &question, err));
     *ret = question.segments;
     *ret_n = question.n;
     return HEARTH_OK;

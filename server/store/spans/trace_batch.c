@@ -87,9 +87,10 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         return HEARTH_OK;
     }
     struct hearth_err reason = HEARTH_ERR_INIT;
-    if (hearth_store_report_agents(batch->store, item->tenant, due, n_due, NULL, 0,
-                                   item->max_instances, item->max_processes, &batch->refreshing,
-                                   &reason) != HEARTH_OK) {
+    if (hearth_store_report_agents(
+            &(const struct hearth_scope){
+                .store = batch->store, .tenant = item->tenant, .cancel = &batch->refreshing},
+            due, n_due, NULL, 0, item->max_instances, item->max_processes, &reason) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "instances of segments were not refreshed", "reason",
                    reason.msg, NULL);
     }

@@ -54,7 +54,9 @@ enum hearth_status hearth_trace_service_of(struct hearth_store *store,
         *ret = (int32_t)id;
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_service_id(store, tenant, service, true, cancel, ret, err));
+    HEARTH_TRY(hearth_store_service_id(
+        &(const struct hearth_scope){.store = store, .tenant = tenant, .cancel = cancel}, service,
+        true, ret, err));
     remember(names, key, *ret);
     return HEARTH_OK;
 }
@@ -75,8 +77,9 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_trace_na
     if (unknown->n == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_service_ids(store, tenant, unknown->names, unknown->n, cancel,
-                                        unknown->ids, err));
+    HEARTH_TRY(hearth_store_service_ids(
+        &(const struct hearth_scope){.store = store, .tenant = tenant, .cancel = cancel},
+        unknown->names, unknown->n, unknown->ids, err));
     for (size_t i = 0; i < unknown->n; i++) {
         remember(names, unknown->keys[i], unknown->ids[i]);
     }

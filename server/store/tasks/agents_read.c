@@ -144,19 +144,18 @@ static enum hearth_status read_processes(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_processes(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_processes(const struct hearth_scope *scope,
                                           const struct hearth_process_filter *filter,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_process **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .service = filter->service,
                                 .filter = filter,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_processes, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_processes, &question, err));
     *ret = question.processes;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -199,19 +198,18 @@ static enum hearth_status read_instances(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_instances(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_instances(const struct hearth_scope *scope,
                                           struct hearth_str service, int64_t seen_after_ms,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_instance **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .service = service,
                                 .seen_after_ms = seen_after_ms,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_instances, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_instances, &question, err));
     *ret = question.instances;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -257,18 +255,18 @@ static enum hearth_status read_services(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_reported_services(
-    struct hearth_store *store, struct hearth_str tenant, struct hearth_str service,
-    int64_t seen_after_ms, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_reported_service **ret, size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_reported_services(const struct hearth_scope *scope,
+                                                  struct hearth_str service, int64_t seen_after_ms,
+                                                  struct hearth_reported_service **ret,
+                                                  size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .service = service,
                                 .seen_after_ms = seen_after_ms,
-                                .cancel = cancel,
-                                .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_services, &question, err));
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_services, &question, err));
     *ret = question.services;
     *ret_n = question.n;
     return HEARTH_OK;

@@ -513,23 +513,22 @@ static enum hearth_status report_on(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_report_agents(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
                                               const struct hearth_instance *instances,
                                               size_t n_instances,
                                               const struct hearth_process *processes,
                                               size_t n_processes, int64_t max_instances,
-                                              int64_t max_processes, struct hearth_cancel *cancel,
-                                              struct hearth_err *err)
+                                              int64_t max_processes, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     if (n_instances + n_processes == 0) {
         return HEARTH_OK;
     }
-    struct report report = {.tenant = tenant,
+    struct report report = {.tenant = scope->tenant,
                             .max_instances = max_instances,
                             .max_processes = max_processes,
-                            .stale_ms = stale_ms_of(store),
-                            .cancel = cancel};
+                            .stale_ms = stale_ms_of(scope->store),
+                            .cancel = scope->cancel};
     hearth_arena_init(&report.arena, 0);
     hearth_buf_init(&report.instances_json, 0);
     hearth_buf_init(&report.processes_json, 0);
@@ -539,7 +538,7 @@ enum hearth_status hearth_store_report_agents(struct hearth_store *store, struct
         status = write_json(&report, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, cancel, report_on, &report, err);
+        status = hearth_store_with_pg(scope->store, scope->cancel, report_on, &report, err);
     }
     hearth_buf_release(&report.processes_json);
     hearth_buf_release(&report.instances_json);

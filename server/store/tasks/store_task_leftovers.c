@@ -94,23 +94,24 @@ static enum hearth_status read_flushes(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_flushes_left(
-    struct hearth_store *store, struct hearth_str tenant, int64_t from_ms, int64_t to_ms,
-    size_t limit, struct hearth_cancel *cancel, struct hearth_arena *arena,
-    struct hearth_task_flush **ret, size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope, int64_t from_ms,
+                                                  int64_t to_ms, size_t limit,
+                                                  struct hearth_task_flush **ret, size_t *ret_n,
+                                                  struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question q = {.tenant = scope->tenant,
                          .from_ms = from_ms,
                          .to_ms = to_ms,
                          .limit = limit,
-                         .cancel = cancel,
-                         .arena = arena,
+                         .cancel = scope->cancel,
+                         .arena = scope->arena,
                          .inflater = hearth_inflater_new()};
     if (q.inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read stack traces");
     }
-    enum hearth_status status = hearth_store_with_pg(store, cancel, read_flushes, &q, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, read_flushes, &q, err);
     hearth_inflater_free(q.inflater);
     HEARTH_TRY(status);
     *ret = q.flushes;
@@ -150,14 +151,14 @@ static enum hearth_status read_left(void *context, struct hearth_pg *pg,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_left(struct hearth_store *store, int64_t from_ms,
-                                          int64_t to_ms, struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena, struct hearth_task_left **ret,
+enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int64_t from_ms,
+                                          int64_t to_ms, struct hearth_task_left **ret,
                                           size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {.from_ms = from_ms, .to_ms = to_ms, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_left, &q, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question q = {
+        .from_ms = from_ms, .to_ms = to_ms, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_left, &q, err));
     *ret = q.left;
     *ret_n = q.n;
     return HEARTH_OK;

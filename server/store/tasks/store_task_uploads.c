@@ -172,27 +172,25 @@ static enum hearth_status put_upload(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_upload_put(struct hearth_store *store,
-                                                struct hearth_str tenant,
+enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope,
                                                 struct hearth_task_upload *upload,
                                                 const struct hearth_go_segment *segments,
-                                                size_t n_segments, struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena, struct hearth_err *err)
+                                                size_t n_segments, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_disk_check(store, err));
-    upload->upload_id = upload_id(upload, arena);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(hearth_disk_check(scope->store, err));
+    upload->upload_id = upload_id(upload, scope->arena);
     upload->n_bytes = (int64_t)upload->content.n;
     if (upload->upload_id.p == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return HEARTH_FAIL_ARENA(err, scope->arena);
     }
-    struct question q = {.tenant = tenant,
+    struct question q = {.tenant = scope->tenant,
                          .upload = upload,
                          .segments = segments,
                          .n_segments = n_segments,
-                         .cancel = cancel,
-                         .arena = arena};
-    return hearth_store_with_pg(store, cancel, put_upload, &q, err);
+                         .cancel = scope->cancel,
+                         .arena = scope->arena};
+    return hearth_store_with_pg(scope->store, scope->cancel, put_upload, &q, err);
 }
 
 static enum hearth_status mark_upload(void *context, struct hearth_pg *pg,
@@ -210,17 +208,16 @@ static enum hearth_status mark_upload(void *context, struct hearth_pg *pg,
                           &params, q->cancel, NULL, ret_fault, err);
 }
 
-enum hearth_status hearth_store_task_upload_pushed(struct hearth_store *store,
-                                                   struct hearth_str tenant,
-                                                   struct hearth_str upload,
-                                                   struct hearth_cancel *cancel,
-                                                   struct hearth_err *err)
+enum hearth_status hearth_store_task_upload_pushed(const struct hearth_scope *scope,
+                                                   struct hearth_str upload, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question q = {.tenant = tenant, .id = upload, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, mark_upload, &q, err);
+    struct question q = {
+        .tenant = scope->tenant, .id = upload, .cancel = scope->cancel, .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, mark_upload, &q, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -273,16 +270,15 @@ static enum hearth_status list_uploads(void *context, struct hearth_pg *pg,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_uploads(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_uploads(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
-                                             struct hearth_cancel *cancel,
-                                             struct hearth_arena *arena,
                                              struct hearth_task_upload **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {.tenant = tenant, .id = task_id, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_uploads, &q, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question q = {
+        .tenant = scope->tenant, .id = task_id, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_uploads, &q, err));
     *ret = q.uploads;
     *ret_n = q.n;
     return HEARTH_OK;
@@ -354,17 +350,18 @@ static enum hearth_status get_upload(void *context, struct hearth_pg *pg,
     return read_content(q, pg, ret_fault, err);
 }
 
-enum hearth_status hearth_store_task_upload_get(struct hearth_store *store,
-                                                struct hearth_str tenant, struct hearth_str upload,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_task_upload_get(const struct hearth_scope *scope,
+                                                struct hearth_str upload,
                                                 struct hearth_task_upload *ret,
                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {
-        .tenant = tenant, .id = upload, .upload = ret, .cancel = cancel, .arena = arena};
-    return hearth_store_with_pg(store, cancel, get_upload, &q, err);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question q = {.tenant = scope->tenant,
+                         .id = upload,
+                         .upload = ret,
+                         .cancel = scope->cancel,
+                         .arena = scope->arena};
+    return hearth_store_with_pg(scope->store, scope->cancel, get_upload, &q, err);
 }
 
 static enum hearth_status list_segments(void *context, struct hearth_pg *pg,
@@ -398,24 +395,24 @@ static enum hearth_status list_segments(void *context, struct hearth_pg *pg,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status
-hearth_store_go_segments(struct hearth_store *store, struct hearth_str tenant,
-                         struct hearth_str task_id, const struct hearth_str *segment_ids,
-                         size_t n_ids, struct hearth_cancel *cancel, struct hearth_arena *arena,
-                         struct hearth_go_segment **ret, size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
+                                            struct hearth_str task_id,
+                                            const struct hearth_str *segment_ids, size_t n_ids,
+                                            struct hearth_go_segment **ret, size_t *ret_n,
+                                            struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     *ret_n = 0;
     if (task_id.n == 0 && n_ids == 0) {
         return HEARTH_OK;
     }
-    struct question q = {.tenant = tenant,
+    struct question q = {.tenant = scope->tenant,
                          .id = hearth_str_n(task_id.n > 0 ? task_id.p : "", task_id.n),
                          .ids = segment_ids,
                          .n_ids = n_ids,
-                         .cancel = cancel,
-                         .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_segments, &q, err));
+                         .cancel = scope->cancel,
+                         .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_segments, &q, err));
     *ret = q.found;
     *ret_n = q.n;
     return HEARTH_OK;

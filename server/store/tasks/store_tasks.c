@@ -210,22 +210,22 @@ static enum hearth_status put_task(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_put(struct hearth_store *store, struct hearth_str tenant,
-                                         struct hearth_task *task, int64_t max_tasks,
-                                         const char *overlap_message, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_task_put(const struct hearth_scope *scope, struct hearth_task *task,
+                                         int64_t max_tasks, const char *overlap_message,
                                          struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .task_id = task->task_id,
                                 .task = task,
                                 .max_tasks = max_tasks,
                                 .overlap_message = overlap_message,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, put_task, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, put_task, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -258,16 +258,20 @@ static enum hearth_status not_found(struct hearth_str task_id, struct hearth_err
                        HEARTH_STR_ARG(task_id));
 }
 
-enum hearth_status hearth_store_task_cancel(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
-                                            struct hearth_cancel *cancel, struct hearth_err *err)
+                                            struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {
-        .tenant = tenant, .task_id = task_id, .now_ms = now_ms, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, cancel_task, &question, err);
+    struct question question = {.tenant = scope->tenant,
+                                .task_id = task_id,
+                                .now_ms = now_ms,
+                                .cancel = scope->cancel,
+                                .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, cancel_task, &question, err);
     hearth_arena_release(&arena);
     HEARTH_TRY(status);
     return question.found ? HEARTH_OK : not_found(task_id, err);
@@ -298,23 +302,23 @@ static enum hearth_status extend_task(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_extend(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
-                                            int64_t within_ms, int64_t more_ms,
-                                            struct hearth_cancel *cancel, bool *ret_extended,
+                                            int64_t within_ms, int64_t more_ms, bool *ret_extended,
                                             struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .task_id = task_id,
                                 .now_ms = now_ms,
                                 .within_ms = within_ms,
                                 .more_ms = more_ms,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, extend_task, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, extend_task, &question, err);
     hearth_arena_release(&arena);
     *ret_extended = question.found;
     return status;
@@ -351,15 +355,16 @@ static enum hearth_status get_task(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_get(struct hearth_store *store, struct hearth_str tenant,
-                                         struct hearth_str task_id, struct hearth_cancel *cancel,
-                                         struct hearth_arena *arena, struct hearth_task *ret,
+enum hearth_status hearth_store_task_get(const struct hearth_scope *scope,
+                                         struct hearth_str task_id, struct hearth_task *ret,
                                          struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .task_id = task_id, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, get_task, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .task_id = task_id,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, get_task, &question, err));
     if (question.n == 0) {
         return not_found(task_id, err);
     }
@@ -401,16 +406,15 @@ static enum hearth_status list_tasks(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_tasks(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_tasks(const struct hearth_scope *scope,
                                       const struct hearth_task_filter *filter,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_task **ret, size_t *ret_n,
                                       struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct question question = {
-        .tenant = tenant, .filter = filter, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_tasks, &question, err));
+        .tenant = scope->tenant, .filter = filter, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_tasks, &question, err));
     *ret = question.tasks;
     *ret_n = question.n;
     return HEARTH_OK;

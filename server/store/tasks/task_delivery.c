@@ -411,37 +411,36 @@ static enum hearth_status answer(struct hearth_store *store, struct question *qu
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_tell_agent(struct hearth_store *store,
+enum hearth_status hearth_store_tell_agent(const struct hearth_scope *scope,
                                            const struct hearth_task_poll *poll,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
                                            struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
     struct question question = {.poll = poll,
-                                .cancel = cancel,
-                                .arena = arena,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena,
                                 .note = agent_note,
                                 .gate = agent_gate,
                                 .read = agent_read,
                                 .add = agent_add,
                                 .params = agent_params,
                                 .lock = poll->agent_id};
-    return answer(store, &question, ret, ret_n, err);
+    return answer(scope->store, &question, ret, ret_n, err);
 }
 
-enum hearth_status
-hearth_store_tell_instance(struct hearth_store *store, const struct hearth_task_poll *poll,
-                           struct hearth_cancel *cancel, struct hearth_arena *arena,
-                           struct hearth_told_task **ret, size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
+                                              const struct hearth_task_poll *poll,
+                                              struct hearth_told_task **ret, size_t *ret_n,
+                                              struct hearth_err *err)
 {
     struct question question = {.poll = poll,
-                                .cancel = cancel,
-                                .arena = arena,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena,
                                 .note = instance_note,
                                 .gate = instance_gate,
                                 .read = instance_read,
                                 .add = instance_add,
                                 .params = instance_params,
                                 .lock = poll->instance};
-    return answer(store, &question, ret, ret_n, err);
+    return answer(scope->store, &question, ret, ret_n, err);
 }

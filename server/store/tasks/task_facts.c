@@ -80,24 +80,23 @@ static enum hearth_status read_scope(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_scope(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_scope(const struct hearth_scope *scope,
                                            struct hearth_str service, struct hearth_str instance,
                                            const struct hearth_str *labels, size_t n_labels,
-                                           int64_t seen_after_ms, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
-                                           struct hearth_task_scope *ret, struct hearth_err *err)
+                                           int64_t seen_after_ms, struct hearth_task_scope *ret,
+                                           struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
                                 .service = service,
                                 .instance = instance,
                                 .labels = labels,
                                 .n_labels = n_labels,
                                 .seen_after_ms = seen_after_ms,
-                                .cancel = cancel,
-                                .arena = arena,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena,
                                 .scope = ret};
-    return hearth_store_with_pg(store, cancel, read_scope, &question, err);
+    return hearth_store_with_pg(scope->store, scope->cancel, read_scope, &question, err);
 }
 
 /* ---- targets ---- */
@@ -534,22 +533,25 @@ static enum hearth_status read_facts(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_task_facts(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_facts(const struct hearth_scope *scope,
                                            const struct hearth_task *tasks, size_t n,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
                                            struct hearth_task_fact **ret, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {
-        .tenant = tenant, .tasks = tasks, .n = n, .cancel = cancel, .arena = arena};
-    question.task_ids = hearth_arena_array(arena, n, sizeof *question.task_ids);
-    question.facts = hearth_arena_calloc(arena, n, sizeof *question.facts);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {.tenant = scope->tenant,
+                                .tasks = tasks,
+                                .n = n,
+                                .cancel = scope->cancel,
+                                .arena = scope->arena};
+    question.task_ids = hearth_arena_array(scope->arena, n, sizeof *question.task_ids);
+    question.facts = hearth_arena_calloc(scope->arena, n, sizeof *question.facts);
     if (question.task_ids == NULL || question.facts == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return HEARTH_FAIL_ARENA(err, scope->arena);
     }
     for (size_t i = 0; i < n; i++) {
         question.task_ids[i] = tasks[i].task_id;
     }
     *ret = question.facts;
-    return n == 0 ? HEARTH_OK : hearth_store_with_pg(store, cancel, read_facts, &question, err);
+    return n == 0 ? HEARTH_OK
+                  : hearth_store_with_pg(scope->store, scope->cancel, read_facts, &question, err);
 }

@@ -61,13 +61,12 @@ static enum hearth_status add_log(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_log_add(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_add(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
-                                             const struct hearth_task_log *entry,
-                                             struct hearth_cancel *cancel, bool *ret_known,
+                                             const struct hearth_task_log *entry, bool *ret_known,
                                              struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     if (entry->instance.n > HEARTH_AGENT_NAME_BYTES ||
         entry->process_id.n > HEARTH_AGENT_NAME_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -76,9 +75,13 @@ enum hearth_status hearth_store_task_log_add(struct hearth_store *store, struct 
     }
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct logging logging = {
-        .tenant = tenant, .task_id = task_id, .entry = entry, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, add_log, &logging, err);
+    struct logging logging = {.tenant = scope->tenant,
+                              .task_id = task_id,
+                              .entry = entry,
+                              .cancel = scope->cancel,
+                              .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, add_log, &logging, err);
     hearth_arena_release(&arena);
     if (ret_known != NULL) {
         *ret_known = logging.found;
@@ -128,19 +131,18 @@ static enum hearth_status list_logs(void *context, struct hearth_pg *pg,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_logs(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_logs(const struct hearth_scope *scope,
                                           const struct hearth_str *task_ids, size_t n_task_ids,
-                                          struct hearth_cancel *cancel, struct hearth_arena *arena,
                                           struct hearth_task_log **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct logging logging = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct logging logging = {.tenant = scope->tenant,
                               .task_ids = task_ids,
                               .n_task_ids = n_task_ids,
-                              .cancel = cancel,
-                              .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_logs, &logging, err));
+                              .cancel = scope->cancel,
+                              .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_logs, &logging, err));
     *ret = logging.logs;
     *ret_n = logging.n;
     return HEARTH_OK;
@@ -202,17 +204,16 @@ static enum hearth_status add_refusal(void *context, struct hearth_pg *pg,
                           NULL, ret_fault, err);
 }
 
-enum hearth_status hearth_store_task_log_refusal(struct hearth_store *store,
-                                                 struct hearth_str tenant,
+enum hearth_status hearth_store_task_log_refusal(const struct hearth_scope *scope,
                                                  const struct hearth_task_refusal *refusal,
-                                                 struct hearth_cancel *cancel,
                                                  struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct refusing refusing = {tenant, refusal, cancel, &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, add_refusal, &refusing, err);
+    struct refusing refusing = {scope->tenant, refusal, scope->cancel, &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, add_refusal, &refusing, err);
     hearth_arena_release(&arena);
     return status;
 }

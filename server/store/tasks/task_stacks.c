@@ -303,23 +303,21 @@ static int compare_flushes(const void *va, const void *vb)
     return order != 0 ? order : (a->at_ms > b->at_ms) - (a->at_ms < b->at_ms);
 }
 
-enum hearth_status hearth_store_task_flushes_put(struct hearth_store *store,
-                                                 struct hearth_str tenant,
+enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scope,
                                                  struct hearth_task_flush *flushes, size_t n,
                                                  int32_t unknown_service_id, bool is_pushed,
-                                                 struct hearth_cancel *cancel,
-                                                 struct hearth_arena *arena, struct hearth_err *err)
+                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(hearth_disk_check(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(hearth_disk_check(scope->store, err));
     struct writing w = {
-        .tenant = tenant,
-        .flushes = hearth_arena_array(arena, n, sizeof *w.flushes),
+        .tenant = scope->tenant,
+        .flushes = hearth_arena_array(scope->arena, n, sizeof *w.flushes),
         .n = n,
         .unknown_service_id = unknown_service_id,
         .is_pushed = is_pushed,
-        .cancel = cancel,
-        .arena = arena,
+        .cancel = scope->cancel,
+        .arena = scope->arena,
         .inflater = hearth_inflater_new(),
     };
     enum hearth_status status =
@@ -331,7 +329,7 @@ enum hearth_status hearth_store_task_flushes_put(struct hearth_store *store,
             w.flushes[i] = &flushes[i];
         }
         qsort(w.flushes, n, sizeof *w.flushes, compare_flushes);
-        status = hearth_store_with_pg(store, cancel, put_flushes, &w, err);
+        status = hearth_store_with_pg(scope->store, scope->cancel, put_flushes, &w, err);
     }
     hearth_inflater_free(w.inflater);
     return status;
@@ -391,12 +389,11 @@ static void marking_add(struct marking *m, const struct hearth_task_flush *flush
     m->profiles[m->n++] = part->profile.profile_no;
 }
 
-enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
+enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *scope,
                                                   const struct hearth_task_flush *flushes, size_t n,
-                                                  struct hearth_cancel *cancel,
                                                   struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     size_t n_parts = 0;
     for (size_t i = 0; i < n; i++) {
         n_parts += flushes[i].n_parts;
@@ -404,7 +401,7 @@ enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
     if (n_parts == 0) {
         return HEARTH_OK;
     }
-    struct marking m = {.cancel = cancel};
+    struct marking m = {.cancel = scope->cancel};
     hearth_arena_init(&m.arena, 0);
     enum hearth_status status;
     if (marking_alloc(&m, n_parts)) {
@@ -413,7 +410,7 @@ enum hearth_status hearth_store_task_parts_pushed(struct hearth_store *store,
                 marking_add(&m, &flushes[i], &flushes[i].parts[p]);
             }
         }
-        status = hearth_store_with_pg(store, cancel, mark_pushed, &m, err);
+        status = hearth_store_with_pg(scope->store, scope->cancel, mark_pushed, &m, err);
     } else {
         status = HEARTH_FAIL_ARENA(err, &m.arena);
     }
@@ -509,22 +506,20 @@ static enum hearth_status read_schedules(void *context, struct hearth_pg *pg,
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_schedules(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
                                                struct hearth_str task_id,
                                                const struct hearth_str *schedule_ids, size_t n_ids,
-                                               struct hearth_cancel *cancel,
-                                               struct hearth_arena *arena,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct reading r = {.tenant = tenant,
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct reading r = {.tenant = scope->tenant,
                         .task_id = task_id,
                         .ids = schedule_ids,
                         .n_ids = n_ids,
-                        .cancel = cancel,
-                        .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_schedules, &r, err));
+                        .cancel = scope->cancel,
+                        .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_schedules, &r, err));
     *ret = r.schedules;
     *ret_n = r.n;
     return HEARTH_OK;
@@ -583,26 +578,28 @@ static enum hearth_status read_chunks(void *context, struct hearth_pg *pg,
         &params, r->cancel, visit_chunk, r, ret_fault, err);
 }
 
-enum hearth_status
-hearth_store_task_chunks(struct hearth_store *store, const struct hearth_task_schedule *schedules,
-                         size_t n_schedules, const struct hearth_task_range *ranges,
-                         size_t n_ranges, struct hearth_cancel *cancel, struct hearth_arena *arena,
-                         const struct hearth_task_chunk_reader *reader, struct hearth_err *err)
+enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
+                                            const struct hearth_task_schedule *schedules,
+                                            size_t n_schedules,
+                                            const struct hearth_task_range *ranges, size_t n_ranges,
+                                            const struct hearth_task_chunk_reader *reader,
+                                            struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct reading r = {.of = schedules,
                         .n = n_schedules,
                         .ranges = ranges,
                         .n_ranges = n_ranges,
-                        .cancel = cancel,
-                        .arena = arena,
+                        .cancel = scope->cancel,
+                        .arena = scope->arena,
                         .reader = reader,
                         .inflater = hearth_inflater_new()};
     if (r.inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read stack traces");
     }
-    hearth_arena_init_like(&r.scratch, arena);
-    enum hearth_status status = hearth_store_with_pg(store, cancel, read_chunks, &r, err);
+    hearth_arena_init_like(&r.scratch, scope->arena);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, read_chunks, &r, err);
     hearth_arena_release(&r.scratch);
     hearth_inflater_free(r.inflater);
     return status;

@@ -55,14 +55,16 @@ static enum hearth_status read_origin(void *context, struct hearth_pg *pg,
     return q->arena->refused ? HEARTH_FAIL_ARENA(err, q->arena) : HEARTH_OK;
 }
 
-enum hearth_status
-hearth_store_task_upload_origin(struct hearth_store *store, struct hearth_str tenant,
-                                struct hearth_str upload_id, struct hearth_cancel *cancel,
-                                struct hearth_arena *arena, struct hearth_upload_origin *ret,
-                                struct hearth_err *err)
+enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *scope,
+                                                   struct hearth_str upload_id,
+                                                   struct hearth_upload_origin *ret,
+                                                   struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question q = {
-        .tenant = tenant, .upload_id = upload_id, .cancel = cancel, .arena = arena, .origin = ret};
-    return hearth_store_with_pg(store, cancel, read_origin, &q, err);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question q = {.tenant = scope->tenant,
+                         .upload_id = upload_id,
+                         .cancel = scope->cancel,
+                         .arena = scope->arena,
+                         .origin = ret};
+    return hearth_store_with_pg(scope->store, scope->cancel, read_origin, &q, err);
 }

@@ -73,16 +73,14 @@ static enum hearth_status list_settings(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_client_settings(struct hearth_store *store,
-                                                struct hearth_str tenant,
-                                                struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena,
+enum hearth_status hearth_store_client_settings(const struct hearth_scope *scope,
                                                 struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_settings, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_settings, &question, err));
     *ret = question.settings;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -150,21 +148,21 @@ static enum hearth_status put_setting(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status
-hearth_store_client_setting_put(struct hearth_store *store, struct hearth_str tenant,
-                                const struct hearth_client_setting *setting, int64_t max_settings,
-                                struct hearth_cancel *cancel, struct hearth_err *err)
+enum hearth_status hearth_store_client_setting_put(const struct hearth_scope *scope,
+                                                   const struct hearth_client_setting *setting,
+                                                   int64_t max_settings, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .name = setting->name,
                                 .setting = setting,
                                 .max = max_settings,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, put_setting, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, put_setting, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -183,17 +181,17 @@ static enum hearth_status delete_setting(void *context, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_client_setting_delete(struct hearth_store *store,
-                                                      struct hearth_str tenant,
+enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope *scope,
                                                       struct hearth_str name,
-                                                      struct hearth_cancel *cancel,
                                                       struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant, .name = name, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, delete_setting, &question, err);
+    struct question question = {
+        .tenant = scope->tenant, .name = name, .cancel = scope->cancel, .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, delete_setting, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -261,22 +259,22 @@ static enum hearth_status put_profile(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_adhoc_put(struct hearth_store *store, struct hearth_str tenant,
+enum hearth_status hearth_store_adhoc_put(const struct hearth_scope *scope,
                                           const struct hearth_adhoc *profile, int64_t max_profiles,
-                                          int64_t max_bytes, struct hearth_cancel *cancel,
-                                          struct hearth_err *err)
+                                          int64_t max_bytes, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
+    struct question question = {.tenant = scope->tenant,
                                 .name = profile->id,
                                 .profile = profile,
                                 .max = max_profiles,
                                 .max_bytes = max_bytes,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, put_profile, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, put_profile, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -324,14 +322,13 @@ static enum hearth_status read_profiles(void *context, struct hearth_pg *pg,
     return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_store_adhoc_get(struct hearth_store *store, struct hearth_str tenant,
-                                          struct hearth_str id, struct hearth_cancel *cancel,
-                                          struct hearth_arena *arena, struct hearth_adhoc *ret,
-                                          struct hearth_err *err)
+enum hearth_status hearth_store_adhoc_get(const struct hearth_scope *scope, struct hearth_str id,
+                                          struct hearth_adhoc *ret, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .name = id, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_profiles, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .name = id, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_profiles, &question, err));
     if (question.n == 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no ad hoc profile \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(id));
@@ -340,14 +337,14 @@ enum hearth_status hearth_store_adhoc_get(struct hearth_store *store, struct hea
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_adhoc_list(struct hearth_store *store, struct hearth_str tenant,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+enum hearth_status hearth_store_adhoc_list(const struct hearth_scope *scope,
                                            struct hearth_adhoc **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_profiles, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, read_profiles, &question, err));
     *ret = question.profiles;
     *ret_n = question.n;
     return HEARTH_OK;

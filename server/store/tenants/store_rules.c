@@ -96,14 +96,13 @@ static enum hearth_status list_rules(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_rules(struct hearth_store *store, struct hearth_str tenant,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                      struct hearth_rule **ret, size_t *ret_n,
-                                      struct hearth_err *err)
+enum hearth_status hearth_store_rules(const struct hearth_scope *scope, struct hearth_rule **ret,
+                                      size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_rules, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_rules, &question, err));
     *ret = question.rules;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -143,15 +142,14 @@ static enum hearth_status list_counters(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_rule_counters(struct hearth_store *store, struct hearth_str tenant,
-                                              struct hearth_cancel *cancel,
-                                              struct hearth_arena *arena,
+enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
                                               struct hearth_rule_counter **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    struct question question = {.tenant = tenant, .cancel = cancel, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, list_counters, &question, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    struct question question = {
+        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_counters, &question, err));
     *ret = question.counters;
     *ret_n = question.n;
     return HEARTH_OK;
@@ -362,21 +360,21 @@ static enum hearth_status put_rule(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_rule_put(struct hearth_store *store, struct hearth_rule *rule,
-                                         int64_t max_rules, struct hearth_cancel *cancel,
-                                         struct hearth_err *err)
+enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struct hearth_rule *rule,
+                                         int64_t max_rules, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct question question = {.tenant = rule->tenant,
                                 .id = rule->id,
                                 .rule = rule,
                                 .max_rules = max_rules,
-                                .cancel = cancel,
+                                .cancel = scope->cancel,
                                 .arena = &arena};
     rule->generation++;
-    enum hearth_status status = hearth_store_with_pg(store, cancel, put_rule, &question, err);
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, put_rule, &question, err);
     hearth_arena_release(&arena);
     return status;
 }
@@ -405,15 +403,16 @@ static enum hearth_status delete_rule(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_rule_delete(struct hearth_store *store, struct hearth_str tenant,
-                                            struct hearth_str id, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_rule_delete(const struct hearth_scope *scope, struct hearth_str id,
                                             struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant, .id = id, .cancel = cancel, .arena = &arena};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, delete_rule, &question, err);
+    struct question question = {
+        .tenant = scope->tenant, .id = id, .cancel = scope->cancel, .arena = &arena};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, delete_rule, &question, err);
     hearth_arena_release(&arena);
     HEARTH_TRY(status);
     return question.found

@@ -5,6 +5,7 @@
 #include "catalog/catalog_prune.h"
 #include "catalog/services.h"
 #include "step_fixture.h"
+#include "store_scope.h"
 
 #define S HEARTH_STR("shop")
 #define I HEARTH_STR("pod-1")
@@ -27,8 +28,8 @@ static enum hearth_status report_within(struct fixture *fix,
                                         int64_t max_instances, int64_t max_processes)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    return hearth_store_report_agents(fix->store, TENANT, instances, n_instances, processes,
-                                      n_processes, max_instances, max_processes, NULL, &err);
+    return hearth_store_report_agents(STORE_SCOPE(fix->store, TENANT, NULL), instances, n_instances,
+                                      processes, n_processes, max_instances, max_processes, &err);
 }
 
 static void report(struct fixture *fix, const struct hearth_process *processes, size_t n)
@@ -40,7 +41,8 @@ static size_t find(struct fixture *fix, struct hearth_str tenant,
                    const struct hearth_process_filter *filter, struct hearth_process **ret)
 {
     size_t n = 0;
-    assert_ok(hearth_store_processes(fix->store, tenant, filter, NULL, &fix->arena, ret, &n, &err));
+    assert_ok(hearth_store_processes(STORE_SCOPE(fix->store, tenant, &fix->arena), filter, ret, &n,
+                                     &err));
     return n;
 }
 
@@ -210,17 +212,19 @@ static void an_instance_has_the_layer_that_it_says_itself(void **state)
     report(&fix, &process, 1);
     struct hearth_instance *got;
     size_t n;
-    assert_ok(hearth_store_instances(fix.store, TENANT, S, 0, NULL, &fix.arena, &got, &n, &err));
+    assert_ok(
+        hearth_store_instances(STORE_SCOPE(fix.store, TENANT, &fix.arena), S, 0, &got, &n, &err));
     assert_int_equal(n, 1);
     assert_string_equal(got[0].layer.p, "GENERAL");
     assert_int_equal(got[0].n_properties, 1);
     expect_property(&got[0].properties[0], "ipv4", "10.0.0.1");
     assert_int_equal(got[0].first_seen_ms, 1000);
     assert_int_equal(got[0].last_seen_ms, 2000);
-    assert_ok(hearth_store_instances(fix.store, TENANT, S, 2001, NULL, &fix.arena, &got, &n, &err));
+    assert_ok(hearth_store_instances(STORE_SCOPE(fix.store, TENANT, &fix.arena), S, 2001, &got, &n,
+                                     &err));
     assert_int_equal(n, 0);
-    assert_ok(hearth_store_instances(fix.store, TENANT, HEARTH_STR("other"), 0, NULL, &fix.arena,
-                                     &got, &n, &err));
+    assert_ok(hearth_store_instances(STORE_SCOPE(fix.store, TENANT, &fix.arena),
+                                     HEARTH_STR("other"), 0, &got, &n, &err));
     assert_int_equal(n, 0);
     close_fixture(&fix);
 }
@@ -299,8 +303,8 @@ static void a_service_has_the_labels_of_its_real_processes(void **state)
     push(fix.store, 1, 1, T0); /* a service with profiles only is none of agents */
     struct hearth_reported_service *got;
     size_t n;
-    assert_ok(hearth_store_reported_services(fix.store, TENANT, HEARTH_STR(""), 0, NULL, &fix.arena,
-                                             &got, &n, &err));
+    assert_ok(hearth_store_reported_services(STORE_SCOPE(fix.store, TENANT, &fix.arena),
+                                             HEARTH_STR(""), 0, &got, &n, &err));
     assert_int_equal(n, 1);
     assert_string_equal(got[0].name.p, "shop");
     assert_string_equal(got[0].layer.p, "K8S_SERVICE");
@@ -312,7 +316,8 @@ static void a_service_has_the_labels_of_its_real_processes(void **state)
     assert_int_equal(got[0].first_seen_ms, 1000);
     assert_int_equal(got[0].last_seen_ms, 3000);
     int32_t service_id = 0;
-    assert_ok(hearth_store_service_id(fix.store, TENANT, S, false, NULL, &service_id, &err));
+    assert_ok(
+        hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL), S, false, &service_id, &err));
     assert_int_equal(service_id, got[0].service_id);
     close_fixture(&fix);
 }
@@ -324,23 +329,23 @@ static void a_service_of_agents_is_the_service_of_profiles(void **state)
     open_fixture(&fix);
     int32_t made = 0, found = 0;
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(
-        hearth_store_service_id(fix.store, TENANT, HEARTH_STR("svc-1"), false, NULL, &found, &err),
-        HEARTH_NOT_FOUND);
-    assert_ok(
-        hearth_store_service_id(fix.store, TENANT, HEARTH_STR("svc-1"), true, NULL, &made, &err));
-    assert_ok(
-        hearth_store_service_id(fix.store, TENANT, HEARTH_STR("svc-1"), true, NULL, &found, &err));
+    assert_int_equal(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL),
+                                             HEARTH_STR("svc-1"), false, &found, &err),
+                     HEARTH_NOT_FOUND);
+    assert_ok(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("svc-1"),
+                                      true, &made, &err));
+    assert_ok(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("svc-1"),
+                                      true, &found, &err));
     assert_int_equal(found, made);
     assert_int_equal(resolve_one(fix.store, TENANT, 1, 1, T0).service_id, made);
     int32_t other = 0;
-    assert_ok(hearth_store_service_id(fix.store, HEARTH_STR("other"), HEARTH_STR("svc-1"), true,
-                                      NULL, &other, &err));
+    assert_ok(hearth_store_service_id(STORE_SCOPE(fix.store, HEARTH_STR("other"), NULL),
+                                      HEARTH_STR("svc-1"), true, &other, &err));
     assert_int_not_equal(other, made);
     /* And the other way round. */
     int32_t profiled = resolve_one(fix.store, TENANT, 2, 1, T0).service_id;
-    assert_ok(
-        hearth_store_service_id(fix.store, TENANT, HEARTH_STR("svc-2"), true, NULL, &found, &err));
+    assert_ok(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("svc-2"),
+                                      true, &found, &err));
     assert_int_equal(found, profiled);
     assert_int_equal(count(&fix, "service"), 3);
     close_fixture(&fix);
@@ -354,8 +359,8 @@ static void two_tenants_may_have_the_same_process(void **state)
     struct hearth_process process = process_named("java", 1000);
     report(&fix, &process, 1);
     process.agent_id = HEARTH_STR("rover-9");
-    assert_ok(hearth_store_report_agents(fix.store, HEARTH_STR("other"), NULL, 0, &process, 1, 0, 0,
-                                         NULL, &err));
+    assert_ok(hearth_store_report_agents(STORE_SCOPE(fix.store, HEARTH_STR("other"), NULL), NULL, 0,
+                                         &process, 1, 0, 0, &err));
     assert_string_equal(only_process(&fix).agent_id.p, "rover-1");
     assert_int_equal(count(&fix, "process"), 2);
     close_fixture(&fix);
@@ -415,9 +420,9 @@ static void names_that_cannot_be_stored_are_refused_whole(void **state)
         struct hearth_err err = HEARTH_ERR_INIT;
         int32_t service_id;
         if (i != 1) {
-            assert_int_equal(
-                hearth_store_service_id(fix.store, TENANT, bad[i], true, NULL, &service_id, &err),
-                HEARTH_INVALID_ARGUMENT);
+            assert_int_equal(hearth_store_service_id(STORE_SCOPE(fix.store, TENANT, NULL), bad[i],
+                                                     true, &service_id, &err),
+                             HEARTH_INVALID_ARGUMENT);
         }
     }
     struct hearth_property property = {HEARTH_STR("p"), HEARTH_STR("\xff")};
@@ -457,8 +462,8 @@ static void *race(void *arg)
             processes[i].agent_id = racer->number % 3 == 0 ? HEARTH_STR("a") : HEARTH_STR("b");
         }
         struct hearth_err err = HEARTH_ERR_INIT;
-        racer->status = hearth_store_report_agents(racer->store, TENANT, NULL, 0, processes,
-                                                   PROCESSES, 0, 0, NULL, &err);
+        racer->status = hearth_store_report_agents(STORE_SCOPE(racer->store, TENANT, NULL), NULL, 0,
+                                                   processes, PROCESSES, 0, 0, &err);
         (void)snprintf(racer->message, sizeof racer->message, "%s", err.msg);
     }
     hearth_mem_free(processes);

@@ -2,14 +2,15 @@
 #include "hearth/store/client_data.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 static enum hearth_status put(struct fixture *fix, const char *tenant, const char *name,
                               const char *value, int64_t at, int max)
 {
     const struct hearth_client_setting setting = {hearth_str_c(name), hearth_str_c(value), at};
     struct hearth_err err = HEARTH_ERR_INIT;
-    return hearth_store_client_setting_put(fix->store, hearth_str_c(tenant), &setting, max, NULL,
-                                           &err);
+    return hearth_store_client_setting_put(STORE_SCOPE(fix->store, hearth_str_c(tenant), NULL),
+                                           &setting, max, &err);
 }
 
 /* "a=1 b=2 " */
@@ -18,8 +19,8 @@ static void expect_settings(struct fixture *fix, const char *tenant, const char 
     struct hearth_client_setting *settings;
     size_t n;
     char text[256] = "";
-    assert_ok(hearth_store_client_settings(fix->store, hearth_str_c(tenant), NULL, &fix->arena,
-                                           &settings, &n, &err));
+    assert_ok(hearth_store_client_settings(
+        STORE_SCOPE(fix->store, hearth_str_c(tenant), &fix->arena), &settings, &n, &err));
     for (size_t i = 0; i < n; i++) {
         size_t at = strlen(text);
         (void)snprintf(text + at, sizeof text - at, "%s=%s ", settings[i].name.p,
@@ -40,11 +41,11 @@ static void a_setting_is_replaced_by_what_was_modified_later_or_at_once(void **s
     assert_int_equal(put(&fix, "t", "a", "same", 10, 0), HEARTH_OK);
     assert_int_equal(put(&fix, "t", "b", "new", 11, 0), HEARTH_OK);
     expect_settings(&fix, "t", "a=same b=new ");
-    assert_ok(hearth_store_client_setting_delete(fix.store, HEARTH_STR("u"), HEARTH_STR("a"), NULL,
-                                                 &err));
+    assert_ok(hearth_store_client_setting_delete(STORE_SCOPE(fix.store, HEARTH_STR("u"), NULL),
+                                                 HEARTH_STR("a"), &err));
     expect_settings(&fix, "t", "a=same b=new ");
-    assert_ok(hearth_store_client_setting_delete(fix.store, HEARTH_STR("t"), HEARTH_STR("a"), NULL,
-                                                 &err));
+    assert_ok(hearth_store_client_setting_delete(STORE_SCOPE(fix.store, HEARTH_STR("t"), NULL),
+                                                 HEARTH_STR("a"), &err));
     expect_settings(&fix, "t", "b=new ");
     close_fixture(&fix);
 }
@@ -98,7 +99,8 @@ static enum hearth_status upload(struct fixture *fix, const char *tenant, const 
 {
     const struct hearth_adhoc profile = {hearth_str_c(id), HEARTH_STR("n"), 5, payload};
     struct hearth_err err = HEARTH_ERR_INIT;
-    return hearth_store_adhoc_put(fix->store, hearth_str_c(tenant), &profile, 3, 100, NULL, &err);
+    return hearth_store_adhoc_put(STORE_SCOPE(fix->store, hearth_str_c(tenant), NULL), &profile, 3,
+                                  100, &err);
 }
 
 static void ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits(void **state)
@@ -118,18 +120,18 @@ static void ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits(
     assert_int_equal(upload(&fix, "u", "06-f", hearth_str_n(bytes, 0)), HEARTH_OK);
     struct hearth_adhoc one, *list;
     size_t n;
-    assert_ok(hearth_store_adhoc_get(fix.store, HEARTH_STR("t"), HEARTH_STR("01-a"), NULL,
-                                     &fix.arena, &one, &err));
+    assert_ok(hearth_store_adhoc_get(STORE_SCOPE(fix.store, HEARTH_STR("t"), &fix.arena),
+                                     HEARTH_STR("01-a"), &one, &err));
     assert_true(hearth_str_eq(one.payload, hearth_str_n(bytes, 90)));
     assert_int_equal(one.uploaded_at_ms, 5);
-    assert_ok(
-        hearth_store_adhoc_list(fix.store, HEARTH_STR("t"), NULL, &fix.arena, &list, &n, &err));
+    assert_ok(hearth_store_adhoc_list(STORE_SCOPE(fix.store, HEARTH_STR("t"), &fix.arena), &list,
+                                      &n, &err));
     assert_int_equal(n, 3);
     assert_string_equal(list[0].id.p, "04-d");
     assert_string_equal(list[2].id.p, "01-a");
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_store_adhoc_get(fix.store, HEARTH_STR("u"), HEARTH_STR("01-a"), NULL,
-                                            &fix.arena, &one, &err),
+    assert_int_equal(hearth_store_adhoc_get(STORE_SCOPE(fix.store, HEARTH_STR("u"), &fix.arena),
+                                            HEARTH_STR("01-a"), &one, &err),
                      HEARTH_NOT_FOUND);
     close_fixture(&fix);
 }

@@ -1,5 +1,6 @@
 /* test_rules.c -- counters of recording rules: every profile once, whatever comes in between. */
 #include "step_fixture.h"
+#include "store_scope.h"
 #include "tenants/rules_internal.h"
 
 #include <time.h>
@@ -101,7 +102,8 @@ static struct hearth_rule put_rule(struct counting *counting, const char *id, in
         .function = HEARTH_STR(""),
         .generation = generation,
     };
-    assert_ok(hearth_store_rule_put(counting->fix.store, &rule, 0, NULL, &err));
+    assert_ok(hearth_store_rule_put(STORE_SCOPE(counting->fix.store, HEARTH_STR(""), NULL), &rule,
+                                    0, &err));
     return rule;
 }
 
@@ -337,7 +339,8 @@ static void whoever_dies_or_loses_the_lease_after_the_sum_has_changed_nothing(vo
 
 static void remove_the_rule(struct counting *counting, const struct hearth_rule *rule)
 {
-    assert_ok(hearth_store_rule_delete(counting->fix.store, rule->tenant, rule->id, NULL, &err));
+    assert_ok(hearth_store_rule_delete(STORE_SCOPE(counting->fix.store, rule->tenant, NULL),
+                                       rule->id, &err));
 }
 
 static void count_something_else(struct counting *counting, const struct hearth_rule *rule)
@@ -346,7 +349,8 @@ static void count_something_else(struct counting *counting, const struct hearth_
     struct hearth_str label = HEARTH_STR("pod");
     other.group_by = &label;
     other.n_group_by = 1;
-    assert_ok(hearth_store_rule_put(counting->fix.store, &other, 0, NULL, &err));
+    assert_ok(hearth_store_rule_put(STORE_SCOPE(counting->fix.store, HEARTH_STR(""), NULL), &other,
+                                    0, &err));
 }
 
 static void a_rule_that_changes_while_it_is_summed_begins_anew(void **state)
@@ -389,22 +393,25 @@ static void counters_keep_their_values_when_only_names_change(void **state)
     expect_step(&counting);
     int64_t rule_no = rule.rule_no;
     rule.metric_name = HEARTH_STR("another");
-    assert_ok(hearth_store_rule_put(counting.fix.store, &rule, 0, NULL, &err));
+    assert_ok(hearth_store_rule_put(STORE_SCOPE(counting.fix.store, HEARTH_STR(""), NULL), &rule, 0,
+                                    &err));
     assert_int_equal(rule.rule_no, rule_no);
     assert_int_equal(rule.generation, 2);
     assert_int_equal(counted(&counting), 1);
     struct hearth_err err = HEARTH_ERR_INIT;
     rule.generation = 1;
-    assert_int_equal(hearth_store_rule_put(counting.fix.store, &rule, 0, NULL, &err),
+    assert_int_equal(hearth_store_rule_put(STORE_SCOPE(counting.fix.store, HEARTH_STR(""), NULL),
+                                           &rule, 0, &err),
                      HEARTH_ABORTED);
     struct hearth_rule_counter *counters;
     size_t n;
-    assert_ok(hearth_store_rule_counters(counting.fix.store, TENANT, NULL, &counting.fix.arena,
-                                         &counters, &n, &err));
+    assert_ok(hearth_store_rule_counters(
+        STORE_SCOPE(counting.fix.store, TENANT, &counting.fix.arena), &counters, &n, &err));
     assert_int_equal(n, 1);
     assert_true(hearth_str_eq_c(counters[0].value, "1"));
-    assert_ok(hearth_store_rule_counters(counting.fix.store, HEARTH_STR("other"), NULL,
-                                         &counting.fix.arena, &counters, &n, &err));
+    assert_ok(hearth_store_rule_counters(
+        STORE_SCOPE(counting.fix.store, HEARTH_STR("other"), &counting.fix.arena), &counters, &n,
+        &err));
     assert_int_equal(n, 0);
     close_counting(&counting);
 }

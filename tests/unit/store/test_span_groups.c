@@ -3,6 +3,7 @@
 #include "hearth/store/store_tasks.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 #define MS INT64_C(1000000)
 
@@ -84,8 +85,8 @@ static void expect_groups(struct fixture *fix, const struct hearth_span_query *q
     struct hearth_span_group *groups;
     size_t n;
     char text[256] = "";
-    assert_ok(
-        hearth_store_span_groups(fix->store, TENANT, query, NULL, &fix->arena, &groups, &n, &err));
+    assert_ok(hearth_store_span_groups(STORE_SCOPE(fix->store, TENANT, &fix->arena), query, &groups,
+                                       &n, &err));
     for (size_t i = 0; i < n; i++) {
         size_t at = strlen(text);
         (void)snprintf(text + at, sizeof text - at, "%.*s@%.*s ", (int)groups[i].segment_id.n,
@@ -124,10 +125,9 @@ static void a_segment_is_found_by_its_trace_its_id_and_its_service(void **state)
     expect_groups(&fix, &query, "");
     struct hearth_span_group *none;
     size_t n;
-    assert_ok(
-        hearth_store_span_groups(fix.store, HEARTH_STR("stranger"),
-                                 &(struct hearth_span_query){.trace_ids = &trace, .n_trace_ids = 1},
-                                 NULL, &fix.arena, &none, &n, &err));
+    assert_ok(hearth_store_span_groups(
+        STORE_SCOPE(fix.store, HEARTH_STR("stranger"), &fix.arena),
+        &(struct hearth_span_query){.trace_ids = &trace, .n_trace_ids = 1}, &none, &n, &err));
     assert_int_equal(n, 0);
     assert_int_equal(ask_count(&fix, "SELECT count(*) FROM hearth_data.instance"), 2);
     close_fixture(&fix);
@@ -152,8 +152,8 @@ static void bytes_and_their_hexadecimal_text_are_one_trace(void **state)
 static int32_t make_task(struct fixture *fix, const char *id, int kind, int64_t start_ms)
 {
     int32_t service_id = 0;
-    assert_ok(hearth_store_service_id(fix->store, TENANT, HEARTH_STR("shop"), true, NULL,
-                                      &service_id, &err));
+    assert_ok(hearth_store_service_id(STORE_SCOPE(fix->store, TENANT, NULL), HEARTH_STR("shop"),
+                                      true, &service_id, &err));
     char sql[1024];
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.task (task_id, service_id, kind, origin, labels,"
@@ -214,7 +214,7 @@ static void snapshots_of_a_segment_are_one_row_and_come_twice_without_harm(void 
     struct hearth_segment_snapshots *segments;
     struct hearth_str task = HEARTH_STR("task");
     size_t n;
-    assert_ok(hearth_store_segment_snapshots(fix.store, TENANT, &task, 1, NULL, &fix.arena,
+    assert_ok(hearth_store_segment_snapshots(STORE_SCOPE(fix.store, TENANT, &fix.arena), &task, 1,
                                              &segments, &n, &err));
     assert_int_equal(n, 2);
     assert_true(hearth_str_eq_c(segments[0].segment_id, "s-1"));
@@ -224,8 +224,8 @@ static void snapshots_of_a_segment_are_one_row_and_come_twice_without_harm(void 
     assert_true(hearth_str_eq_c(segments[1].instance, "i-1"));
     struct hearth_snapshot_run *runs;
     struct hearth_str id = HEARTH_STR("s-1");
-    assert_ok(
-        hearth_store_snapshot_runs(fix.store, TENANT, &id, 1, NULL, &fix.arena, &runs, &n, &err));
+    assert_ok(hearth_store_snapshot_runs(STORE_SCOPE(fix.store, TENANT, &fix.arena), &id, 1, &runs,
+                                         &n, &err));
     assert_int_equal(n, 1);
     assert_int_equal(runs[0].last_sequence, 1);
     struct hearth_snapshot *decoded;

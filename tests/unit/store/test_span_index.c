@@ -3,6 +3,7 @@
 #include "hearth/store/store_spans.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 /* A profile of svc-<service> with these ids; 0: none. */
 struct pushed {
@@ -41,8 +42,8 @@ static size_t find_in(struct hearth_store *store, struct fixture *fix, uint64_t 
     struct hearth_span_question question = {hearth_span_key(id), (uint8_t)what};
     size_t n = 0;
     bool is_cut = true;
-    assert_ok(hearth_store_find_spans(store, TENANT, &question, 1, INT64_MIN, INT64_MAX, 0, NULL,
-                                      &fix->arena, ret, &n, &is_cut, &err));
+    assert_ok(hearth_store_find_spans(STORE_SCOPE(store, TENANT, &fix->arena), &question, 1,
+                                      INT64_MIN, INT64_MAX, 0, ret, &n, &is_cut, &err));
     assert_false(is_cut);
     return n;
 }
@@ -121,9 +122,9 @@ static void other_tenants_find_nothing(void **state)
         struct hearth_span_question question = {hearth_span_key(1), ANY};
         size_t n = 1;
         bool is_cut;
-        assert_ok(hearth_store_find_spans(fix.store, HEARTH_STR("stranger"), &question, 1,
-                                          INT64_MIN, INT64_MAX, 0, NULL, &fix.arena, &got, &n,
-                                          &is_cut, &err));
+        assert_ok(hearth_store_find_spans(
+            STORE_SCOPE(fix.store, HEARTH_STR("stranger"), &fix.arena), &question, 1, INT64_MIN,
+            INT64_MAX, 0, &got, &n, &is_cut, &err));
         assert_int_equal(n, 0);
         fold(&fix);
     }
@@ -203,19 +204,20 @@ static void the_latest_within_the_range_up_to_the_limit(void **state)
                                            {hearth_span_key(1), HEARTH_OF_TRACE}};
     size_t n;
     bool is_cut;
-    assert_ok(hearth_store_find_spans(fix.store, TENANT, twice, 2, at[1], at[4], 0, NULL,
-                                      &fix.arena, &got, &n, &is_cut, &err));
+    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), twice, 2, at[1],
+                                      at[4], 0, &got, &n, &is_cut, &err));
     assert_int_equal(n, 4);
     assert_false(is_cut);
     assert_int_equal(got[0].ts_ns, at[1]);
     assert_int_equal(got[3].ts_ns, at[4]);
-    assert_ok(hearth_store_find_spans(fix.store, TENANT, twice, 2, at[1], at[4], 3, NULL,
-                                      &fix.arena, &got, &n, &is_cut, &err));
+    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), twice, 2, at[1],
+                                      at[4], 3, &got, &n, &is_cut, &err));
     assert_int_equal(n, 3);
     assert_true(is_cut);
     assert_int_equal(got[0].ts_ns, at[2]);
     int64_t since_ns;
-    assert_ok(hearth_store_span_index_since(fix.store, NULL, &since_ns, &err));
+    assert_ok(hearth_store_span_index_since(STORE_SCOPE(fix.store, HEARTH_STR(""), NULL), &since_ns,
+                                            &err));
     assert_true(since_ns == INT64_MIN); /* nothing was stored before there was an index */
     close_fixture(&fix);
 }
@@ -238,11 +240,11 @@ static void many_ids_are_asked_at_once(void **state)
     for (int folded = 0; folded < 2; folded++) {
         size_t n;
         bool is_cut;
-        assert_ok(hearth_store_find_spans(fix.store, TENANT, questions, 60, INT64_MIN, INT64_MAX, 0,
-                                          NULL, &fix.arena, &got, &n, &is_cut, &err));
+        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), questions, 60,
+                                          INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
         assert_int_equal(n, 20);
-        assert_ok(hearth_store_find_spans(fix.store, TENANT, questions, 0, INT64_MIN, INT64_MAX, 0,
-                                          NULL, &fix.arena, &got, &n, &is_cut, &err));
+        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), questions, 0,
+                                          INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
         assert_int_equal(n, 0);
         fold(&fix);
     }
@@ -371,8 +373,8 @@ static void ids_that_do_not_spread_are_merged_too_and_nothing_is_lost(void **sta
     struct hearth_association *got;
     size_t n = 0;
     bool is_cut;
-    assert_ok(hearth_store_find_spans(fix.store, TENANT, &question, 1, INT64_MIN, INT64_MAX, 0,
-                                      NULL, &fix.arena, &got, &n, &is_cut, &err));
+    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &question, 1,
+                                      INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
     assert_int_equal(n, 1);
     assert_int_equal(got[0].ts_ns, 0);
     close_fixture(&fix);

@@ -2,6 +2,7 @@
 #include "hearth/store/task_delivery.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 #define NOW    INT64_C(1763546400000)
 #define MINUTE INT64_C(60000)
@@ -29,7 +30,7 @@ static struct hearth_task make_task(int32_t service_id, const char *id, enum hea
 
 static void put(struct fixture *fix, struct hearth_task task)
 {
-    assert_ok(hearth_store_task_put(fix->store, TENANT, &task, 0, NULL, NULL, &err));
+    assert_ok(hearth_store_task_put(STORE_SCOPE(fix->store, TENANT, NULL), &task, 0, NULL, &err));
 }
 
 static void put_simple(struct fixture *fix, int service, const char *id, enum hearth_task_kind kind)
@@ -86,7 +87,8 @@ static const char *ask_on(struct hearth_store *store, struct hearth_arena *arena
                                           .now_ms = now_ms,
                                           .agent_id = hearth_str_c(agent),
                                           .seen_after_ms = now_ms - 5 * MINUTE};
-    assert_ok(hearth_store_tell_agent(store, &poll, NULL, arena, &g_told, &g_n_told, &err));
+    assert_ok(hearth_store_tell_agent(STORE_SCOPE(store, HEARTH_STR(""), arena), &poll, &g_told,
+                                      &g_n_told, &err));
     return text_of_told();
 }
 
@@ -106,8 +108,8 @@ static const char *ask_instance(struct fixture *fix, const char *instance,
                                           .kind = kind,
                                           .ahead_ms = kind == HEARTH_TASK_TRACE ? MINUTE : 0,
                                           .limit = kind == HEARTH_TASK_TRACE ? 0 : 1};
-    assert_ok(
-        hearth_store_tell_instance(fix->store, &poll, NULL, &fix->arena, &g_told, &g_n_told, &err));
+    assert_ok(hearth_store_tell_instance(STORE_SCOPE(fix->store, HEARTH_STR(""), &fix->arena),
+                                         &poll, &g_told, &g_n_told, &err));
     return text_of_told();
 }
 
@@ -168,8 +170,8 @@ static void only_what_runs_now_and_matches_is_told(void **state)
     put(&fix, make_task(service_id, "cancelled", HEARTH_TASK_OFF_CPU, NOW));
     put(&fix, make_task(service_id, "spans", HEARTH_TASK_TRACE, NOW));
     put_simple(&fix, 2, "other", HEARTH_TASK_ON_CPU);
-    assert_ok(
-        hearth_store_task_cancel(fix.store, TENANT, HEARTH_STR("cancelled"), NOW, NULL, &err));
+    assert_ok(hearth_store_task_cancel(STORE_SCOPE(fix.store, TENANT, NULL),
+                                       HEARTH_STR("cancelled"), NOW, &err));
     report(&fix, 1, 1, "a", NOW, "{x,y}");
     report(&fix, 1, 2, "a", NOW, "{y}");
     report(&fix, 1, 3, "a", NOW - 6 * MINUTE, "{x}");
@@ -201,8 +203,8 @@ a_network_task_is_one_command_for_its_instance_and_comes_again_when_kept_alive(v
     report(&fix, 1, 3, "a", NOW, "{}");
     assert_string_equal(ask(&fix, "a", NOW, NOW + 2), "n:123@2 ");
     bool extended = false;
-    assert_ok(hearth_store_task_extend(fix.store, TENANT, HEARTH_STR("n"), NOW + 9 * MINUTE + 1,
-                                       MINUTE, 10 * MINUTE, NULL, &extended, &err));
+    assert_ok(hearth_store_task_extend(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("n"),
+                                       NOW + 9 * MINUTE + 1, MINUTE, 10 * MINUTE, &extended, &err));
     assert_true(extended);
     report(&fix, 1, 1, "a", NOW + 9 * MINUTE, "{}");
     assert_string_equal(ask(&fix, "a", NOW + 2, NOW + 9 * MINUTE + 5), "n:1@540005 ");
@@ -274,8 +276,8 @@ static void where_one_task_fits_an_answer_the_oldest_comes_first_and_none_is_los
     /* It began anew and has no cursor, but had finished one. */
     const struct hearth_task_log entry = {
         .instance = instance, .event = HEARTH_TASK_FINISHED, .at_ms = NOW};
-    assert_ok(hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("first"), &entry, NULL, NULL,
-                                        &err));
+    assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("first"),
+                                        &entry, NULL, &err));
     assert_string_equal(ask_instance(&fix, "i", HEARTH_TASK_PPROF, 0, NOW + 4), "second:@1 ");
     close_fixture(&fix);
 }
@@ -323,8 +325,8 @@ static void finish(struct fixture *fix, const char *id, int64_t at_ms)
 {
     const struct hearth_task_log entry = {
         .instance = HEARTH_STR("i"), .event = HEARTH_TASK_FINISHED, .at_ms = at_ms};
-    assert_ok(
-        hearth_store_task_log_add(fix->store, TENANT, hearth_str_c(id), &entry, NULL, NULL, &err));
+    assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix->store, TENANT, NULL), hearth_str_c(id),
+                                        &entry, NULL, &err));
 }
 
 static void an_instance_is_not_told_of_a_task_that_would_disturb_one_that_it_runs(void **state)
@@ -407,9 +409,9 @@ static void a_cursor_out_of_range_is_refused(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     const struct hearth_task_poll poll = {
         .tenant = TENANT, .cursor_ms = INT64_MAX, .now_ms = NOW, .agent_id = HEARTH_STR("a")};
-    assert_int_equal(
-        hearth_store_tell_agent(fix.store, &poll, NULL, &fix.arena, &g_told, &g_n_told, &err),
-        HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(hearth_store_tell_agent(STORE_SCOPE(fix.store, HEARTH_STR(""), &fix.arena),
+                                             &poll, &g_told, &g_n_told, &err),
+                     HEARTH_INVALID_ARGUMENT);
     close_fixture(&fix);
 }
 
@@ -428,8 +430,8 @@ static void *poll_often(void *arg)
         size_t n;
         const struct hearth_task_poll poll = {
             .tenant = TENANT, .cursor_ms = 0, .now_ms = NOW + i, .agent_id = HEARTH_STR("a")};
-        assert_ok(
-            hearth_store_tell_agent(poller->store, &poll, NULL, &poller->arena, &told, &n, &err));
+        assert_ok(hearth_store_tell_agent(
+            STORE_SCOPE(poller->store, HEARTH_STR(""), &poller->arena), &poll, &told, &n, &err));
         for (size_t k = 0; k < n; k++) {
             poller->n_seen[told[k].process_ids[0].p[0] - '0']++;
         }

@@ -3,6 +3,7 @@
 #include "hearth/store/task_results.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 #define NOW    INT64_C(1763546400000)
 #define MINUTE INT64_C(60000)
@@ -25,7 +26,7 @@ static void tell(struct fixture *fix, const char *id, const char *event, const c
         .duration_ms = MINUTE,
         .created_ms = at_ms,
     };
-    assert_ok(hearth_store_task_put(fix->store, TENANT, &task, 0, NULL, NULL, &err));
+    assert_ok(hearth_store_task_put(STORE_SCOPE(fix->store, TENANT, NULL), &task, 0, NULL, &err));
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.task_delivery VALUES ('%s', '%s', '', %lld, 0, %lld,"
@@ -57,8 +58,8 @@ static const char *origin_of(struct fixture *fix, char digit)
     struct hearth_upload_origin origin;
     memset(id, digit, 32);
     id[32] = '\0';
-    assert_ok(hearth_store_task_upload_origin(fix->store, TENANT, hearth_str_c(id), NULL,
-                                              &fix->arena, &origin, &err));
+    assert_ok(hearth_store_task_upload_origin(STORE_SCOPE(fix->store, TENANT, &fix->arena),
+                                              hearth_str_c(id), &origin, &err));
     assert_true((origin.before_id.n > 0) == (origin.before_ms > 0));
     (void)snprintf(text, sizeof text, "%s %.1s", origin.event.p,
                    origin.before_id.n > 0 ? origin.before_id.p : "-");

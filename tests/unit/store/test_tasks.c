@@ -2,6 +2,7 @@
 #include "hearth/store/store_tasks.h"
 
 #include "step_fixture.h"
+#include "store_scope.h"
 
 #define NOW     INT64_C(1763546400000)
 #define OVERLAP "another runs then"
@@ -41,7 +42,7 @@ static enum hearth_status put_as(struct fixture *fix, struct hearth_str tenant,
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status =
-        hearth_store_task_put(fix->store, tenant, task, max, OVERLAP, NULL, &err);
+        hearth_store_task_put(STORE_SCOPE(fix->store, tenant, NULL), task, max, OVERLAP, &err);
     if (status == HEARTH_INTERNAL) {
         print_error("%s\n", err.msg);
     }
@@ -83,8 +84,8 @@ static void a_task_comes_back_as_it_was_stored(void **state)
     task.min_duration_ms = 7;
     assert_int_equal(put_as(&fix, TENANT, &task, 0), HEARTH_OK);
     struct hearth_task got;
-    assert_ok(
-        hearth_store_task_get(fix.store, TENANT, HEARTH_STR("t-1"), NULL, &fix.arena, &got, &err));
+    assert_ok(hearth_store_task_get(STORE_SCOPE(fix.store, TENANT, &fix.arena), HEARTH_STR("t-1"),
+                                    &got, &err));
     assert_string_equal(got.task_id.p, "t-1");
     assert_int_equal(got.kind, HEARTH_TASK_NETWORK);
     assert_string_equal(got.service.p, "svc-1");
@@ -128,7 +129,8 @@ static void tasks_of_processes_overlap_where_they_share_time_and_processes(void 
                    " INSERT INTO hearth_data.process SELECT service_id, repeat('0', 64),"
                    " instance_id, 'p', 1, '', '{q,x}', '{}', true, 1, 1 FROM i");
     assert_int_equal(put_labelled(&fix, other_id, "g", cpu, 100, "q"), HEARTH_ALREADY_EXISTS);
-    assert_ok(hearth_store_task_cancel(fix.store, TENANT, HEARTH_STR("f"), NOW + 5, NULL, &err));
+    assert_ok(hearth_store_task_cancel(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("f"),
+                                       NOW + 5, &err));
     assert_int_equal(put_labelled(&fix, other_id, "g", cpu, 100, "q"), HEARTH_OK);
     close_fixture(&fix);
 }
@@ -169,7 +171,8 @@ static void *race(void *arg)
     (void)snprintf(id, sizeof id, "r-%d", racer->number);
     struct hearth_task task =
         make_task(racer->service_id, id, HEARTH_TASK_ON_CPU, racer->start_s, 60);
-    racer->status = hearth_store_task_put(racer->store, TENANT, &task, 0, OVERLAP, NULL, &err);
+    racer->status =
+        hearth_store_task_put(STORE_SCOPE(racer->store, TENANT, NULL), &task, 0, OVERLAP, &err);
     racer->created_ms = task.created_ms;
     return NULL;
 }
@@ -224,19 +227,23 @@ static void a_tenant_sees_changes_and_counts_its_own_tasks_only(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_task got;
     assert_int_equal(
-        hearth_store_task_get(fix.store, u, HEARTH_STR("a"), NULL, &fix.arena, &got, &err),
+        hearth_store_task_get(STORE_SCOPE(fix.store, u, &fix.arena), HEARTH_STR("a"), &got, &err),
         HEARTH_NOT_FOUND);
-    assert_int_equal(hearth_store_task_cancel(fix.store, u, HEARTH_STR("a"), NOW, NULL, &err),
-                     HEARTH_NOT_FOUND);
+    assert_int_equal(
+        hearth_store_task_cancel(STORE_SCOPE(fix.store, u, NULL), HEARTH_STR("a"), NOW, &err),
+        HEARTH_NOT_FOUND);
     bool known = true;
     struct hearth_task_log entry = {
         .instance = HEARTH_STR("i"), .event = HEARTH_TASK_NOTIFIED, .at_ms = NOW};
-    assert_ok(hearth_store_task_log_add(fix.store, u, HEARTH_STR("a"), &entry, NULL, &known, &err));
+    assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix.store, u, NULL), HEARTH_STR("a"), &entry,
+                                        &known, &err));
     assert_false(known);
-    assert_ok(hearth_store_task_cancel(fix.store, TENANT, HEARTH_STR("a"), NOW + 1, NULL, &err));
-    assert_ok(hearth_store_task_cancel(fix.store, TENANT, HEARTH_STR("a"), NOW + 9, NULL, &err));
-    assert_ok(
-        hearth_store_task_get(fix.store, TENANT, HEARTH_STR("a"), NULL, &fix.arena, &got, &err));
+    assert_ok(hearth_store_task_cancel(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
+                                       NOW + 1, &err));
+    assert_ok(hearth_store_task_cancel(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
+                                       NOW + 9, &err));
+    assert_ok(hearth_store_task_get(STORE_SCOPE(fix.store, TENANT, &fix.arena), HEARTH_STR("a"),
+                                    &got, &err));
     assert_int_equal(got.cancelled_ms, NOW + 1);
     task = make_task(mine, "d", HEARTH_TASK_TRACE, ahead_s, 60);
     assert_int_equal(put_as(&fix, TENANT, &task, 2), HEARTH_OK);
@@ -250,7 +257,8 @@ static void expect_page(struct fixture *fix, const struct hearth_task_filter *fi
     struct hearth_task *tasks;
     size_t n;
     char text[64] = "";
-    assert_ok(hearth_store_tasks(fix->store, TENANT, filter, NULL, &fix->arena, &tasks, &n, &err));
+    assert_ok(
+        hearth_store_tasks(STORE_SCOPE(fix->store, TENANT, &fix->arena), filter, &tasks, &n, &err));
     for (size_t i = 0; i < n; i++) {
         size_t at = strlen(text);
         (void)snprintf(text + at, sizeof text - at, "%s ", tasks[i].task_id.p);
@@ -314,33 +322,34 @@ static void the_first_time_of_an_event_stays_and_its_last_message(void **state)
     };
     for (size_t i = 0; i < 4; i++) {
         bool known = false;
-        assert_ok(hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("a"), &entries[i], NULL,
-                                            &known, &err));
+        assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
+                                            &entries[i], &known, &err));
         assert_true(known);
     }
     assert_int_equal(put_labelled(&fix, service_of(&fix, TENANT, 2), "b", HEARTH_TASK_TRACE, 0, ""),
                      HEARTH_OK);
     const struct hearth_task_log of_b = {.instance = HEARTH_STR("g"), .event = HEARTH_TASK_FAILED};
-    assert_ok(
-        hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("b"), &of_b, NULL, NULL, &err));
+    assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("b"),
+                                        &of_b, NULL, &err));
     struct hearth_task_log *logs;
     size_t n;
     const struct hearth_str ids[] = {HEARTH_STR("b"), HEARTH_STR("none"), HEARTH_STR("a")};
-    assert_ok(hearth_store_task_logs(fix.store, TENANT, ids, 3, NULL, &fix.arena, &logs, &n, &err));
+    assert_ok(hearth_store_task_logs(STORE_SCOPE(fix.store, TENANT, &fix.arena), ids, 3, &logs, &n,
+                                     &err));
     assert_int_equal(n, 4);
     assert_string_equal(logs[2].task_id.p, "a");
     assert_string_equal(logs[3].task_id.p, "b");
     assert_string_equal(logs[3].instance.p, "g");
-    assert_ok(
-        hearth_store_task_logs(fix.store, TENANT, &ids[2], 1, NULL, &fix.arena, &logs, &n, &err));
+    assert_ok(hearth_store_task_logs(STORE_SCOPE(fix.store, TENANT, &fix.arena), &ids[2], 1, &logs,
+                                     &n, &err));
     assert_int_equal(n, 3);
     assert_string_equal(logs[0].instance.p, "h");
     assert_int_equal(logs[1].at_ms, NOW + 2);
     assert_int_equal(logs[1].last_at_ms, NOW + 9);
     assert_string_equal(logs[1].message.p, "again");
     assert_int_equal(logs[2].message.n, HEARTH_TASK_MESSAGE_BYTES);
-    assert_ok(hearth_store_task_logs(fix.store, HEARTH_STR("u"), ids, 3, NULL, &fix.arena, &logs,
-                                     &n, &err));
+    assert_ok(hearth_store_task_logs(STORE_SCOPE(fix.store, HEARTH_STR("u"), &fix.arena), ids, 3,
+                                     &logs, &n, &err));
     assert_int_equal(n, 0);
     close_fixture(&fix);
 }
@@ -359,13 +368,13 @@ static void a_task_that_ends_soon_is_extended_once(void **state)
     } calls[] = {{NOW - 1, false}, {NOW + 60001, false}, {NOW, true}, {NOW, false}};
     for (size_t i = 0; i < 4; i++) {
         bool extended;
-        assert_ok(hearth_store_task_extend(fix.store, TENANT, HEARTH_STR("a"), calls[i].at_ms,
-                                           60000, 600000, NULL, &extended, &err));
+        assert_ok(hearth_store_task_extend(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
+                                           calls[i].at_ms, 60000, 600000, &extended, &err));
         assert_int_equal(extended, calls[i].extended);
     }
     struct hearth_task got;
-    assert_ok(
-        hearth_store_task_get(fix.store, TENANT, HEARTH_STR("a"), NULL, &fix.arena, &got, &err));
+    assert_ok(hearth_store_task_get(STORE_SCOPE(fix.store, TENANT, &fix.arena), HEARTH_STR("a"),
+                                    &got, &err));
     assert_int_equal(got.start_ms, NOW);
     assert_int_equal(got.duration_ms, 660000);
     assert_int_equal(got.extended_ms, NOW);
@@ -382,8 +391,8 @@ static void tasks_go_their_time_after_their_end_with_what_was_said_of_them(void 
     assert_int_equal(put_labelled(&fix, service_id, "a", HEARTH_TASK_TRACE, -3660, ""), HEARTH_OK);
     assert_int_equal(put_labelled(&fix, service_id, "b", HEARTH_TASK_TRACE, -3599, ""), HEARTH_OK);
     const struct hearth_task_log entry = {.event = HEARTH_TASK_FINISHED, .at_ms = NOW};
-    assert_ok(
-        hearth_store_task_log_add(fix.store, TENANT, HEARTH_STR("a"), &entry, NULL, NULL, &err));
+    assert_ok(hearth_store_task_log_add(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
+                                        &entry, NULL, &err));
     assert_ok(hearth_tasks_expire(&fix.builder.pg, 1, &err)); /* made just now */
     expect_page(&fix, &(struct hearth_task_filter){0}, "b a ");
     pg_cluster_run(fix.url,

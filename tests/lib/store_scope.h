@@ -1,0 +1,10 @@
+/* store_scope.h -- a scope of the store without a deadline, as an argument; valid until the end of the enclosing block. */
+#ifndef STORE_SCOPE_H
+#define STORE_SCOPE_H
+
+#include "hearth/store/scope.h"
+
+#define STORE_SCOPE(store_, tenant_, arena_)                                                       \
+    (&(const struct hearth_scope){.store = (store_), .tenant = (tenant_), .arena = (arena_)})
+
+#endif
