@@ -13,12 +13,12 @@
 
 #include "build/builder.h"
 #include "pg/replica.h"
+#include "pg/session.h"
 #include "policies/store_monitors.h"
 #include "spans/trace_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define CONNECT_TIMEOUT_MS 5000
 #define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
@@ -66,96 +66,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
     };
 }
 
-/* ---- readiness ---- */
-
-/* True when the reason is a new one. */
-static bool set_reason(struct hearth_store *store, const char *reason)
-{
-    (void)pthread_mutex_lock(&store->reason_lock);
-    bool changed = strncmp(store->reason, reason, sizeof store->reason - 1) != 0;
-    (void)snprintf(store->reason, sizeof store->reason, "%s", reason);
-    (void)pthread_mutex_unlock(&store->reason_lock);
-    return changed;
-}
-
-/* What is wrong although everything can be asked; empty: nothing. */
-static void say_degraded(struct hearth_store *store, char reason[256])
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    reason[0] = '\0';
-    if (hearth_disk_check(store, &err) != HEARTH_OK) {
-        (void)snprintf(reason, 256, "%.255s", err.msg);
-    } else {
-        hearth_clocks_explain(hearth_store_clock_ahead_ns(store), reason);
-    }
-}
-
-bool hearth_store_ready(struct hearth_store *store, char reason[256])
-{
-    bool ready =
-        atomic_load(&store->ready) && !atomic_load(&store->away) && !atomic_load(&store->closing);
-    if (!ready) {
-        (void)pthread_mutex_lock(&store->reason_lock);
-        (void)snprintf(reason, 256, "%s", store->reason);
-        (void)pthread_mutex_unlock(&store->reason_lock);
-    } else {
-        say_degraded(store, reason);
-    }
-    return ready;
-}
-
-enum hearth_status hearth_store_check_open(struct hearth_store *store, struct hearth_err *err)
-{
-    if (atomic_load(&store->closing)) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
-    }
-    if (!atomic_load(&store->ready)) {
-        char reason[256];
-        bool ready = hearth_store_ready(store, reason); /* may have become so just now */
-        return ready ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not ready: %s", reason);
-    }
-    return HEARTH_OK;
-}
-
-void hearth_store_note_away(struct hearth_store *store, const char *reason)
-{
-    char text[256];
-    (void)snprintf(text, sizeof text, "waiting for the database: %.220s", reason);
-    bool changed = set_reason(store, text);
-    if (!atomic_exchange(&store->away, true) || changed) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "store", "database is away", "reason", reason, NULL);
-    }
-}
-
-void hearth_store_note_back(struct hearth_store *store)
-{
-    if (atomic_exchange(&store->away, false)) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "store", "database is back", NULL);
-    }
-}
-
 /* ---- boot ---- */
-
-enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_cancel *cancel,
-                                          int32_t *ret_writer_id, struct hearth_err *err)
-{
-    char host[128] = "";
-    (void)gethostname(host, sizeof host - 1);
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_text(&params, hearth_str_c(host));
-    PGresult *result = NULL;
-    enum hearth_status status =
-        hearth_pg_exec(pg, "INSERT INTO hearth_data.writer (host) VALUES ($1) RETURNING writer_id",
-                       &params, cancel, &result, NULL, err);
-    hearth_arena_release(&arena);
-    HEARTH_TRY(status);
-    *ret_writer_id = hearth_pg_i32(result, 0, 0);
-    PQclear(result);
-    return HEARTH_OK;
-}
 
 /* What a server must be for acknowledged profiles to be safe in it. */
 static enum hearth_status check_server(struct hearth_pg *pg, struct hearth_err *err)
@@ -265,7 +176,7 @@ static void boot(struct hearth_store *store, struct hearth_pg *pg)
         char text[256];
         (void)snprintf(text, sizeof text, "%s%.220s", waiting ? "waiting for the database: " : "",
                        err.msg);
-        bool is_new = set_reason(store, text);
+        bool is_new = hearth_store_set_reason(store, text);
         bool is_starting = waiting && hearth_clock_mono_ns() < patient_until_ns;
         log_not_ready(store, text, is_starting, is_new, &was_starting);
         sleep_ns(store, waiting ? backoff_ns : RECHECK_NS);
@@ -397,7 +308,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     if (store == NULL) {
         return;
     }
-    (void)set_reason(store, "the server is stopping");
+    (void)hearth_store_set_reason(store, "the server is stopping");
     atomic_store(&store->closing, true);
     atomic_store(&store->boot_cancel.cancelled, true);
     if (store->boot_started) {

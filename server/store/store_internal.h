@@ -107,19 +107,6 @@ struct hearth_store {
     _Atomic bool has_rule_evaluator;
 };
 
-/* ---- store.c ---- */
-/* OK, or UNAVAILABLE with the reason: not migrated and loaded yet, or closing. */
-HEARTH_MUST_CHECK enum hearth_status hearth_store_check_open(struct hearth_store *store,
-                                                             struct hearth_err *err);
-/* A connection of the committers was lost or is back: what /ready and the log say. */
-void hearth_store_note_away(struct hearth_store *store, const char *reason);
-void hearth_store_note_back(struct hearth_store *store);
-/* A fresh row of hearth_data.writer. */
-HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg,
-                                                            struct hearth_cancel *cancel,
-                                                            int32_t *ret_writer_id,
-                                                            struct hearth_err *err);
-
 /* ---- pool.c ---- */
 HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
                                                      struct hearth_pool **ret_pool,

@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_prune.h"
+#include "pg/session.h"
 
 #include <stdlib.h>
 

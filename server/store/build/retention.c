@@ -6,6 +6,8 @@
 
 #include "hearth/store/settings.h"
 
+#include "pg/session.h"
+
 void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret)
 {
     const struct hearth_store_options *options = &store->options;

@@ -112,27 +112,6 @@ struct hearth_catalog {
     _Atomic uint64_t n_starts;  /* how often everything was loaded anew */
 };
 
-/* What a pooled connection is taken for. *ret_fault CONNECTION or RETRY: run it again. */
-typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg,
-                                             enum hearth_pg_fault *ret_fault,
-                                             struct hearth_err *err);
-
-/* Run `fn` on a pooled connection; again after a lost connection or a passing fault, a few times.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *store,
-                                                          struct hearth_cancel *cancel,
-                                                          hearth_with_pg_fn *fn, void *context,
-                                                          struct hearth_err *err);
-
-/*
- * The same for statements that only read what was committed before the call: on the replica when
- * there is one and it is up to date (replica.c). ABORTED when it gave up after rows were delivered.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
-                                                               struct hearth_cancel *cancel,
-                                                               hearth_with_pg_fn *fn, void *context,
-                                                               struct hearth_err *err);
-
 /* A moment from now, for whoever waits and must look whether its request has ended. */
 struct timespec hearth_catalog_wait_step(clockid_t clock);
 /* Write lock on catalog->rw; gives up when the request does. */

@@ -6,6 +6,7 @@
 #include "hearth/base/metrics.h"
 
 #include "catalog/catalog_load.h"
+#include "pg/session.h"
 
 /* ---- loading, by whoever asks ---- */
 

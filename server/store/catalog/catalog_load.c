@@ -19,6 +19,8 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/session.h"
+
 #include <stdlib.h>
 
 /* Rows applied under one write lock: about a millisecond, queries go in between. */

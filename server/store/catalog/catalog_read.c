@@ -10,39 +10,12 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog.h"
+#include "pg/session.h"
 
 #include <errno.h>
 #include <time.h>
 
 #define WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
-#define PG_ATTEMPTS  4
-
-/* ---- connections ---- */
-
-enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct hearth_cancel *cancel,
-                                        hearth_with_pg_fn *fn, void *context,
-                                        struct hearth_err *err)
-{
-    for (int attempt = 1;; attempt++) {
-        struct hearth_pg *pg = NULL;
-        HEARTH_TRY(hearth_pool_take(store->pool, cancel, &pg, err));
-        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
-        struct hearth_err failure = HEARTH_ERR_INIT;
-        enum hearth_status status = fn(context, pg, &fault, &failure);
-        hearth_pool_give(store->pool, pg);
-        if (status == HEARTH_OK) {
-            return HEARTH_OK;
-        }
-        bool passing = fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY;
-        if (!passing || attempt == PG_ATTEMPTS) {
-            if (err != NULL) {
-                *err = failure;
-            }
-            return status;
-        }
-        HEARTH_TRY(hearth_cancel_check(cancel, err));
-    }
-}
 
 /* ---- life cycle ---- */
 

@@ -11,6 +11,7 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog.h"
+#include "pg/session.h"
 
 /* One transaction holds the clock's lock, and all servers' new series wait for it: keep it short.
  */

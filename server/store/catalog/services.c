@@ -3,6 +3,8 @@
 
 #include "hearth/store/store_agents.h"
 
+#include "pg/session.h"
+
 /* As catalogue writes begin (catalog_insert.c): one writer at a time over all servers, who may not hang. */
 #define SQL_BEGIN                                            \
     "BEGIN ISOLATION LEVEL READ COMMITTED;"                  \

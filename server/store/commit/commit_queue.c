@@ -12,6 +12,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/session.h"
+
 #define MAX_BATCH_BYTES ((size_t)32 << 20)
 
 /* ---- in ---- */

@@ -11,6 +11,7 @@
 #include "hearth/store/store_network.h"
 
 #include "network/network_rows.h"
+#include "pg/session.h"
 
 #include <stdio.h>
 

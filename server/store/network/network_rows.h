@@ -3,6 +3,7 @@
 #define HEARTH_STORE_NETWORK_ROWS_H
 
 #include "catalog/services.h"
+#include "pg/session.h"
 
 /* Two parameters: the tenant's name, and the service's fingerprint. */
 void hearth_network_param_service(struct hearth_pg_params *params, struct hearth_str tenant,

@@ -14,7 +14,7 @@
 #ifndef HEARTH_STORE_REPLICA_H
 #define HEARTH_STORE_REPLICA_H
 
-#include "catalog/catalog.h"
+#include "pg/session.h"
 
 struct hearth_replica;
 

@@ -24,6 +24,7 @@
 #include "hearth/codec/compress.h"
 
 #include "catalog/catalog.h"
+#include "pg/session.h"
 
 #include <time.h>
 

@@ -8,6 +8,7 @@
 #include "hearth/store/store_spans.h"
 
 #include "catalog/catalog.h"
+#include "pg/session.h"
 
 struct import {
     struct hearth_str task_id;

@@ -11,6 +11,7 @@
 
 #include "build/span_work.h"
 #include "catalog/catalog.h"
+#include "pg/session.h"
 
 #include <stdlib.h>
 

@@ -12,6 +12,8 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
+#include "pg/session.h"
+
 #include <errno.h>
 
 #define LINGER_NS        (10 * HEARTH_NS_PER_MS)

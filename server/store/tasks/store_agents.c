@@ -16,7 +16,7 @@
 #include "hearth/model/entity_id.h"
 
 #include "catalog/services.h"
-#include "tenants/tenant_lock.h"
+#include "pg/session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* store_tasks.c -- profiling tasks as rows, and their logs (contract: hearth/store/store_tasks.h). */
+#include "pg/session.h"
 #include "tasks/task_rows.h"
-#include "tenants/tenant_lock.h"
 
 /* What all questions here share. */
 struct question {

@@ -13,6 +13,7 @@
 
 #include "hearth/base/mem.h"
 
+#include "pg/session.h"
 #include "store_internal.h"
 #include "tasks/task_rows.h"
 

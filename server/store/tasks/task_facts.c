@@ -3,6 +3,7 @@
 
 #include "hearth/base/clock.h"
 
+#include "pg/session.h"
 #include "tasks/task_rows.h"
 
 /* Polls are noted once a minute, and agents pause between them: so much earlier counts as asking then. */

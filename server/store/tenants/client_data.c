@@ -1,27 +1,7 @@
 /* client_data.c -- settings of clients and ad hoc profiles (contract: hearth/store/client_data.h). */
 #include "hearth/store/client_data.h"
 
-#include "tenants/tenant_lock.h"
-
-/* Of the keys of tenants' locks: random, so that they are nobody else's. */
-#define LOCK_SEED "4721170935208671310"
-
-enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str tenant,
-                                       struct hearth_cancel *cancel,
-                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_text(&params, tenant);
-    enum hearth_status status =
-        hearth_pg_exec(pg, "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
-                       &params, cancel, NULL, ret_fault, err);
-    hearth_arena_release(&arena);
-    return status;
-}
+#include "pg/session.h"
 
 /* What all questions here share. */
 struct question {

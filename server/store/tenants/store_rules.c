@@ -1,6 +1,6 @@
 /* store_rules.c -- recording rules as rows, and what their counters say (contract: hearth/store/store_rules.h). */
+#include "pg/session.h"
 #include "tenants/rules_internal.h"
-#include "tenants/tenant_lock.h"
 
 #define NS_PER_MINUTE (60 * HEARTH_NS_PER_SEC)
 

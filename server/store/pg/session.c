@@ -1,0 +1,148 @@
+/*
+ * session.c -- what every statement of the store goes through: is the store open, a connection for it, again after a
+ * passing fault (contract: session.h).
+ */
+#include "pg/session.h"
+
+#include "hearth/base/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define PG_ATTEMPTS 4
+/* Of the keys of tenants' locks: random, so that they are nobody else's. */
+#define LOCK_SEED "4721170935208671310"
+
+/* ---- readiness ---- */
+
+bool hearth_store_set_reason(struct hearth_store *store, const char *reason)
+{
+    (void)pthread_mutex_lock(&store->reason_lock);
+    bool changed = strncmp(store->reason, reason, sizeof store->reason - 1) != 0;
+    (void)snprintf(store->reason, sizeof store->reason, "%s", reason);
+    (void)pthread_mutex_unlock(&store->reason_lock);
+    return changed;
+}
+
+/* What is wrong although everything can be asked; empty: nothing. */
+static void say_degraded(struct hearth_store *store, char reason[256])
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    reason[0] = '\0';
+    if (hearth_disk_check(store, &err) != HEARTH_OK) {
+        (void)snprintf(reason, 256, "%.255s", err.msg);
+    } else {
+        hearth_clocks_explain(hearth_store_clock_ahead_ns(store), reason);
+    }
+}
+
+bool hearth_store_ready(struct hearth_store *store, char reason[256])
+{
+    bool ready =
+        atomic_load(&store->ready) && !atomic_load(&store->away) && !atomic_load(&store->closing);
+    if (!ready) {
+        (void)pthread_mutex_lock(&store->reason_lock);
+        (void)snprintf(reason, 256, "%s", store->reason);
+        (void)pthread_mutex_unlock(&store->reason_lock);
+    } else {
+        say_degraded(store, reason);
+    }
+    return ready;
+}
+
+enum hearth_status hearth_store_check_open(struct hearth_store *store, struct hearth_err *err)
+{
+    if (atomic_load(&store->closing)) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
+    }
+    if (!atomic_load(&store->ready)) {
+        char reason[256];
+        bool ready = hearth_store_ready(store, reason); /* may have become so just now */
+        return ready ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not ready: %s", reason);
+    }
+    return HEARTH_OK;
+}
+
+void hearth_store_note_away(struct hearth_store *store, const char *reason)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "waiting for the database: %.220s", reason);
+    bool changed = hearth_store_set_reason(store, text);
+    if (!atomic_exchange(&store->away, true) || changed) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "database is away", "reason", reason, NULL);
+    }
+}
+
+void hearth_store_note_back(struct hearth_store *store)
+{
+    if (atomic_exchange(&store->away, false)) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "database is back", NULL);
+    }
+}
+
+/* ---- connections ---- */
+
+enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct hearth_cancel *cancel,
+                                        hearth_with_pg_fn *fn, void *context,
+                                        struct hearth_err *err)
+{
+    for (int attempt = 1;; attempt++) {
+        struct hearth_pg *pg = NULL;
+        HEARTH_TRY(hearth_pool_take(store->pool, cancel, &pg, err));
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        struct hearth_err failure = HEARTH_ERR_INIT;
+        enum hearth_status status = fn(context, pg, &fault, &failure);
+        hearth_pool_give(store->pool, pg);
+        if (status == HEARTH_OK) {
+            return HEARTH_OK;
+        }
+        bool passing = fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY;
+        if (!passing || attempt == PG_ATTEMPTS) {
+            if (err != NULL) {
+                *err = failure;
+            }
+            return status;
+        }
+        HEARTH_TRY(hearth_cancel_check(cancel, err));
+    }
+}
+
+/* ---- rows that statements rely on ---- */
+
+enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_cancel *cancel,
+                                          int32_t *ret_writer_id, struct hearth_err *err)
+{
+    char host[128] = "";
+    (void)gethostname(host, sizeof host - 1);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text(&params, hearth_str_c(host));
+    PGresult *result = NULL;
+    enum hearth_status status =
+        hearth_pg_exec(pg, "INSERT INTO hearth_data.writer (host) VALUES ($1) RETURNING writer_id",
+                       &params, cancel, &result, NULL, err);
+    hearth_arena_release(&arena);
+    HEARTH_TRY(status);
+    *ret_writer_id = hearth_pg_i32(result, 0, 0);
+    PQclear(result);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str tenant,
+                                       struct hearth_cancel *cancel,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &arena);
+    hearth_pg_param_text(&params, tenant);
+    enum hearth_status status =
+        hearth_pg_exec(pg, "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
+                       &params, cancel, NULL, ret_fault, err);
+    hearth_arena_release(&arena);
+    return status;
+}
