@@ -9,6 +9,8 @@
 #include "hearth/base/embedded.h"
 #include "hearth/store/background.h"
 
+#include "pg/partitions.h"
+#include "pg/pool.h"
 #include "pg/replica.h"
 #include "store_internal.h"
 

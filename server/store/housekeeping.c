@@ -18,6 +18,9 @@
  */
 #include "hearth/base/clock.h"
 
+#include "pg/clocks.h"
+#include "pg/disk.h"
+#include "pg/partitions.h"
 #include "policies/store_monitors.h"
 
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)

@@ -12,6 +12,10 @@
 #include "hearth/base/signals.h"
 
 #include "build/builder.h"
+#include "pg/clocks.h"
+#include "pg/migrate.h"
+#include "pg/partitions.h"
+#include "pg/pool.h"
 #include "pg/replica.h"
 #include "pg/session.h"
 #include "policies/store_monitors.h"

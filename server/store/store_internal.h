@@ -20,16 +20,18 @@
 
 #include "hearth/store/store_rules.h"
 
-#include "pg/pg.h"
+#include "pg/clocks.h"
+#include "pg/disk.h"
+#include "pg/migrate.h"
+#include "pg/partitions.h"
+#include "pg/pool.h"
 
 #include <pthread.h>
 
-struct hearth_pool;
 struct hearth_catalog;
 struct hearth_committers;
 struct hearth_ingest_dicts;
 struct hearth_read_cache;
-struct hearth_partitions;
 struct hearth_builder_thread;
 struct hearth_settings;
 struct hearth_monitors;
@@ -107,32 +109,6 @@ struct hearth_store {
     _Atomic bool has_rule_evaluator;
 };
 
-/* ---- pool.c ---- */
-HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
-                                                     struct hearth_pool **ret_pool,
-                                                     struct hearth_err *err);
-void hearth_pool_free(struct hearth_pool *pool);
-/*
- * A connected connection; waits for a free one until the request's deadline, at most 10 s
- * (UNAVAILABLE then).
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
-                                                      struct hearth_cancel *cancel,
-                                                      struct hearth_pg **ret_pg,
-                                                      struct hearth_err *err);
-/* Of statements whose request has no deadline; before the first take. */
-void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
-/* Give it back; one that is broken or in a transaction is closed. */
-void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
-
-/* ---- migrate.c ---- */
-/*
- * Create schema hearth_data and apply what is missing of hearth_embedded_migrations, under an
- * advisory lock, each in a transaction, with its checksum. FAILED_PRECONDITION: the database has a
- * newer or an altered history (the message names the file).
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err);
-
 /* ---- catalog_*.c ---- */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_new(struct hearth_store *store,
                                                         struct hearth_catalog **ret_catalog,
@@ -146,77 +122,6 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalo
 /* Forget activity before the hour, in all label indexes: its leaves are gone. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog,
                                                          int32_t hour, struct hearth_err *err);
-
-/* ---- partitions.c ---- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_partitions_new(struct hearth_partitions **ret_partitions, struct hearth_err *err);
-void hearth_partitions_free(struct hearth_partitions *partitions);
-/* Leaves of a day, a bit for each partitioned table. */
-enum {
-    HEARTH_LEAF_PROFILE = 1 << 0,
-    HEARTH_LEAF_DICT_CHUNK = 1 << 1,
-    HEARTH_LEAF_SERIES_HOUR = 1 << 2,
-    HEARTH_LEAF_ROLL_10M = 1 << 3,
-    HEARTH_LEAF_ROLL_1H = 1 << 4,
-    HEARTH_LEAF_ROLL_1D = 1 << 5,
-    HEARTH_LEAF_HOUR_TOTALS = 1 << 6,
-    HEARTH_LEAF_SEGMENT = 1 << 7,
-    HEARTH_LEAF_SPAN_GROUP = 1 << 8,
-    HEARTH_LEAF_SPAN_INDEX = 1 << 9,
-    HEARTH_LEAF_MONITOR_MINUTE = 1 << 10,
-    HEARTH_LEAF_NETWORK_SAMPLE = 1 << 11,
-    HEARTH_LEAVES_ALL = (1 << 12) - 1,
-    HEARTH_LEAVES_ROLL =
-        HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
-};
-
-/* Forget which leaves of the day are known to be there (a statement just missed its table). */
-void hearth_partitions_forget(struct hearth_store *store, int32_t day);
-/* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
-void hearth_partition_name(const char *parent, int32_t day, char out[64]);
-/*
- * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Ask for what is about to be
- * written, no more: a leaf takes a few milliseconds to make, and one that retention drops cannot be made until it has
- * gone (UNAVAILABLE). Memory first. `pg` must not be in a transaction.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
-                                                              struct hearth_pg *pg, unsigned leaves,
-                                                              int32_t day, struct hearth_err *err);
-/* Is a leaf of that parent and day on its way out, so that no other can take its place yet? */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
-                                                                  const char *parent, int32_t day,
-                                                                  bool *ret_leaving,
-                                                                  struct hearth_err *err);
-
-/* ---- partitions_drop.c ---- */
-#define HEARTH_SCHEMA_DOT     "hearth_data."
-#define HEARTH_LEAVING_PREFIX "drop_" /* a leaf on its way out: drop_profile_20261120 */
-/*
- * Remove the leaf of the day, without keeping readers or writers waiting; if one is on its way out, only that: a leaf
- * that was made since has profiles of its own. OK when it is gone, or was; UNAVAILABLE while statements that began
- * before read it: call again later. Safe to be killed in, and to call from several servers. `pg` must not be in a
- * transaction; it may be another connection afterwards.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
-                                                            struct hearth_pg *pg,
-                                                            const char *parent, int32_t day,
-                                                            struct hearth_err *err);
-
-/* The same for a leaf that has its leaving name already, or has gone: never another one. */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
-                                                                   struct hearth_pg *pg,
-                                                                   const char *parent, int32_t day,
-                                                                   struct hearth_err *err);
-
-/* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
-                           int32_t *ret_day, bool *ret_found, struct hearth_err *err);
-/* A day whose leaf is on its way out: somebody began to drop it. */
-HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
-                                                               const char *parent, int32_t *ret_day,
-                                                               bool *ret_found,
-                                                               struct hearth_err *err);
 
 /* ---- settings.c ---- */
 HEARTH_MUST_CHECK enum hearth_status hearth_settings_new(struct hearth_settings **ret,
@@ -245,21 +150,6 @@ HEARTH_MUST_CHECK enum hearth_status hearth_profiles_check_reach(struct hearth_p
                                                                  int64_t from_ns, int64_t *reach_ns,
                                                                  enum hearth_pg_fault *ret_fault,
                                                                  struct hearth_err *err);
-
-/* ---- disk.c ---- */
-/* RESOURCE_EXHAUSTED while the disk is too full for profiles. */
-HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *store,
-                                                       struct hearth_err *err);
-/* Once in a while: look how full it is. */
-HEARTH_MUST_CHECK enum hearth_status hearth_disk_look(struct hearth_store *store,
-                                                      struct hearth_pg *pg, struct hearth_err *err);
-
-/* ---- clocks.c ---- */
-/* Once in a while: compare the database's clock with ours. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_clocks_compare(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
-/* A difference as a sentence; empty for 0. */
-void hearth_clocks_explain(int64_t ahead_ns, char out[256]);
 
 /* ---- ingest_dict.c ---- */
 struct hearth_ingest_dict {

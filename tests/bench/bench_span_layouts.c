@@ -9,6 +9,7 @@
 #include "hearth/store/store_span_index.h"
 
 #include "build/builder.h"
+#include "pg/partitions.h"
 #include "pg_cluster.h"
 #include "store_push.h"
 #include "store_scope.h"

@@ -14,6 +14,7 @@
 #include "hearth/store/read.h"
 
 #include "catalog/catalog.h"
+#include "pg/partitions.h"
 #include "pg_cluster.h"
 #include "store_push.h"
 

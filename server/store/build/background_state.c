@@ -6,6 +6,7 @@
 
 #include "build/roll.h"
 #include "catalog/catalog.h"
+#include "pg/partitions.h"
 #include "pg/session.h"
 
 #include <inttypes.h>

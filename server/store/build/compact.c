@@ -17,6 +17,7 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
+#include "pg/partitions.h"
 #include "read/stored_rows.h"
 
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include "hearth/base/clock.h"
 
 #include "build/builder.h"
+#include "pg/partitions.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 
 #include "build/retention.h"
 #include "build/roll.h"
+#include "pg/partitions.h"
 
 #include <inttypes.h>
 #include <stdio.h>

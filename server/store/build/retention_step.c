@@ -16,6 +16,7 @@
 
 #include "build/builder.h"
 #include "build/retention.h"
+#include "pg/partitions.h"
 
 #include <inttypes.h>
 #include <stdio.h>

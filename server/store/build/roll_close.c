@@ -16,6 +16,7 @@
 #include "hearth/base/metrics.h"
 
 #include "build/roll.h"
+#include "pg/partitions.h"
 
 #include <inttypes.h>
 #include <stdio.h>

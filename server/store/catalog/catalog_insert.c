@@ -15,6 +15,7 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog_group.h"
+#include "pg/partitions.h"
 #include "pg/session.h"
 
 #include <endian.h>

@@ -12,6 +12,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/disk.h"
 #include "pg/session.h"
 
 #define MAX_BATCH_BYTES ((size_t)32 << 20)

@@ -26,6 +26,7 @@
 
 #include "commit/batch.h"
 #include "commit/commit_queue.h"
+#include "pg/partitions.h"
 #include "pg/session.h"
 
 #include <errno.h>

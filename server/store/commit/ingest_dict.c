@@ -20,6 +20,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pool.h"
 #include "pg/session.h"
 #include "store_internal.h"
 

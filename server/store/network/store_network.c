@@ -7,6 +7,7 @@
 #include "hearth/base/clock.h"
 
 #include "network/network_rows.h"
+#include "pg/partitions.h"
 #include "pg/session.h"
 
 #define MS_PER_DAY (HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS)

@@ -5,6 +5,8 @@
  * is the only other one at hand, and the same for all servers. Which of the two is right nobody can tell: so a profile is
  * taken if either allows it (engine/identity.c), and a difference is logged and said by /ready.
  */
+#include "pg/clocks.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/selector/timeexpr.h"

@@ -6,6 +6,8 @@
  * roll-ups go on. It ends by itself, a little on the other side of the limit, so that it does not
  * flicker. PostgreSQL's own "disk full" (53100) is another matter: it fails the batch that met it.
  */
+#include "pg/disk.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"

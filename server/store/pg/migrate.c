@@ -6,6 +6,8 @@
  * (transaction-level, because PgBouncer does not keep sessions). The history is read again under
  * the lock each time, so the last one in finds nothing to do.
  */
+#include "pg/migrate.h"
+
 #include "hearth/base/embedded.h"
 #include "hearth/base/hash.h"
 

@@ -8,6 +8,8 @@
  * to be there are kept in memory; committers and the catalogue ask for each batch. Everyone asks for the
  * tables that it writes to: today and tomorrow have all leaves, an older day those that somebody needed.
  */
+#include "pg/partitions.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 

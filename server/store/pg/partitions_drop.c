@@ -15,6 +15,7 @@
  */
 #include "hearth/base/clock.h"
 
+#include "pg/partitions.h"
 #include "store_internal.h"
 
 #include <inttypes.h>

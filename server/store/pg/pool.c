@@ -1,5 +1,7 @@
 /* pool.c -- a bounded set of connections; waiting for one is fair enough (condition variable) and
  * bounded in time. */
+#include "pg/pool.h"
+
 #include "hearth/base/mem.h"
 
 #include "store_internal.h"

@@ -15,6 +15,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pool.h"
+
 #include <stdio.h>
 #include <time.h>
 

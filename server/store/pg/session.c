@@ -6,6 +6,10 @@
 
 #include "hearth/base/log.h"
 
+#include "pg/clocks.h"
+#include "pg/disk.h"
+#include "pg/pool.h"
+
 #include <stdio.h>
 #include <unistd.h>
 

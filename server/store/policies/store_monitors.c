@@ -17,6 +17,7 @@
 #include "hearth/store/store_agents.h"
 
 #include "catalog/catalog.h"
+#include "pg/partitions.h"
 #include "pg/session.h"
 
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 #include "hearth/store/store_spans.h"
 
 #include "catalog/catalog.h"
+#include "pg/disk.h"
 #include "pg/session.h"
 
 struct import {

@@ -15,6 +15,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/store_agents.h"
 
+#include "pg/partitions.h"
 #include "pg/session.h"
 #include "spans/trace_writer.h"
 

@@ -12,6 +12,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
+#include "pg/disk.h"
 #include "pg/session.h"
 
 #include <errno.h>

@@ -9,6 +9,7 @@
 #include "hearth/store/task_results.h"
 
 #include "catalog/catalog.h"
+#include "pg/disk.h"
 #include "pg/session.h"
 #include "tasks/task_chunks.h"
 

@@ -4,6 +4,7 @@
 
 #include "hearth/store/read.h"
 
+#include "pg/partitions.h"
 #include "read_fixture.h"
 #include "store_internal.h"
 

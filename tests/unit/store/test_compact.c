@@ -3,6 +3,7 @@
 
 #include "build/builder.h"
 #include "build/roll.h"
+#include "pg/partitions.h"
 #include "pg_cluster.h"
 #include "pg_proxy.h"
 #include "read/stored_rows.h"

@@ -3,6 +3,7 @@
 #include "hearth/store/background.h"
 
 #include "build/roll.h"
+#include "pg/partitions.h"
 #include "read/stored_rows.h"
 #include "step_fixture.h"
 

@@ -1,4 +1,5 @@
 /* A day's leaf goes away under readers and writers, and from wherever it was left. */
+#include "pg/partitions.h"
 #include "pg_cluster.h"
 #include "store_internal.h"
 #include "store_push.h"

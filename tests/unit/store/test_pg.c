@@ -1,6 +1,8 @@
 /* One connection: values in and out, errors by SQLSTATE, giving up in time. */
 #include "hearth/base/mem.h"
 
+#include "pg/partitions.h"
+#include "pg/pool.h"
 #include "pg_cluster.h"
 #include "store_internal.h"
 

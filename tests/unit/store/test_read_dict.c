@@ -1,6 +1,7 @@
 /* test_read_dict.c -- the dictionaries of queries: loading, extending, keeping, damage. */
 #include "hearth/codec/compress.h"
 
+#include "pg/partitions.h"
 #include "read_fixture.h"
 #include "store_internal.h"
 #include "synth_profile.h"

@@ -1,6 +1,7 @@
 /* Asking for a rebuild throws away what can be built again from profiles, and nothing else. */
 #include "hearth/store/background.h"
 
+#include "pg/partitions.h"
 #include "step_fixture.h"
 
 #include <pthread.h>

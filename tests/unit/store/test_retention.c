@@ -1,5 +1,7 @@
 /* Days past their time are dropped, shorter tenants' rows deleted, series that ended swept; and
  * profiles are refused while there is no disk for them. */
+#include "pg/disk.h"
+#include "pg/partitions.h"
 #include "step_fixture.h"
 
 #define DAY HEARTH_NS_PER_DAY

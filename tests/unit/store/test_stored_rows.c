@@ -1,6 +1,7 @@
 /* test_stored_rows.c -- whole rows come out of tables and segments as they went in, in order. */
 #include "hearth/base/mem.h"
 
+#include "pg/partitions.h"
 #include "pg_cluster.h"
 #include "read/stored_rows.h"
 #include "store_push.h"

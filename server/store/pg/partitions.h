@@ -1,0 +1,86 @@
+/*
+ * partitions.h -- the leaves of partitioned tables, one for each day: making, naming, removing them (private to the store).
+ *
+ * partitions.c makes them, partitions_drop.c removes them. Threads: safe, also between servers.
+ */
+#ifndef HEARTH_STORE_PARTITIONS_H
+#define HEARTH_STORE_PARTITIONS_H
+
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
+
+struct hearth_partitions;
+
+HEARTH_MUST_CHECK enum hearth_status
+hearth_partitions_new(struct hearth_partitions **ret_partitions, struct hearth_err *err);
+void hearth_partitions_free(struct hearth_partitions *partitions);
+/* Leaves of a day, a bit for each partitioned table. */
+enum {
+    HEARTH_LEAF_PROFILE = 1 << 0,
+    HEARTH_LEAF_DICT_CHUNK = 1 << 1,
+    HEARTH_LEAF_SERIES_HOUR = 1 << 2,
+    HEARTH_LEAF_ROLL_10M = 1 << 3,
+    HEARTH_LEAF_ROLL_1H = 1 << 4,
+    HEARTH_LEAF_ROLL_1D = 1 << 5,
+    HEARTH_LEAF_HOUR_TOTALS = 1 << 6,
+    HEARTH_LEAF_SEGMENT = 1 << 7,
+    HEARTH_LEAF_SPAN_GROUP = 1 << 8,
+    HEARTH_LEAF_SPAN_INDEX = 1 << 9,
+    HEARTH_LEAF_MONITOR_MINUTE = 1 << 10,
+    HEARTH_LEAF_NETWORK_SAMPLE = 1 << 11,
+    HEARTH_LEAVES_ALL = (1 << 12) - 1,
+    HEARTH_LEAVES_ROLL =
+        HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
+};
+
+/* Forget which leaves of the day are known to be there (a statement just missed its table). */
+void hearth_partitions_forget(struct hearth_store *store, int32_t day);
+/* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
+void hearth_partition_name(const char *parent, int32_t day, char out[64]);
+/*
+ * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Ask for what is about to be
+ * written, no more: a leaf takes a few milliseconds to make, and one that retention drops cannot be made until it has
+ * gone (UNAVAILABLE). Memory first. `pg` must not be in a transaction.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
+                                                              struct hearth_pg *pg, unsigned leaves,
+                                                              int32_t day, struct hearth_err *err);
+/* Is a leaf of that parent and day on its way out, so that no other can take its place yet? */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
+                                                                  const char *parent, int32_t day,
+                                                                  bool *ret_leaving,
+                                                                  struct hearth_err *err);
+
+/* ---- partitions_drop.c ---- */
+
+#define HEARTH_SCHEMA_DOT     "hearth_data."
+#define HEARTH_LEAVING_PREFIX "drop_" /* a leaf on its way out: drop_profile_20261120 */
+/*
+ * Remove the leaf of the day, without keeping readers or writers waiting; if one is on its way out, only that: a leaf
+ * that was made since has profiles of its own. OK when it is gone, or was; UNAVAILABLE while statements that began
+ * before read it: call again later. Safe to be killed in, and to call from several servers. `pg` must not be in a
+ * transaction; it may be another connection afterwards.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
+                                                            struct hearth_pg *pg,
+                                                            const char *parent, int32_t day,
+                                                            struct hearth_err *err);
+
+/* The same for a leaf that has its leaving name already, or has gone: never another one. */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
+                                                                   struct hearth_pg *pg,
+                                                                   const char *parent, int32_t day,
+                                                                   struct hearth_err *err);
+
+/* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
+                           int32_t *ret_day, bool *ret_found, struct hearth_err *err);
+/* A day whose leaf is on its way out: somebody began to drop it. */
+HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
+                                                               const char *parent, int32_t *ret_day,
+                                                               bool *ret_found,
+                                                               struct hearth_err *err);
+
+#endif
