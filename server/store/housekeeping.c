@@ -16,12 +16,20 @@
  *   - agents that nobody hears of any more (agents_expire.c); more often when they are kept for minutes only
  *   - lines of metrics without values (monitors.c)
  */
+#include "housekeeping.h"
+
 #include "hearth/base/clock.h"
 
+#include "catalog/catalog.h"
+#include "catalog/settings_cache.h"
+#include "commit/committers.h"
+#include "network/network_expire.h"
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
 #include "policies/store_monitors.h"
+#include "spans/snapshots_expire.h"
+#include "tasks/tasks_expire.h"
 
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)

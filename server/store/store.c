@@ -12,6 +12,11 @@
 #include "hearth/base/signals.h"
 
 #include "build/builder.h"
+#include "catalog/catalog.h"
+#include "catalog/settings_cache.h"
+#include "commit/committers.h"
+#include "commit/ingest_dict.h"
+#include "housekeeping.h"
 #include "pg/clocks.h"
 #include "pg/migrate.h"
 #include "pg/partitions.h"
@@ -19,7 +24,9 @@
 #include "pg/replica.h"
 #include "pg/session.h"
 #include "policies/store_monitors.h"
+#include "read/read_cache.h"
 #include "spans/trace_writer.h"
+#include "tasks/poll_memo.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "pg/partitions.h"
 #include "pg_cluster.h"
+#include "read/read_cache.h"
 #include "store_push.h"
 
 #include <dirent.h>

@@ -4,6 +4,7 @@
  */
 #include "hearth/store/background.h"
 
+#include "build/reach.h"
 #include "build/roll.h"
 #include "catalog/catalog.h"
 #include "pg/partitions.h"

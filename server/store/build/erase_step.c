@@ -21,6 +21,7 @@
 #include "hearth/store/background.h"
 
 #include "build/erase_work.h"
+#include "build/reach.h"
 #include "pg/partitions.h"
 #include "read/stored_rows.h"
 

@@ -5,6 +5,8 @@
  * retention may have been raised after they went, and a late profile makes a leaf again. So one
  * profile is looked for of each series and hour, or day, that roll-ups know of.
  */
+#include "build/reach.h"
+
 #include "hearth/base/clock.h"
 
 #include "build/retention.h"

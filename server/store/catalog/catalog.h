@@ -112,6 +112,22 @@ struct hearth_catalog {
     _Atomic uint64_t n_starts;  /* how often everything was loaded anew */
 };
 
+/* ---- life ---- */
+
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_new(struct hearth_store *store,
+                                                        struct hearth_catalog **ret_catalog,
+                                                        struct hearth_err *err);
+void hearth_catalog_free(struct hearth_catalog *catalog);
+/* Bring everything up to the database's version (first: load). */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
+                                                            struct hearth_cancel *cancel,
+                                                            struct hearth_err *err);
+/* Forget activity before the hour, in all label indexes: its leaves are gone. */
+HEARTH_MUST_CHECK enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog,
+                                                         int32_t hour, struct hearth_err *err);
+
+/* ---- catalog_read.c ---- */
+
 /* A moment from now, for whoever waits and must look whether its request has ended. */
 struct timespec hearth_catalog_wait_step(clockid_t clock);
 /* Write lock on catalog->rw; gives up when the request does. */

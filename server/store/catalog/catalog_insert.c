@@ -14,6 +14,7 @@
  */
 #include "hearth/base/mem.h"
 
+#include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
 #include "pg/partitions.h"
 #include "pg/session.h"

@@ -5,6 +5,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "catalog/catalog.h"
 #include "catalog/catalog_load.h"
 #include "pg/session.h"
 

@@ -8,6 +8,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/store/settings.h"
 
+#include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
 
 #include <endian.h>

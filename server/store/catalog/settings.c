@@ -9,6 +9,7 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog.h"
+#include "catalog/settings_cache.h"
 #include "pg/session.h"
 
 struct tenant_settings {

@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 
+#include "commit/ingest_dict.h"
 #include "pg/partitions.h"
 #include "read/stored_rows.h"
 

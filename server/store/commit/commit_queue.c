@@ -12,6 +12,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "commit/ingest_dict.h"
 #include "pg/disk.h"
 #include "pg/session.h"
 

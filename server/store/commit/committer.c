@@ -26,6 +26,8 @@
 
 #include "commit/batch.h"
 #include "commit/commit_queue.h"
+#include "commit/committers.h"
+#include "commit/ingest_dict.h"
 #include "pg/partitions.h"
 #include "pg/session.h"
 

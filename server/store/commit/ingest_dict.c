@@ -16,6 +16,8 @@
  * A dictionary that cannot go on (full, or its chunks collide with rows of another history) is
  * retired: the next acquire makes a new one in its place.
  */
+#include "commit/ingest_dict.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"

@@ -2,6 +2,8 @@
  * network_expire.c -- sampled requests past `retain-network`, captured events past `retain-captured`. Each server may run
  * it at any time: rows that somebody else is just removing are left to them.
  */
+#include "network/network_expire.h"
+
 #include "hearth/base/clock.h"
 
 #include "store_internal.h"

@@ -25,6 +25,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/session.h"
+#include "read/read_cache.h"
 
 #include <time.h>
 

@@ -23,6 +23,7 @@
  */
 #include "hearth/base/mem.h"
 
+#include "catalog/catalog.h"
 #include "read/read_internal.h"
 #include "read/stored_rows.h"
 

@@ -2,6 +2,8 @@
  * snapshots_expire.c -- thread snapshots past their time, and segments of imported tasks, in slices. Each server may do it
  * at any time.
  */
+#include "spans/snapshots_expire.h"
+
 #include "hearth/base/clock.h"
 
 #include "store_internal.h"

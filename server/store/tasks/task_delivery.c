@@ -15,6 +15,7 @@
 
 #include "pg/session.h"
 #include "store_internal.h"
+#include "tasks/poll_memo.h"
 #include "tasks/task_rows.h"
 
 /* Of the keys of agents' locks: random, so that they are nobody else's. */

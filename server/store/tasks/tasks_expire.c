@@ -2,6 +2,8 @@
  * tasks_expire.c -- tasks past their time, in slices, with who was told and what agents said. What they brought goes by
  * its own rules. Each server may do it at any time.
  */
+#include "tasks/tasks_expire.h"
+
 #include "hearth/base/clock.h"
 
 #include "store_internal.h"

@@ -6,6 +6,7 @@
 #include "catalog/services.h"
 #include "step_fixture.h"
 #include "store_scope.h"
+#include "tasks/tasks_expire.h"
 
 #define S HEARTH_STR("shop")
 #define I HEARTH_STR("pod-1")

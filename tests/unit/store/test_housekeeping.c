@@ -1,4 +1,6 @@
 /* What housekeeping trims, and what it must leave. */
+#include "commit/committers.h"
+#include "housekeeping.h"
 #include "pg_cluster.h"
 #include "store_internal.h"
 #include "store_push.h"

@@ -1,5 +1,6 @@
 /* Days past their time are dropped, shorter tenants' rows deleted, series that ended swept; and
  * profiles are refused while there is no disk for them. */
+#include "housekeeping.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
 #include "step_fixture.h"

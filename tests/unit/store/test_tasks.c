@@ -3,6 +3,7 @@
 
 #include "step_fixture.h"
 #include "store_scope.h"
+#include "tasks/tasks_expire.h"
 
 #define NOW     INT64_C(1763546400000)
 #define OVERLAP "another runs then"

@@ -1,0 +1,20 @@
+/*
+ * committers.h -- the threads that commit batches (private to the store).
+ *
+ * Threads: safe; _start and _stop are for the thread that opens and closes the store.
+ */
+#ifndef HEARTH_STORE_COMMITTERS_H
+#define HEARTH_STORE_COMMITTERS_H
+
+#include "hearth/store/store.h"
+
+struct hearth_committers;
+
+/* No batch with a lower seq will be sent again. */
+int64_t hearth_committers_settled_below(struct hearth_committers *all);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_committers_start(struct hearth_store *store, struct hearth_committers **ret_committers,
+                        struct hearth_err *err);
+void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono_ns);
+
+#endif

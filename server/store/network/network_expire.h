@@ -1,0 +1,16 @@
+/*
+ * network_expire.h -- removing samples and captured events of network tasks that are past their time (private to the store).
+ *
+ * Threads: safe; the connection belongs to the caller.
+ */
+#ifndef HEARTH_STORE_NETWORK_EXPIRE_H
+#define HEARTH_STORE_NETWORK_EXPIRE_H
+
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
+
+HEARTH_MUST_CHECK enum hearth_status
+hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
+
+#endif
