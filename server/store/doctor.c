@@ -10,9 +10,10 @@
 #include "hearth/store/background.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/pool.h"
 #include "pg/replica.h"
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

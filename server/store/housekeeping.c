@@ -27,6 +27,7 @@
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
+#include "pg/store_state.h"
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"

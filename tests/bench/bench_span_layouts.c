@@ -10,6 +10,8 @@
 
 #include "build/builder.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "pg_cluster.h"
 #include "store_push.h"
 #include "store_scope.h"

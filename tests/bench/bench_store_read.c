@@ -15,6 +15,8 @@
 
 #include "catalog/catalog.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "pg_cluster.h"
 #include "read/read_cache.h"
 #include "store_push.h"

@@ -4,11 +4,14 @@
  */
 #include "hearth/store/background.h"
 
+#include "build/builder.h"
 #include "build/reach.h"
 #include "build/roll.h"
 #include "catalog/catalog.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,6 +14,7 @@
 #include "hearth/base/signals.h"
 
 #include "build/roll.h"
+#include "pg/store_state.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -18,9 +18,10 @@
 #define HEARTH_STORE_BUILDER_H
 
 #include "hearth/codec/compress.h"
+#include "hearth/store/store.h"
 
 #include "build/span_work.h"
-#include "store_internal.h"
+#include "pg/pg.h"
 
 #define HEARTH_LEASE_BUILDER "builder"
 

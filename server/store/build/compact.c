@@ -18,6 +18,8 @@
 #include "build/builder.h"
 #include "build/roll.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read/stored_rows.h"
 
 #include <inttypes.h>

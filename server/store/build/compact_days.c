@@ -11,6 +11,7 @@
 
 #include "build/builder.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,9 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_prune.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <stdlib.h>
 

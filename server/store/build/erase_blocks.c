@@ -6,6 +6,7 @@
 
 #include "build/erase_work.h"
 #include "build/roll.h"
+#include "pg/pg.h"
 
 #include <inttypes.h>
 #include <stdio.h>

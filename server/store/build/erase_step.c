@@ -20,9 +20,12 @@
 #include "hearth/base/metrics.h"
 #include "hearth/store/background.h"
 
+#include "build/builder.h"
 #include "build/erase_work.h"
 #include "build/reach.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read/stored_rows.h"
 
 #include <inttypes.h>

@@ -12,6 +12,7 @@
 #include "build/retention.h"
 #include "build/roll.h"
 #include "pg/partitions.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

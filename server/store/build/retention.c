@@ -7,6 +7,7 @@
 #include "hearth/store/settings.h"
 
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret)
 {

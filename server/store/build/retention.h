@@ -7,8 +7,6 @@
 
 #include "hearth/store/background.h"
 
-#include "store_internal.h"
-
 void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret);
 /* Settings of other names, and values below 0, change nothing. */
 void hearth_retention_apply(struct hearth_retention *retention, struct hearth_str name,

@@ -17,6 +17,8 @@
 #include "build/builder.h"
 #include "build/retention.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,6 +11,8 @@
 #include "build/builder.h"
 #include "build/retention.h"
 #include "catalog/catalog_prune.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,8 +10,11 @@
  */
 #include "hearth/base/metrics.h"
 
+#include "build/builder.h"
 #include "build/roll.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "hearth/base/mem.h"
 
 #include "build/roll.h"
+#include "pg/pg.h"
 
 #include <inttypes.h>
 #include <stdio.h>

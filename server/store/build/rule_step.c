@@ -12,7 +12,10 @@
  */
 #include "hearth/base/metrics.h"
 
+#include "build/builder.h"
 #include "build/roll.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "tenants/rules_internal.h"
 
 #include <inttypes.h>

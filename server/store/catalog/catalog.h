@@ -40,8 +40,9 @@
 #define HEARTH_STORE_CATALOG_H
 
 #include "catalog/series_cache.h"
-#include "store_internal.h"
+#include "pg/pg.h"
 
+#include <pthread.h>
 #include <time.h>
 
 /* Of one series; what the label index and one statement (read_sql.c) can take. */

@@ -17,7 +17,9 @@
 #include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <endian.h>
 

@@ -19,7 +19,9 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,9 @@
 #ifndef HEARTH_STORE_CATALOG_PRUNE_H
 #define HEARTH_STORE_CATALOG_PRUNE_H
 
-#include "store_internal.h"
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
 
 struct hearth_prune {
     struct hearth_pg *pg;

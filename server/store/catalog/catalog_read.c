@@ -11,6 +11,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <errno.h>
 #include <time.h>

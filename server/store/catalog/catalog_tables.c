@@ -10,6 +10,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 
 #include <endian.h>
 

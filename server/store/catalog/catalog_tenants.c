@@ -12,6 +12,7 @@
 #include "hearth/base/metrics.h"
 
 #include "catalog/catalog.h"
+#include "pg/store_state.h"
 
 #define LEAST_BYTES  ((size_t)1 << 20) /* of one tenant, whatever the limit says */
 #define MIN_STAY_NS  HEARTH_NS_PER_SEC

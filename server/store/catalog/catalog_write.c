@@ -12,6 +12,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 /* One transaction holds the clock's lock, and all servers' new series wait for it: keep it short.
  */

@@ -3,6 +3,7 @@
 
 #include "hearth/store/store_agents.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
 
 /* As catalogue writes begin (catalog_insert.c): one writer at a time over all servers, who may not hang. */

@@ -10,7 +10,9 @@
 
 #include "catalog/catalog.h"
 #include "catalog/settings_cache.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 struct tenant_settings {
     struct hearth_str tenant;

@@ -6,6 +6,7 @@
 
 #include "commit/ingest_dict.h"
 #include "pg/partitions.h"
+#include "pg/store_state.h"
 #include "read/stored_rows.h"
 
 #include <inttypes.h>

@@ -29,7 +29,9 @@
 #ifndef HEARTH_STORE_BATCH_H
 #define HEARTH_STORE_BATCH_H
 
-#include "store_internal.h"
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
 
 struct hearth_batch_item {
     struct hearth_push_item *item;

@@ -4,6 +4,7 @@
  * Encoded while they are sent: only then it is known which profiles are repeated and store nothing.
  */
 #include "commit/batch.h"
+#include "pg/pg.h"
 
 #include <stdlib.h>
 

@@ -15,6 +15,7 @@
 #include "commit/ingest_dict.h"
 #include "pg/disk.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #define MAX_BATCH_BYTES ((size_t)32 << 20)
 

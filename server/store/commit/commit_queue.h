@@ -6,7 +6,11 @@
 #ifndef HEARTH_STORE_COMMIT_QUEUE_H
 #define HEARTH_STORE_COMMIT_QUEUE_H
 
-#include "store_internal.h"
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
+
+#include <pthread.h>
 
 /* Where an item is. Under the lock. */
 enum hearth_item_stage {

@@ -29,7 +29,9 @@
 #include "commit/committers.h"
 #include "commit/ingest_dict.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <errno.h>
 #include <stdio.h>

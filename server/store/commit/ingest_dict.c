@@ -24,7 +24,7 @@
 
 #include "pg/pool.h"
 #include "pg/session.h"
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 struct hearth_ingest_dicts {
     struct hearth_store *store;

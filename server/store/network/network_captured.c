@@ -11,7 +11,9 @@
 #include "hearth/store/store_network.h"
 
 #include "network/network_rows.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <stdio.h>
 

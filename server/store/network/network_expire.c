@@ -6,7 +6,7 @@
 
 #include "hearth/base/clock.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 
 #include "network/network_rows.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 #define MS_PER_DAY (HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS)

@@ -11,7 +11,7 @@
 #include "hearth/base/log.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <sys/statvfs.h>
 

@@ -11,7 +11,7 @@
 #include "hearth/base/embedded.h"
 #include "hearth/base/hash.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

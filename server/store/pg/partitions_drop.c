@@ -16,7 +16,7 @@
 #include "hearth/base/clock.h"
 
 #include "pg/partitions.h"
-#include "store_internal.h"
+#include "pg/pg.h"
 
 #include <inttypes.h>
 #include <stdio.h>

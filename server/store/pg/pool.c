@@ -4,7 +4,7 @@
 
 #include "hearth/base/mem.h"
 
-#include "store_internal.h"
+#include "pg/store_state.h"
 
 #define TAKE_LIMIT_NS      (10 * HEARTH_NS_PER_SEC)
 #define WAIT_STEP_NS       (50 * HEARTH_NS_PER_MS)

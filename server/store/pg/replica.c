@@ -15,7 +15,9 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pg.h"
 #include "pg/pool.h"
+#include "pg/store_state.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -9,6 +9,7 @@
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/pool.h"
+#include "pg/store_state.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -10,7 +10,9 @@
 #ifndef HEARTH_STORE_SESSION_H
 #define HEARTH_STORE_SESSION_H
 
-#include "store_internal.h"
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
 
 /* ---- readiness ---- */
 

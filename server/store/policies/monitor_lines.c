@@ -2,6 +2,7 @@
 #include "hearth/store/store_policies.h"
 
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 #define MS_PER_MINUTE 60000

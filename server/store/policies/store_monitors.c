@@ -19,6 +19,7 @@
 #include "catalog/catalog.h"
 #include "pg/partitions.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

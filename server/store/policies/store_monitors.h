@@ -4,7 +4,7 @@
 
 #include "hearth/store/store_policies.h"
 
-#include "store_internal.h"
+#include "pg/pg.h"
 
 struct hearth_monitors;
 

@@ -10,6 +10,7 @@
 #include "hearth/store/store_tasks.h"
 
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 struct question {

@@ -12,6 +12,7 @@
 #include "hearth/model/block.h"
 #include "hearth/model/segment.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "read/read_internal.h"
 

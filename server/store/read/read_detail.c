@@ -6,6 +6,7 @@
  * the statement while they are few, so that only rows which can matter are sent, and whoever asks looks
  * again.
  */
+#include "pg/store_state.h"
 #include "read/read_internal.h"
 
 #include <stdlib.h>

@@ -24,7 +24,9 @@
 #include "hearth/codec/compress.h"
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 #include "read/read_cache.h"
 
 #include <time.h>

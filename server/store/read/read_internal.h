@@ -12,6 +12,7 @@
 #include "hearth/store/read.h"
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 
 /* For tombstones and states, which begin with it, and for ids themselves. */
 static inline int hearth_compare_i32(const void *a, const void *b)

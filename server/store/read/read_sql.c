@@ -24,6 +24,7 @@
 #include "hearth/base/mem.h"
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 #include "read/read_internal.h"
 #include "read/stored_rows.h"
 

@@ -1,4 +1,5 @@
 /* read_state.c -- what stands where: roll_state and tombstones of the services of a question. */
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "read/read_internal.h"
 

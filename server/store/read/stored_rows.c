@@ -11,6 +11,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/store_state.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -8,8 +8,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 #include "hearth/model/segment.h"
+#include "hearth/store/store.h"
 
-#include "store_internal.h"
+#include "pg/pg.h"
 
 /* What COPY and SELECT of a profile row name, in this order. */
 #define HEARTH_PROFILE_COLUMNS                                                                  \

@@ -9,6 +9,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/disk.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 struct import {

@@ -11,7 +11,9 @@
 
 #include "build/span_work.h"
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <stdlib.h>
 

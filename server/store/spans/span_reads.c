@@ -2,6 +2,7 @@
 #include "hearth/store/store_spans.h"
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 /* What all questions here share. */

@@ -16,7 +16,9 @@
 #include "hearth/store/store_agents.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 #include "spans/trace_writer.h"
 
 #include <stdlib.h>

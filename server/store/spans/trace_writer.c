@@ -14,6 +14,7 @@
 
 #include "pg/disk.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <errno.h>
 

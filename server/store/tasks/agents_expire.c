@@ -9,6 +9,7 @@
 #include "hearth/base/log.h"
 
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "tasks/tasks_expire.h"
 
 /* At once: a transaction that removes more would be long. */

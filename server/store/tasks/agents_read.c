@@ -2,6 +2,7 @@
 #include "hearth/store/store_agents.h"
 
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 /* Names and values of an object, both by name. */

@@ -16,7 +16,9 @@
 #include "hearth/model/entity_id.h"
 
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

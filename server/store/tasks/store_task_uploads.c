@@ -6,6 +6,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/disk.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* store_tasks.c -- profiling tasks as rows, and their logs (contract: hearth/store/store_tasks.h). */
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "tasks/task_rows.h"
 

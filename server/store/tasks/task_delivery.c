@@ -13,8 +13,9 @@
 
 #include "hearth/base/mem.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
-#include "store_internal.h"
+#include "pg/store_state.h"
 #include "tasks/poll_memo.h"
 #include "tasks/task_rows.h"
 

@@ -3,6 +3,7 @@
 
 #include "hearth/base/clock.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "tasks/task_rows.h"
 

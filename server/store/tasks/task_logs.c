@@ -1,6 +1,7 @@
 /* task_logs.c -- logs of tasks: what agents reported, and what of theirs was refused (contract: hearth/store/store_tasks.h). */
 #include "hearth/store/store_tasks.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "tasks/task_rows.h"
 

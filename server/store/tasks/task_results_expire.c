@@ -5,7 +5,7 @@
  */
 #include "hearth/base/clock.h"
 
-#include "store_internal.h"
+#include "pg/pg.h"
 #include "tasks/tasks_expire.h"
 
 #define MAX_SLICES 100

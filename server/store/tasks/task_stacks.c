@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.h"
 #include "pg/disk.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "tasks/task_chunks.h"
 

@@ -2,6 +2,7 @@
 #include "hearth/store/task_results.h"
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 #include "pg/session.h"
 
 struct question {

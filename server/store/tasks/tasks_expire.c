@@ -6,8 +6,6 @@
 
 #include "hearth/base/clock.h"
 
-#include "store_internal.h"
-
 #define SLICE_ROWS 500
 #define MAX_SLICES 50
 

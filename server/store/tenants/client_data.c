@@ -1,6 +1,7 @@
 /* client_data.c -- settings of clients and ad hoc profiles (contract: hearth/store/client_data.h). */
 #include "hearth/store/client_data.h"
 
+#include "pg/pg.h"
 #include "pg/session.h"
 
 /* What all questions here share. */

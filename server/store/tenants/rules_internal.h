@@ -4,7 +4,7 @@
 
 #include "hearth/store/store_rules.h"
 
-#include "build/builder.h"
+#include "pg/pg.h"
 
 /* The columns of a row, `r`, that hearth_rule_take reads from `first` on. */
 #define HEARTH_RULE_COLUMNS                                                                \

@@ -1,4 +1,5 @@
 /* store_rules.c -- recording rules as rows, and what their counters say (contract: hearth/store/store_rules.h). */
+#include "pg/pg.h"
 #include "pg/session.h"
 #include "tenants/rules_internal.h"
 

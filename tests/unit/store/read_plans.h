@@ -5,8 +5,9 @@
 #include "hearth/store/read.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read_fixture.h"
-#include "store_internal.h"
 
 #define TENANT HEARTH_STR("anonymous")
 #define DAY    HEARTH_NS_PER_DAY

@@ -8,8 +8,9 @@
 #include "build/builder.h"
 #include "build/retention.h"
 #include "build/roll.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read_fixture.h"
-#include "store_internal.h"
 #include "store_push.h"
 
 #define HOUR   HEARTH_NS_PER_HOUR

@@ -4,6 +4,7 @@
 
 #include "catalog/catalog_prune.h"
 #include "catalog/services.h"
+#include "pg/pg.h"
 #include "step_fixture.h"
 #include "store_scope.h"
 #include "tasks/tasks_expire.h"

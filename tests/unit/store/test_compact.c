@@ -4,6 +4,8 @@
 #include "build/builder.h"
 #include "build/roll.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "pg_cluster.h"
 #include "pg_proxy.h"
 #include "read/stored_rows.h"

@@ -2,6 +2,7 @@
  * are the same whether they were added to or built again. */
 #include "hearth/store/background.h"
 
+#include "pg/store_state.h"
 #include "read/stored_rows.h"
 #include "step_fixture.h"
 

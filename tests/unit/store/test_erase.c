@@ -4,6 +4,8 @@
 
 #include "build/roll.h"
 #include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read/stored_rows.h"
 #include "step_fixture.h"
 

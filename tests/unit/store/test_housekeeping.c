@@ -1,8 +1,9 @@
 /* What housekeeping trims, and what it must leave. */
 #include "commit/committers.h"
 #include "housekeeping.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "pg_cluster.h"
-#include "store_internal.h"
 #include "store_push.h"
 
 #include <setjmp.h>

@@ -1,9 +1,10 @@
 /* A day's leaf goes away under readers and writers, and from wherever it was left. */
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg_cluster.h"
-#include "store_internal.h"
 #include "store_push.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

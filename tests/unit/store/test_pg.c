@@ -2,9 +2,9 @@
 #include "hearth/base/mem.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg/pool.h"
 #include "pg_cluster.h"
-#include "store_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

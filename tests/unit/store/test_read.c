@@ -3,6 +3,7 @@
 #include "hearth/model/block.h"
 #include "hearth/model/segment.h"
 
+#include "pg/pg.h"
 #include "read_plans.h"
 
 static uint64_t g_random = 0x9E3779B97F4A7C15u;

@@ -1,6 +1,8 @@
 /* test_read_detail.c -- which profile a row is, and the attributes of its samples, from every table of profiles. */
 #include "hearth/model/sample_attrs.h"
 
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "read/read_internal.h"
 #include "read/stored_rows.h"
 #include "read_plans.h"

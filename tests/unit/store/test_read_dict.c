@@ -2,8 +2,8 @@
 #include "hearth/codec/compress.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "read_fixture.h"
-#include "store_internal.h"
 #include "synth_profile.h"
 
 #define DAY_OF_TEST 20411

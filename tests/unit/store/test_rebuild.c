@@ -2,6 +2,7 @@
 #include "hearth/store/background.h"
 
 #include "pg/partitions.h"
+#include "pg/store_state.h"
 #include "step_fixture.h"
 
 #include <pthread.h>

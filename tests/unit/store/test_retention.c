@@ -3,6 +3,7 @@
 #include "housekeeping.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
+#include "pg/store_state.h"
 #include "step_fixture.h"
 
 #define DAY HEARTH_NS_PER_DAY

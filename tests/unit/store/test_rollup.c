@@ -4,6 +4,7 @@
 #include "hearth/store/background.h"
 
 #include "build/builder.h"
+#include "pg/store_state.h"
 #include "rollup_fixture.h"
 
 #include <setjmp.h>

@@ -6,6 +6,7 @@
 #include "hearth/base/log.h"
 
 #include "build/builder.h"
+#include "pg/store_state.h"
 #include "pg_proxy.h"
 #include "rollup_fixture.h"
 

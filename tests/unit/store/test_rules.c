@@ -1,4 +1,7 @@
 /* test_rules.c -- counters of recording rules: every profile once, whatever comes in between. */
+#include "build/builder.h"
+#include "pg/pg.h"
+#include "pg/store_state.h"
 #include "step_fixture.h"
 #include "store_scope.h"
 #include "tenants/rules_internal.h"

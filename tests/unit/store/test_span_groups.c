@@ -2,6 +2,7 @@
 #include "hearth/store/store_spans.h"
 #include "hearth/store/store_tasks.h"
 
+#include "pg/pg.h"
 #include "spans/snapshots_expire.h"
 #include "step_fixture.h"
 #include "store_scope.h"

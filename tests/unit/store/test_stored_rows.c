@@ -2,6 +2,7 @@
 #include "hearth/base/mem.h"
 
 #include "pg/partitions.h"
+#include "pg/pg.h"
 #include "pg_cluster.h"
 #include "read/stored_rows.h"
 #include "store_push.h"

@@ -1,37 +1,40 @@
 /*
- * store_internal.h -- the parts of a store and how they meet (private to the store).
+ * store_state.h -- the parts of a store and how they meet (private to the store).
  *
- * A store is five parts, each with its own file, state and lock:
- *   boot       store.c, migrate.c: connect, migrate, register the writer, load the catalogue;
- *              then housekeeping.c: partitions, trimming
- *   pool       pool.c: connections for readers and the catalogue, bounded
- *   catalog    catalog_*.c: tenants, services, pairs, shapes, series, hours: writes and the
- *              in-memory index
- *   commit     committer.c, batch.c, partitions.c, ingest_dict.c: dictionaries of ingest, group
- *              commit
- *   read       read*.c: what stands where, streams of rows, dictionaries of queries
+ * A store is a root and rooms, each a folder with a README. A part of a store has its own state and lock, which its
+ * room defines; here are the pointers to the parts, and the state of small ones:
+ *   root       store.c: connects, migrates, registers the writer, loads the catalogue; then keeps house
+ *   pool       pg/pool.c: connections for readers and the catalogue, bounded
+ *   replica    pg/replica.c: reads on another node, if there is one
+ *   partitions pg/partitions.c: which leaves exist
+ *   disk       pg/disk.c: how full it is
+ *   catalog    catalog/: tenants, services, series, hours: writes and the index in memory
+ *   settings   catalog/settings.c: settings of tenants
+ *   cache      read/read_dict.c: dictionaries of queries
+ *   builder    build/: roll-ups, compaction, deletion, retention; erase, retention and rule_evaluator are its state
+ *   committers commit/: group commit; dicts: the dictionaries of ingest
+ *   monitors   policies/: the writer of metrics
+ *   poll_memo  tasks/task_delivery.c: which agents ask
+ *   trace_writer  spans/: the queue of spans and snapshots and its thread
  *
  * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers,
  * dicts.lock, dict.lock, committer.lock, pool.lock, cache.lock; partitions.lock and reason_lock are
  * leaves. No lock is held while a statement runs.
  */
-#ifndef HEARTH_STORE_INTERNAL_H
-#define HEARTH_STORE_INTERNAL_H
+#ifndef HEARTH_STORE_STATE_H
+#define HEARTH_STORE_STATE_H
 
+#include "hearth/base/clock.h"
 #include "hearth/store/store_rules.h"
-
-#include "pg/clocks.h"
-#include "pg/disk.h"
-#include "pg/migrate.h"
-#include "pg/partitions.h"
-#include "pg/pool.h"
 
 #include <pthread.h>
 
+struct hearth_pool;
 struct hearth_catalog;
 struct hearth_committers;
 struct hearth_ingest_dicts;
 struct hearth_read_cache;
+struct hearth_partitions;
 struct hearth_builder_thread;
 struct hearth_settings;
 struct hearth_monitors;
