@@ -7,7 +7,6 @@
 #include "build/builder.h"
 #include "build/reach.h"
 #include "build/roll.h"
-#include "catalog/catalog.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/session.h"

@@ -8,7 +8,6 @@
 #include "hearth/base/log.h"
 #include "hearth/store/background.h"
 
-#include "catalog/catalog.h"
 #include "catalog/catalog_prune.h"
 #include "pg/pg.h"
 #include "pg/session.h"

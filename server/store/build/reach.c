@@ -8,8 +8,8 @@
 #include "build/reach.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/store/background.h"
 
-#include "build/retention.h"
 #include "build/roll.h"
 #include "pg/partitions.h"
 #include "pg/store_state.h"

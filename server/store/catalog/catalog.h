@@ -40,7 +40,6 @@
 #define HEARTH_STORE_CATALOG_H
 
 #include "catalog/series_cache.h"
-#include "pg/pg.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -9,6 +9,7 @@
 #define HEARTH_STORE_CATALOG_GROUP_H
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 
 /* One distinct row of a table in this group. */
 struct hearth_group_row {

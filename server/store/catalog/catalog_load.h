@@ -8,6 +8,7 @@
 #define HEARTH_STORE_CATALOG_LOAD_H
 
 #include "catalog/catalog.h"
+#include "pg/pg.h"
 
 struct hearth_load;
 

@@ -6,7 +6,7 @@
 #ifndef HEARTH_STORE_SERVICES_H
 #define HEARTH_STORE_SERVICES_H
 
-#include "catalog/catalog.h"
+#include "pg/pg.h"
 
 /*
  * True while anything but its series needs a service: an SQL condition on `e.service_id`. Each table that refers to

@@ -8,7 +8,6 @@
 
 #include "hearth/base/mem.h"
 
-#include "catalog/catalog.h"
 #include "catalog/settings_cache.h"
 #include "pg/pg.h"
 #include "pg/session.h"

@@ -2,7 +2,6 @@
 #ifndef HEARTH_STORE_NETWORK_ROWS_H
 #define HEARTH_STORE_NETWORK_ROWS_H
 
-#include "catalog/services.h"
 #include "pg/session.h"
 
 /* Two parameters: the tenant's name, and the service's fingerprint. */

@@ -6,6 +6,7 @@
 
 #include "hearth/base/clock.h"
 
+#include "catalog/services.h"
 #include "network/network_rows.h"
 #include "pg/partitions.h"
 #include "pg/pg.h"

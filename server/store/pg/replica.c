@@ -17,6 +17,7 @@
 
 #include "pg/pg.h"
 #include "pg/pool.h"
+#include "pg/session.h"
 #include "pg/store_state.h"
 
 #include <stdio.h>

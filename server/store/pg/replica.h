@@ -14,7 +14,9 @@
 #ifndef HEARTH_STORE_REPLICA_H
 #define HEARTH_STORE_REPLICA_H
 
-#include "pg/session.h"
+#include "hearth/store/store.h"
+
+#include "pg/pg.h"
 
 struct hearth_replica;
 

@@ -23,7 +23,6 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "pg/store_state.h"

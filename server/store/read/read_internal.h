@@ -11,7 +11,6 @@
 
 #include "hearth/store/read.h"
 
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 
 /* For tombstones and states, which begin with it, and for ids themselves. */

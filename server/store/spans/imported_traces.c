@@ -7,7 +7,6 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_spans.h"
 
-#include "catalog/catalog.h"
 #include "pg/disk.h"
 #include "pg/pg.h"
 #include "pg/session.h"

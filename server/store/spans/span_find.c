@@ -10,7 +10,6 @@
 #include "hearth/store/store_span_index.h"
 
 #include "build/span_work.h"
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "pg/store_state.h"

@@ -1,7 +1,6 @@
 /* span_reads.c -- spans and snapshots out of their tables (contract: hearth/store/store_spans.h). */
 #include "hearth/store/store_spans.h"
 
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 

@@ -10,8 +10,6 @@
 
 #include "hearth/store/store_spans.h"
 
-#include "catalog/catalog.h"
-
 struct hearth_trace_writer;
 
 HEARTH_MUST_CHECK enum hearth_status hearth_trace_writer_start(struct hearth_store *store,

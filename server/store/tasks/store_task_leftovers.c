@@ -6,7 +6,6 @@
  */
 #include "hearth/store/task_results.h"
 
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "tasks/task_chunks.h"

@@ -4,8 +4,6 @@
 
 #include "hearth/store/store_tasks.h"
 
-#include "catalog/catalog.h"
-
 /* Of task `t` and its service `s`: what hearth_task_take reads from column `first` on. */
 #define HEARTH_TASK_COLUMNS                                                                    \
     "t.task_id, t.kind::int4, t.origin::int4, t.service_id, s.name, coalesce(t.instance, '')," \

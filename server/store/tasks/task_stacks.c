@@ -8,7 +8,6 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/task_results.h"
 
-#include "catalog/catalog.h"
 #include "pg/disk.h"
 #include "pg/pg.h"
 #include "pg/session.h"

@@ -1,7 +1,6 @@
 /* task_upload_origin.c -- what a pprof file of a task counts, and since when (contract: hearth/store/task_results.h). */
 #include "hearth/store/task_results.h"
 
-#include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "pg/session.h"
 
