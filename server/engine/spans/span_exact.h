@@ -8,7 +8,7 @@
 
 #include "hearth/engine/span_profiles.h"
 
-#include "spans/span_places.h"
+#include "select/span_places.h"
 
 /* An id that somebody looks for. A sample that several ids of one asker meet counts once for it. */
 struct hearth_exact_id {

@@ -6,7 +6,7 @@
  */
 #include "hearth/engine/plan.h"
 
-#include "spans/span_places.h"
+#include "select/span_places.h"
 #include "spans/span_stored.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/store_span_index.h"
 
-#include "spans/span_places.h"
+#include "select/span_places.h"
 
 #include <stdlib.h>
 

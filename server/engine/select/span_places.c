@@ -2,7 +2,7 @@
  * span_places.c -- questions about spans and traces read those profiles that the index of spans names, as long as it knows
  * all of them: what it would leave out was stored before there was one.
  */
-#include "spans/span_places.h"
+#include "select/span_places.h"
 
 #include <stdlib.h>
 
