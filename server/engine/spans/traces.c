@@ -6,9 +6,10 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/background.h"
 #include "hearth/store/store_agents.h"
+#include "hearth/store/store_tasks.h"
 
+#include "common/task_refusals.h"
 #include "spans/traces_internal.h"
-#include "tasks/tasks_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

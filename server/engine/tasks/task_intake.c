@@ -15,6 +15,7 @@
 #include "hearth/model/entity_id.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/task_refusals.h"
 #include "ingest/push_wait.h"
 #include "select/query_internal.h"
 #include "tasks/task_profile.h"

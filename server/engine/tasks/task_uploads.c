@@ -8,6 +8,7 @@
 #include "hearth/format/jfr.h"
 #include "hearth/store/store_tasks.h"
 
+#include "common/task_refusals.h"
 #include "ingest/ingest_internal.h"
 #include "ingest/push_wait.h"
 #include "select/query_internal.h"

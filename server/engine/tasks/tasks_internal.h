@@ -61,12 +61,4 @@ int64_t hearth_task_last_end(const struct hearth_task *task, const struct hearth
 /* "2026-11-20T10:36:30.000Z" in arena. */
 const char *hearth_task_time(int64_t ms, struct hearth_arena *arena);
 
-/* ---- task_refusals.c ---- */
-
-/* "the agent's clock is 20 min ahead of the server's"; ahead_ns below 0: behind. */
-void hearth_task_clock_text(double ahead_ns, char out[96]);
-/* The sentence for the log of a task whose data was refused, in arena; p NULL: the arena is full. */
-struct hearth_str hearth_task_refusal_text(const struct hearth_err *err,
-                                           struct hearth_arena *arena);
-
 #endif

@@ -1,7 +1,7 @@
-/* task_refusals.c -- words for what was refused of what agents sent for tasks (contract: tasks_internal.h). Pure. */
-#include "hearth/base/human.h"
+/* task_refusals.c -- words for what was refused of what agents sent for tasks (contract: task_refusals.h). Pure. */
+#include "common/task_refusals.h"
 
-#include "tasks/tasks_internal.h"
+#include "hearth/base/human.h"
 
 #include <math.h>
 #include <stdio.h>
