@@ -23,9 +23,7 @@ struct hearth_segment_rate {
     int64_t at_mono_ns; /* 0: never asked */
 };
 
-/* network_book.c; NULL-safe */
 struct hearth_network;
-void hearth_network_free(struct hearth_network *network);
 
 struct hearth_query_engine {
     struct hearth_limits limits;

@@ -34,6 +34,8 @@ struct hearth_network {
     } seen[HEARTH_NETWORK_SEEN];
 };
 
+void hearth_network_free(struct hearth_network *network); /* NULL-safe */
+
 /* The same address in one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,

@@ -12,34 +12,6 @@
 
 #define MAX_MS (INT64_MAX / HEARTH_NS_PER_MS)
 
-enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
-                                           struct hearth_store *store,
-                                           struct hearth_query_engine **ret_engine,
-                                           struct hearth_err *err)
-{
-    struct hearth_query_engine *engine = hearth_mem_zalloc(sizeof *engine);
-    if (engine == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the query engine");
-    }
-    engine->limits = *limits;
-    engine->store = store;
-    (void)pthread_mutex_init(&engine->rates_lock, NULL);
-    for (int source = 0; source < HEARTH_N_SOURCES; source++) {
-        hearth_metric_declare(HEARTH_M_PLAN_LEGS, hearth_source_name((enum hearth_source)source));
-    }
-    *ret_engine = engine;
-    return HEARTH_OK;
-}
-
-void hearth_query_engine_free(struct hearth_query_engine *engine)
-{
-    if (engine != NULL) {
-        hearth_network_free(engine->network);
-        (void)pthread_mutex_destroy(&engine->rates_lock);
-        hearth_mem_free(engine);
-    }
-}
-
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine)
 {
     return &engine->limits;
