@@ -13,6 +13,7 @@
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
 #include "rpc/heap.h"
+#include "tables.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -274,8 +275,9 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->admin = admin;
     front->ready = ready;
     front->ready_context = ready_context;
+    front->methods = &hearth_method_table;
     init_locks(front);
-    hearth_methods_declare_metrics();
+    hearth_methods_declare_metrics(front->methods);
     hearth_client_declare_metrics();
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));

@@ -3,6 +3,7 @@
 
 #include "hearth/selector/timeexpr.h"
 
+#include "handlers.h"
 #include "rpc/rpc.h"
 
 #define NOTED_BYTES 64u /* of an argument that is not understood */

@@ -17,7 +17,7 @@
 
 #include "hearth/base/arena.h"
 
-#include "methods.h"
+#include "rpc/method.h"
 
 struct hearth_rpc;
 

@@ -676,7 +676,7 @@ static void begin_call(struct call *call)
 {
     struct hearth_rpc *rpc = &call->rpc;
     struct hearth_str path = slice_view(&call->details.method);
-    const struct hearth_method *method = hearth_method_find(path);
+    const struct hearth_method *method = hearth_method_find(call->grpc->front->methods, path);
     hearth_rpc_init(rpc, call->grpc->front, method != NULL ? method : &g_unknown);
     call->has_rpc = true;
     rpc->transport = "grpc";

@@ -7,6 +7,7 @@
  */
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 enum {
@@ -31,7 +32,7 @@ static struct hearth_str service_of(const struct hearth_rpc *rpc)
 void hearth_svc_health_check(struct hearth_rpc *rpc)
 {
     struct hearth_str service = service_of(rpc);
-    if (!hearth_service_is_known(service)) {
+    if (!hearth_service_is_known(rpc->front->methods, service)) {
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
                                         "unknown service \"" HEARTH_STR_FMT "\"",
                                         HEARTH_STR_ARG(service)));
@@ -93,7 +94,7 @@ static void end_watch(struct hearth_rpc *rpc)
 void hearth_svc_health_watch(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
-    rpc->is_service_known = hearth_service_is_known(service_of(rpc));
+    rpc->is_service_known = hearth_service_is_known(front->methods, service_of(rpc));
     int state = rpc->is_service_known ? serving_state(front) : UNKNOWN_SERVICE;
     (void)pthread_mutex_lock(&front->watch_lock);
     bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);

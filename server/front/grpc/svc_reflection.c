@@ -8,6 +8,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 #define MAX_FILES      64u
@@ -176,7 +177,12 @@ static void answer_file(struct hearth_rpc *rpc, Grpc__Reflection__V1__ServerRefl
 static void answer_services(struct hearth_rpc *rpc,
                             Grpc__Reflection__V1__ServerReflectionResponse *out)
 {
-    size_t n = hearth_service_count();
+    const struct hearth_method_table *methods = rpc->front->methods;
+    struct hearth_str *services = hearth_arena_array(&rpc->arena, methods->n, sizeof *services);
+    if (services == NULL) {
+        return;
+    }
+    size_t n = hearth_method_services(methods, services);
     Grpc__Reflection__V1__ListServiceResponse *answer =
         hearth_arena_alloc(&rpc->arena, sizeof *answer);
     Grpc__Reflection__V1__ServiceResponse **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
@@ -187,9 +193,8 @@ static void answer_services(struct hearth_rpc *rpc,
     }
     grpc__reflection__v1__list_service_response__init(answer);
     for (size_t i = 0; i < n; i++) {
-        const char *name = hearth_service_name(i);
         grpc__reflection__v1__service_response__init(&bodies[i]);
-        bodies[i].name = hearth_arena_strndup(&rpc->arena, name, strlen(name));
+        bodies[i].name = hearth_arena_strndup(&rpc->arena, services[i].p, services[i].n);
         list[i] = &bodies[i];
     }
     answer->service = list;

@@ -436,7 +436,8 @@ static enum MHD_Result begin(struct http_request *request, const char *url, cons
         return answer_early(request);
     }
     struct hearth_str path = hearth_str_c(url);
-    const struct hearth_method *rpc_method = hearth_method_find(path);
+    const struct hearth_method *rpc_method =
+        hearth_method_find(request->http->front->methods, path);
     const struct hearth_http_route *route = hearth_http_route_find(path);
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);

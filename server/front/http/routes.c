@@ -101,10 +101,9 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
 #undef X
                     "\n"
                     "gRPC, and POST of application/proto or application/json (Connect):\n");
-#define X(id, service, method, request, response, handler, pool, flags) \
-    hearth_buf_cstr(&answer->body, "     /" service "/" method "\n");
-#include "methods.def"
-#undef X
+    for (size_t i = 0; i < front->methods->n; i++) {
+        hearth_buf_printf(&answer->body, "     %s\n", front->methods->methods[i].path);
+    }
 }
 
 static const struct {

@@ -5,6 +5,7 @@
  */
 #include "hearth/base/signals.h"
 
+#include "handlers.h"
 #include "http_call.h"
 #include "rpc/front_internal.h"
 

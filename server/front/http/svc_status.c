@@ -1,4 +1,5 @@
 /* svc_status.c -- what this process is and how it is configured. */
+#include "handlers.h"
 #include "http_call.h"
 #include "rpc/front_internal.h"
 

@@ -12,6 +12,7 @@
 #include "hearth/format/ingest_name.h"
 #include "hearth/format/multipart.h"
 
+#include "handlers.h"
 #include "http_call.h"
 #include "rpc/client_family.h"
 #include "rpc/push_call.h"

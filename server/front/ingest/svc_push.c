@@ -1,6 +1,7 @@
 /* svc_push.c -- push.v1.PusherService/Push: the message to the engine's form. */
 #include "hearth/pb/push/v1/push.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/push_call.h"
 
 static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,

@@ -2,6 +2,7 @@
 #include "hearth/engine/network.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

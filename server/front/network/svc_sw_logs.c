@@ -10,6 +10,7 @@
 #include "hearth/engine/network.h"
 #include "hearth/pb/skywalking/v3/logging.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

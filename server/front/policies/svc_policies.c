@@ -1,6 +1,7 @@
 /* svc_policies.c -- hearth.v1.PolicyService: policies, changed and read. svc_policy_past.c answers from what was. */
 #include "policies/svc_policies.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

@@ -1,4 +1,5 @@
 /* svc_policy_past.c -- hearth.v1.PolicyService: who is watched, metrics over time, and dry runs over them. */
+#include "handlers.h"
 #include "policies/svc_policies.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"

@@ -10,6 +10,7 @@
 #include "hearth/engine/meters.h"
 #include "hearth/pb/skywalking/v3/meter.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

@@ -2,6 +2,7 @@
 #include "hearth/engine/policies.h"
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 #include "tasks/sw_commands.h"

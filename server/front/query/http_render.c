@@ -7,6 +7,7 @@
 #include "hearth/selector/selector.h"
 #include "hearth/selector/typed_query.h"
 
+#include "handlers.h"
 #include "http_call.h"
 #include "query/flamebearer.h"
 #include "query/svc_querier.h"

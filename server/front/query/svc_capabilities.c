@@ -2,6 +2,7 @@
 #include "hearth/pb/capabilities/v1/feature_flags.pb-c.h"
 #include "hearth/pb/version/v1/version.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 #define QUERIER_API 1 /* the only one there is */
@@ -22,7 +23,8 @@ void hearth_svc_version(struct hearth_rpc *rpc)
 
 void hearth_svc_feature_flags(struct hearth_rpc *rpc)
 {
-    bool has_rules = hearth_service_is_known(HEARTH_STR("settings.v1.RecordingRulesService"));
+    bool has_rules = hearth_service_is_known(rpc->front->methods,
+                                             HEARTH_STR("settings.v1.RecordingRulesService"));
     /*
      * In byte order of names. utf8LabelNames: clients that see it send `Accept: ...; allow-utf8-labelnames=true` and
      * quote names in selectors, both of which work here; those that do not are shown classic names only, as ever.

@@ -1,4 +1,5 @@
 /* svc_diff.c -- querier.v1: two selections side by side, and the call graph of one. */
+#include "handlers.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 

@@ -1,6 +1,7 @@
 /* svc_explain.c -- hearth.v1.QueryService: how a question would be answered. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
+#include "handlers.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 

@@ -1,4 +1,5 @@
 /* svc_functions.c -- hearth.v1.QueryService: tables of functions, sandwich, lines. */
+#include "handlers.h"
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 

@@ -1,4 +1,5 @@
 /* svc_heatmap.c -- querier.v1: profiles and spans by value and time, and exemplars as messages. */
+#include "handlers.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 

@@ -2,6 +2,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
+#include "handlers.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 #include "rpc/gauges.h"

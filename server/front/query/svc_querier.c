@@ -3,6 +3,7 @@
 
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 void hearth_rpc_end_full(struct hearth_rpc *rpc)

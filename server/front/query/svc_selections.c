@@ -1,4 +1,5 @@
 /* svc_selections.c -- hearth.v1: merged stack traces, diffs and totals over time of a Selection. */
+#include "handlers.h"
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 

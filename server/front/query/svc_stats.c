@@ -1,4 +1,5 @@
 /* svc_stats.c -- querier.v1: what a tenant has, and what a question would read. */
+#include "handlers.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 

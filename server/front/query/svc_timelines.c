@@ -1,4 +1,5 @@
 /* svc_timelines.c -- hearth.v1.QueryService: functions over time, and the values of a label. */
+#include "handlers.h"
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 

@@ -35,8 +35,7 @@ static const struct family {
 
 static const struct family *find_family(const struct hearth_method *method)
 {
-    struct hearth_str path = hearth_str_c(method->path);
-    struct hearth_str service = hearth_str_n(path.p + 1, hearth_str_find(path, '/', 1) - 1);
+    struct hearth_str service = hearth_method_service(method);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_families); i++) {
         if (hearth_str_eq_c(service, g_families[i].service)) {
             return &g_families[i];

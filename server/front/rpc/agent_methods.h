@@ -12,7 +12,7 @@
 
 #include "hearth/front/front.h"
 
-#include "methods.h"
+#include "rpc/method.h"
 #include "rpc/tenant.h"
 
 /* What a client says of itself, of each the first value. */

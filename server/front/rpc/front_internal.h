@@ -9,7 +9,7 @@
 
 #include "hearth/front/front.h"
 
-#include "methods.h"
+#include "rpc/method.h"
 #include "rpc/rpc.h"
 
 #include <pthread.h>
@@ -28,6 +28,8 @@ struct hearth_front {
     struct hearth_admin *admin;
     hearth_front_ready_fn *ready;
     void *ready_context;
+
+    const struct hearth_method_table *methods;
 
     struct hearth_acceptor *acceptor;
     struct hearth_grpc *grpc;

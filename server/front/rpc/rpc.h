@@ -34,9 +34,9 @@
 #include "hearth/base/cancel.h"
 #include "hearth/base/workers.h"
 
-#include "methods.h"
 #include "net/peers.h"
 #include "rpc/connect.h"
+#include "rpc/method.h"
 #include "rpc/notes.h"
 #include "rpc/pieces.h"
 #include "rpc/tenant.h"

@@ -10,6 +10,7 @@
 #include "hearth/engine/exported_spans.h"
 #include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 
+#include "handlers.h"
 #include "http_call.h"
 #include "rpc/agent_methods.h"
 #include "rpc/messages.h"

@@ -2,6 +2,7 @@
 #include "hearth/engine/span_profiles.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
+#include "handlers.h"
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 #include "rpc/gauges.h"

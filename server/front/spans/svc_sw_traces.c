@@ -2,6 +2,7 @@
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 #include "hearth/pb/skywalking/v3/trace.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/messages.h"
 #include "rpc/trace_call.h"
 

@@ -5,6 +5,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 /* There is no configuration for agents: nothing has ever changed. */

@@ -2,6 +2,7 @@
 #include "hearth/engine/task_stacks.h"
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 
 static void free_intake(void *session)

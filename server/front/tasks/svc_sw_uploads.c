@@ -11,6 +11,7 @@
 #include "hearth/pb/skywalking/v10/pprof.pb-c.h"
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

@@ -4,6 +4,7 @@
 #include "hearth/engine/task_uploads.h"
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 #include "tasks/svc_tasks.h"

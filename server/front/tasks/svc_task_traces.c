@@ -3,6 +3,7 @@
 #include "hearth/engine/traces.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 #include "tasks/components.h"

@@ -6,6 +6,7 @@
 #include "hearth/pb/hearth/v1/stored.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

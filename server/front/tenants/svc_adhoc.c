@@ -3,6 +3,7 @@
 #include "hearth/engine/adhoc.h"
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 
+#include "handlers.h"
 #include "query/flamebearer.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"

@@ -2,6 +2,7 @@
 #include "hearth/engine/admin.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

@@ -2,6 +2,7 @@
 #include "hearth/engine/rules.h"
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
+#include "handlers.h"
 #include "http_call.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"

@@ -2,6 +2,7 @@
 #include "hearth/engine/client_settings.h"
 #include "hearth/pb/settings/v1/settings.pb-c.h"
 
+#include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 

@@ -1,5 +1,6 @@
 /* test_agent_methods.c -- who may call the methods of agents; names of methods, old and new. */
 #include "rpc/agent_methods.h"
+#include "tables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,8 @@ static const struct {
 
 static const struct hearth_method *method(const char *path)
 {
-    const struct hearth_method *found = hearth_method_find(hearth_str_c(path));
+    const struct hearth_method *found =
+        hearth_method_find(&hearth_method_table, hearth_str_c(path));
     assert_non_null(found);
     return found;
 }
@@ -90,7 +92,7 @@ static void a_method_is_also_found_without_the_package_of_v3(void **state)
         "/eventservice/collect",
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(unknown); i++) {
-        if (hearth_method_find(hearth_str_c(unknown[i])) != NULL) {
+        if (hearth_method_find(&hearth_method_table, hearth_str_c(unknown[i])) != NULL) {
             fail_msg("\"%s\" is found", unknown[i]);
         }
     }

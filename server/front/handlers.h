@@ -1,0 +1,22 @@
+/*
+ * handlers.h -- the handlers of all RPCs (methods.def) and plain routes (http_routes.def).
+ *
+ * Each handler ends its request exactly once, unless its method is a chat (HEARTH_METHOD_CHAT).
+ */
+#ifndef HEARTH_FRONT_HANDLERS_H
+#define HEARTH_FRONT_HANDLERS_H
+
+struct hearth_rpc;
+
+/* A handler of several methods is declared several times. */
+#define X(id, service, method, request, response, handler, pool, flags) \
+    void handler(struct hearth_rpc *rpc); /* NOLINT(readability-redundant-declaration) */
+#include "methods.def"
+#undef X
+
+#define X(id, path, methods, handler, pool, flags) \
+    void handler(struct hearth_rpc *rpc); /* NOLINT(readability-redundant-declaration) */
+#include "http_routes.def"
+#undef X
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * method.h -- what the front knows of an RPC or of a plain route: path, messages, handler, pool.
+ *
+ * The table of all RPCs is made from methods.def by methods.c; front.c hands it to the transports.
+ *
+ * Threads: immutable.
+ */
+#ifndef HEARTH_FRONT_METHOD_H
+#define HEARTH_FRONT_METHOD_H
+
+#include "hearth/base/str.h"
+
+struct hearth_rpc;
+struct ProtobufCMessageDescriptor;
+
+enum hearth_method_pool {
+    HEARTH_POOL_INGEST,
+    HEARTH_POOL_QUERY,
+};
+
+enum hearth_method_flags {
+    HEARTH_METHOD_TENANT = 1u << 0, /* belongs to a tenant */
+    HEARTH_METHOD_INLINE = 1u << 1, /* small ones run on the transport's thread: never blocks */
+    HEARTH_METHOD_STREAM = 1u << 2, /* the server streams; gRPC only */
+    /* A stream both ways, an answer for each message: its handler runs on the transport's thread for each,
+     * sets rpc->answer and rpc->status, and does not end the request. */
+    HEARTH_METHOD_CHAT = 1u << 3,
+    /* The client streams; gRPC only. With STREAM: both do. See "Collecting" in rpc.h. */
+    HEARTH_METHOD_COLLECT = 1u << 4,
+    /* Of SkyWalking's agents: their token is checked, and their tenant is the option's when they name none. Its
+     * family can be switched off (agent_methods.h). */
+    HEARTH_METHOD_AGENT = 1u << 5,
+    /* Of OpenTelemetry's protocol: switched off by options of its own; errors of its plain routes are google.rpc.Status. */
+    HEARTH_METHOD_OTLP = 1u << 6,
+    /* Takes profiles: what is refused is counted by reason and client. */
+    HEARTH_METHOD_UPLOAD = 1u << 7,
+};
+
+struct hearth_method {
+    const char *path;                                            /* "/package.Service/Method" */
+    const struct ProtobufCMessageDescriptor *request, *response; /* NULL: a plain HTTP route */
+    void (*handle)(struct hearth_rpc *rpc);
+    enum hearth_method_pool pool;
+    unsigned flags;
+};
+
+/* All RPCs, in the order of methods.def. */
+struct hearth_method_table {
+    const struct hearth_method *methods;
+    size_t n;
+};
+
+/*
+ * The method of a path; NULL if there is none. Methods of skywalking.v3 are also found without their
+ * package, methods of push.v1 also below /api/v1/profile.
+ */
+const struct hearth_method *hearth_method_find(const struct hearth_method_table *table,
+                                               struct hearth_str path);
+
+/* "package.Service", a view of the method's path; not for plain routes. */
+struct hearth_str hearth_method_service(const struct hearth_method *method);
+
+/* The services of the table, each once, in order of their first method. Returns their number; ret has room for table->n. */
+size_t hearth_method_services(const struct hearth_method_table *table, struct hearth_str *ret);
+
+/* True for "" (the whole server) and the name of a service of the table. */
+bool hearth_service_is_known(const struct hearth_method_table *table, struct hearth_str service);
+
+/* Declares the metric of each method whose messages are counted, so that /metrics shows it from the start. */
+void hearth_methods_declare_metrics(const struct hearth_method_table *table);
+
+#endif

@@ -1,0 +1,9 @@
+/* tables.h -- the tables that front.c hands to the transports. Threads: immutable. */
+#ifndef HEARTH_FRONT_TABLES_H
+#define HEARTH_FRONT_TABLES_H
+
+#include "rpc/method.h"
+
+extern const struct hearth_method_table hearth_method_table;
+
+#endif
