@@ -276,6 +276,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->ready = ready;
     front->ready_context = ready_context;
     front->methods = &hearth_method_table;
+    front->routes = &hearth_http_route_table;
     init_locks(front);
     hearth_methods_declare_metrics(front->methods);
     hearth_client_declare_metrics();

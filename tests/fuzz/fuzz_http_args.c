@@ -1,5 +1,5 @@
 /* fuzz_http_args.c -- query strings of plain routes, against a decoder that looks at one byte at a time. */
-#include "http_call.h"
+#include "http/http_call.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "hearth/pb/google/rpc/status.pb-c.h"
 
 #include "http/grpc_web.h"
-#include "http_call.h"
+#include "http/http_call.h"
 
 #define GZIP_MIN_BYTES 1024u
 #define GZIP_LEVEL     3

@@ -1,5 +1,5 @@
 /* http_args.c -- the arguments of a query string. */
-#include "http_call.h"
+#include "http/http_call.h"
 
 /* A name or a value; what is decoded is never longer than what was sent. */
 static enum hearth_status decode(struct hearth_str in, struct hearth_arena *arena,

@@ -13,10 +13,10 @@
 
 #include "http/grpc_web.h"
 #include "http/http_answer.h"
+#include "http/http_call.h"
 #include "http/http_head.h"
 #include "http/http_trailers.h"
 #include "http/routes.h"
-#include "http_call.h"
 #include "net/acceptor.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
@@ -438,7 +438,8 @@ static enum MHD_Result begin(struct http_request *request, const char *url, cons
     struct hearth_str path = hearth_str_c(url);
     const struct hearth_method *rpc_method =
         hearth_method_find(request->http->front->methods, path);
-    const struct hearth_http_route *route = hearth_http_route_find(path);
+    const struct hearth_http_route *route =
+        hearth_http_route_find(request->http->front->routes, path);
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);
     } else if (route != NULL) {

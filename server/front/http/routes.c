@@ -4,6 +4,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/json_writer.h"
 
+#include "http/http_call.h"
 #include "rpc/front_internal.h"
 
 #include <stdio.h>
@@ -95,10 +96,13 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
                     "GET  /ready                      200 when it can work, else 503 and why\n"
                     "GET  /healthz                    200 while this process answers\n"
                     "GET  /metrics                    Prometheus text\n"
-                    "GET  /api/v1/status/buildinfo    version as JSON\n"
-#define X(id, path, methods, handler, pool, flags) #methods "  " path "\n"
-#include "http_routes.def"
-#undef X
+                    "GET  /api/v1/status/buildinfo    version as JSON\n");
+    for (size_t i = 0; i < front->routes->n; i++) {
+        const struct hearth_http_route *route = &front->routes->routes[i];
+        hearth_buf_printf(&answer->body, "%s  %s\n",
+                          route->methods == HEARTH_HTTP_POST ? "POST" : "GET", route->method.path);
+    }
+    hearth_buf_cstr(&answer->body,
                     "\n"
                     "gRPC, and POST of application/proto or application/json (Connect):\n");
     for (size_t i = 0; i < front->methods->n; i++) {

@@ -6,7 +6,7 @@
 #include "hearth/base/signals.h"
 
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "rpc/front_internal.h"
 
 #define DEFAULT_S 10

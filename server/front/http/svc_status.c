@@ -1,6 +1,6 @@
 /* svc_status.c -- what this process is and how it is configured. */
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "rpc/front_internal.h"
 
 void hearth_http_config(struct hearth_rpc *rpc)

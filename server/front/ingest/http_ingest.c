@@ -13,7 +13,7 @@
 #include "hearth/format/multipart.h"
 
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "rpc/client_family.h"
 #include "rpc/push_call.h"
 #include "rpc/request_log.h"

@@ -8,7 +8,7 @@
 #include "hearth/selector/typed_query.h"
 
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "query/flamebearer.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"

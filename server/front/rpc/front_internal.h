@@ -19,6 +19,7 @@ struct hearth_acceptor;
 struct hearth_admin;
 struct hearth_grpc;
 struct hearth_http;
+struct hearth_http_route_table;
 
 struct hearth_front {
     struct hearth_front_options options; /* `listen` is not kept */
@@ -29,7 +30,9 @@ struct hearth_front {
     hearth_front_ready_fn *ready;
     void *ready_context;
 
+    /* Set by front.c before the transports start. */
     const struct hearth_method_table *methods;
+    const struct hearth_http_route_table *routes;
 
     struct hearth_acceptor *acceptor;
     struct hearth_grpc *grpc;

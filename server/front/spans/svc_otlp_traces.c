@@ -11,7 +11,7 @@
 #include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "rpc/agent_methods.h"
 #include "rpc/messages.h"
 #include "rpc/trace_call.h"

@@ -3,7 +3,7 @@
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
 #include "handlers.h"
-#include "http_call.h"
+#include "http/http_call.h"
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 

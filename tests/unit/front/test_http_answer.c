@@ -3,7 +3,7 @@
 #include "hearth/pb/google/rpc/status.pb-c.h"
 
 #include "http/http_answer.h"
-#include "http_call.h"
+#include "http/http_call.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

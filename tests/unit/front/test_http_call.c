@@ -1,6 +1,7 @@
 /* test_http_call.c -- the arguments of plain HTTP routes, and who may call which. */
-#include "http_call.h"
+#include "http/http_call.h"
 #include "rpc/rpc.h"
+#include "tables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,10 +108,11 @@ static void the_first_argument_of_a_name_counts(void **state)
 static void routes_know_their_methods(void **state)
 {
     (void)state;
-    assert_null(hearth_http_route_find(HEARTH_STR("/api/v1/status/config/")));
-    assert_null(hearth_http_route_find(HEARTH_STR("")));
+    assert_null(
+        hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("/api/v1/status/config/")));
+    assert_null(hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("")));
     const struct hearth_http_route *route =
-        hearth_http_route_find(HEARTH_STR("/api/v1/status/config"));
+        hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("/api/v1/status/config"));
     assert_non_null(route);
     assert_true(hearth_http_route_allows(route, HEARTH_STR("GET")));
     assert_true(hearth_http_route_allows(route, HEARTH_STR("HEAD")));

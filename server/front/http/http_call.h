@@ -57,8 +57,15 @@ struct hearth_http_route {
     enum hearth_http_methods methods;
 };
 
-/* The route of a path, or NULL. */
-const struct hearth_http_route *hearth_http_route_find(struct hearth_str path);
+/* All plain routes, in the order of http_routes.def. */
+struct hearth_http_route_table {
+    const struct hearth_http_route *routes;
+    size_t n;
+};
+
+/* The route of a path; NULL if there is none. */
+const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
+                                                       struct hearth_str path);
 /* For the header Allow. */
 const char *hearth_http_route_allow(const struct hearth_http_route *route);
 bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method);

@@ -1,26 +1,18 @@
-/* http_call.c -- http_routes.def as a table. */
-#include "http_call.h"
+/* http_call.c -- look-ups in the table of plain routes; arguments of their requests. */
+#include "http/http_call.h"
 
 #include "hearth/selector/timeexpr.h"
 
-#include "handlers.h"
 #include "rpc/rpc.h"
 
 #define NOTED_BYTES 64u /* of an argument that is not understood */
 
-static const struct hearth_http_route g_routes[] = {
-#define X(id, path_, methods_, handler, pool_, flags_)                                           \
-    {.method = {.path = path_, .handle = handler, .pool = HEARTH_POOL_##pool_, .flags = flags_}, \
-     .methods = HEARTH_HTTP_##methods_},
-#include "http_routes.def"
-#undef X
-};
-
-const struct hearth_http_route *hearth_http_route_find(struct hearth_str path)
+const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
+                                                       struct hearth_str path)
 {
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_routes); i++) {
-        if (hearth_str_eq_c(path, g_routes[i].method.path)) {
-            return &g_routes[i];
+    for (size_t i = 0; i < table->n; i++) {
+        if (hearth_str_eq_c(path, table->routes[i].method.path)) {
+            return &table->routes[i];
         }
     }
     return NULL;
