@@ -7,6 +7,7 @@
 #include "hearth/base/signals.h"
 
 #include "grpc/grpc_server.h"
+#include "grpc/svc_health.h"
 #include "http/http_server.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
@@ -71,25 +72,6 @@ void hearth_front_options_init(struct hearth_front_options *options)
                    .logs = true,
                    .management = true},
     };
-}
-
-bool hearth_front_is_ready(struct hearth_front *front, char reason[256])
-{
-    if (atomic_load(&front->is_draining)) {
-        (void)pthread_mutex_lock(&front->drain_lock);
-        memcpy(reason, front->drain_reason, sizeof front->drain_reason);
-        (void)pthread_mutex_unlock(&front->drain_lock);
-        return false;
-    }
-    return front->ready == NULL || front->ready(front->ready_context, reason);
-}
-
-void hearth_front_drain(struct hearth_front *front, const char *reason)
-{
-    (void)pthread_mutex_lock(&front->drain_lock);
-    (void)snprintf(front->drain_reason, sizeof front->drain_reason, "%s", reason);
-    (void)pthread_mutex_unlock(&front->drain_lock);
-    atomic_store(&front->is_draining, true);
 }
 
 /* ---- the ticker ---- */

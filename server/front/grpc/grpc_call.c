@@ -12,6 +12,7 @@
 #include "hearth/base/metrics.h"
 
 #include "grpc/read_ahead.h"
+#include "grpc/svc_health.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"

@@ -8,7 +8,7 @@
 
 #include "grpc/grpc_call.h"
 #include "rpc/front_internal.h"
-#include "rpc/request_log.h"
+#include "rpc/log_rate.h"
 
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>

@@ -5,6 +5,8 @@
  * meantime is seen by the next tick. The watch ends when its client goes or the server stops; a
  * message on its way is waited for.
  */
+#include "grpc/svc_health.h"
+
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 
 #include "handlers.h"

@@ -15,8 +15,8 @@
 #include "handlers.h"
 #include "http/http_call.h"
 #include "rpc/client_family.h"
+#include "rpc/log_rate.h"
 #include "rpc/push_call.h"
-#include "rpc/request_log.h"
 
 #define UNPROCESSABLE        422u
 #define DEFAULT_SAMPLE_RATE  100

@@ -15,7 +15,7 @@
 
 #include "net/linger.h"
 #include "net/listen.h"
-#include "rpc/request_log.h"
+#include "rpc/log_rate.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,6 @@
 
 #include "net/peers_internal.h"
 
-#include <arpa/inet.h>
-#include <stdio.h>
-
 struct address {
     unsigned char ip[16];
     uint16_t port; /* host byte order */
@@ -282,37 +279,11 @@ size_t hearth_peers_count(const struct hearth_peers *peers)
     return peers->n - peers->n_cut;
 }
 
-static void format_address(bool is_ipv6, const void *ip, unsigned port,
-                           char out[HEARTH_PEER_TEXT_BYTES])
-{
-    char text[INET6_ADDRSTRLEN];
-    if (inet_ntop(is_ipv6 ? AF_INET6 : AF_INET, ip, text, sizeof text) == NULL) {
-        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
-        return;
-    }
-    (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, is_ipv6 ? "[%s]:%u" : "%s:%u", text, port);
-}
-
 void hearth_peer_text(const struct hearth_peer *peer, char out[HEARTH_PEER_TEXT_BYTES])
 {
     if (peer->fd < 0) {
-        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
+        hearth_address_text(&(struct sockaddr){.sa_family = AF_UNSPEC}, out);
         return;
     }
-    format_address(peer->is_ipv6, peer->ip, peer->port, out);
-}
-
-void hearth_address_text(const struct sockaddr *address, char out[HEARTH_PEER_TEXT_BYTES])
-{
-    if (address->sa_family == AF_INET6) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, address, sizeof in6);
-        format_address(true, &in6.sin6_addr, ntohs(in6.sin6_port), out);
-    } else if (address->sa_family == AF_INET) {
-        struct sockaddr_in in;
-        memcpy(&in, address, sizeof in);
-        format_address(false, &in.sin_addr, ntohs(in.sin_port), out);
-    } else {
-        (void)snprintf(out, HEARTH_PEER_TEXT_BYTES, "unknown");
-    }
+    hearth_ip_text(peer->is_ipv6, peer->ip, peer->port, out);
 }

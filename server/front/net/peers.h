@@ -16,6 +16,8 @@
 
 #include "hearth/base/status.h"
 
+#include "rpc/address_text.h"
+
 #include <sys/socket.h>
 
 struct hearth_peers;
@@ -93,10 +95,7 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd);
 void hearth_peers_sweep(struct hearth_peers *peers);
 /* Those that were cut do not count, though their descriptors may be open for another moment. */
 size_t hearth_peers_count(const struct hearth_peers *peers);
-/* "127.0.0.1:50123", "[::1]:50123", or "unknown". */
-#define HEARTH_PEER_TEXT_BYTES 64
+/* Address and port; "unknown" for an unknown peer. */
 void hearth_peer_text(const struct hearth_peer *peer, char out[HEARTH_PEER_TEXT_BYTES]);
-/* The same of an address. */
-void hearth_address_text(const struct sockaddr *address, char out[HEARTH_PEER_TEXT_BYTES]);
 
 #endif

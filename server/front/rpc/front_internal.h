@@ -58,14 +58,7 @@ struct hearth_front {
     bool ticker_ends;
 };
 
-/* Ready and not draining; else the reason. */
+/* True if the server can work and does not drain. Otherwise false, with the reason. Safe. */
 bool hearth_front_is_ready(struct hearth_front *front, char reason[256]);
-
-/* svc_health.c: tell watchers of a changed state; end all watches. */
-void hearth_health_tick(struct hearth_front *front);
-void hearth_health_end_watches(struct hearth_front *front);
-/* The transport: a stream's message is out; its client has gone. */
-void hearth_health_sent(struct hearth_rpc *rpc);
-void hearth_health_gone(struct hearth_rpc *rpc);
 
 #endif

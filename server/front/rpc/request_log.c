@@ -5,24 +5,10 @@
 #include "hearth/base/metrics.h"
 
 #include "rpc/front_internal.h"
+#include "rpc/log_rate.h"
 
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
-
-bool hearth_log_rate_take(struct hearth_log_rate *rate, int per_second, int64_t now_mono_ns,
-                          int *ret_missed)
-{
-    int64_t second = now_mono_ns / HEARTH_NS_PER_SEC;
-    if (atomic_exchange(&rate->window_s, second) != second) {
-        atomic_store(&rate->n_in_window, 0);
-    }
-    if (atomic_fetch_add(&rate->n_in_window, 1) >= per_second) {
-        (void)atomic_fetch_add(&rate->n_missed, 1);
-        return false;
-    }
-    *ret_missed = atomic_exchange(&rate->n_missed, 0);
-    return true;
-}
 
 /* Of a stream that collects: its client's deadline, and our stopping, are nobody's fault. */
 static bool is_stream_fault(const struct hearth_rpc *rpc)

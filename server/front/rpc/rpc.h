@@ -34,7 +34,7 @@
 #include "hearth/base/cancel.h"
 #include "hearth/base/workers.h"
 
-#include "net/peers.h"
+#include "rpc/address_text.h"
 #include "rpc/connect.h"
 #include "rpc/method.h"
 #include "rpc/notes.h"
