@@ -1,4 +1,4 @@
-# Sanitizers, coverage, fuzzing and hardening: global flags, because they must agree across the tree.
+# Sanitizers, coverage, fuzzing, lock checks and hardening: global flags, because they must agree across the tree.
 if(HEARTH_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
@@ -25,4 +25,7 @@ if(HEARTH_HARDEN)
     add_compile_options(-ftrivial-auto-var-init=zero)
   endif()
   add_link_options(-pie -Wl,-z,relro,-z,now)
+endif()
+if(HEARTH_DEBUG_LOCKS)
+  add_compile_definitions(HEARTH_DEBUG_LOCKS)
 endif()
