@@ -5,6 +5,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
+#include "hearth/base/sync.h"
 
 #include "grpc/grpc_server.h"
 #include "grpc/svc_health.h"
@@ -82,10 +83,8 @@ static void *run_ticker(void *arg)
     struct hearth_heap heap = {0};
     (void)pthread_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
-        int64_t until = hearth_clock_mono_ns() + TICK_NS;
-        struct timespec at = {.tv_sec = until / HEARTH_NS_PER_SEC,
-                              .tv_nsec = until % HEARTH_NS_PER_SEC};
-        (void)pthread_cond_timedwait(&front->tick_wake, &front->tick_lock, &at);
+        (void)hearth_cond_wait_until(&front->tick_wake, &front->tick_lock,
+                                     hearth_clock_mono_ns() + TICK_NS);
         (void)pthread_mutex_unlock(&front->tick_lock);
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
@@ -132,11 +131,7 @@ static void init_locks(struct hearth_front *front)
     (void)pthread_mutex_init(&front->watch_lock, NULL);
     (void)pthread_mutex_init(&front->drain_lock, NULL);
     (void)pthread_mutex_init(&front->tick_lock, NULL);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&front->tick_wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&front->tick_wake);
 }
 
 static void free_front(struct hearth_front *front)

@@ -30,7 +30,6 @@
 #include "spans/trace_writer.h"
 #include "tasks/poll_memo.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -144,12 +143,10 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
 static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
 {
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
-    struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
-                          .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
     (void)pthread_mutex_lock(&store->reason_lock);
-    int rc = 0;
-    while (rc != ETIMEDOUT && !atomic_load(&store->closing)) {
-        rc = pthread_cond_timedwait(&store->boot_wake, &store->reason_lock, &ts);
+    bool has_time = true;
+    while (has_time && !atomic_load(&store->closing)) {
+        has_time = hearth_cond_wait_until(&store->boot_wake, &store->reason_lock, until_ns);
     }
     (void)pthread_mutex_unlock(&store->reason_lock);
 }

@@ -7,6 +7,7 @@
 #include "ingest/push_wait.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/base/sync.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -60,11 +61,7 @@ static struct wait *wait_new(struct hearth_push_series *series, size_t n_series,
             series[i].samples[k].receipt = &wait->receipts[at++];
         }
     }
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&wait->ended, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&wait->ended);
     (void)pthread_mutex_init(&wait->lock, NULL);
     wait->refs = 2;
     *ret_n = n;
@@ -78,9 +75,7 @@ static enum hearth_status await(struct wait *wait, struct hearth_cancel *cancel,
     enum hearth_status status = HEARTH_OK;
     (void)pthread_mutex_lock(&wait->lock);
     while (!wait->is_done && status == HEARTH_OK) {
-        int64_t until = hearth_clock_mono_ns() + STEP_NS;
-        const struct timespec at = {until / HEARTH_NS_PER_SEC, until % HEARTH_NS_PER_SEC};
-        (void)pthread_cond_timedwait(&wait->ended, &wait->lock, &at);
+        (void)hearth_cond_wait_until(&wait->ended, &wait->lock, hearth_clock_mono_ns() + STEP_NS);
         if (!wait->is_done) {
             status = hearth_cancel_check(cancel, err);
         }

@@ -6,6 +6,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
+#include "hearth/base/sync.h"
 #include "hearth/engine/task_stacks.h"
 
 #include "select/query_internal.h"
@@ -77,11 +78,9 @@ static void *run(void *arg)
         (void)pthread_mutex_unlock(&l->lock);
         look(l);
         int64_t until_ns = hearth_clock_mono_ns() + LOOK_EACH_NS;
-        const struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
-                                    .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
         (void)pthread_mutex_lock(&l->lock);
         while (!l->stopping && hearth_clock_mono_ns() < until_ns) {
-            (void)pthread_cond_timedwait(&l->wake, &l->lock, &ts);
+            (void)hearth_cond_wait_until(&l->wake, &l->lock, until_ns);
         }
     }
     (void)pthread_mutex_unlock(&l->lock);
@@ -110,11 +109,7 @@ enum hearth_status hearth_task_leftovers_start(struct hearth_query_engine *engin
     l->budget = budget;
     hearth_cancel_init(&l->cancel, INT64_MAX);
     (void)pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&l->wake, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    hearth_cond_init(&l->wake);
     sigset_t all, old; /* signals are for the main thread */
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);

@@ -5,6 +5,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
+#include "hearth/base/sync.h"
 
 #include "grpc/grpc_call.h"
 #include "rpc/front_internal.h"
@@ -144,11 +145,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     grpc->front = front;
     grpc->shutdown_op.done = note_shutdown;
     (void)pthread_mutex_init(&grpc->lock, NULL);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&grpc->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&grpc->wake);
     gpr_set_log_function(log_line);
     grpc_init();
     grpc->server = make_server(&front->options);
@@ -253,10 +250,8 @@ size_t hearth_grpc_working(const struct hearth_grpc *grpc)
 bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
 {
     int64_t until = hearth_clock_mono_ns() + wait_ns;
-    struct timespec at = {.tv_sec = until / HEARTH_NS_PER_SEC,
-                          .tv_nsec = until % HEARTH_NS_PER_SEC};
     (void)pthread_mutex_lock(&grpc->lock);
-    while (!grpc->has_stopped && pthread_cond_timedwait(&grpc->wake, &grpc->lock, &at) == 0) {
+    while (!grpc->has_stopped && hearth_cond_wait_until(&grpc->wake, &grpc->lock, until)) {
     }
     bool has_stopped = grpc->has_stopped;
     (void)pthread_mutex_unlock(&grpc->lock);

@@ -128,8 +128,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_trim(struct hearth_catalog *
 
 /* ---- catalog_read.c ---- */
 
-/* A moment from now, for whoever waits and must look whether its request has ended. */
-struct timespec hearth_catalog_wait_step(clockid_t clock);
+/* How long a request waits at a time before it checks whether it has been cancelled. */
+#define HEARTH_CATALOG_WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
 /* Write lock on catalog->rw; gives up when the request does. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
                                                          struct hearth_cancel *cancel,

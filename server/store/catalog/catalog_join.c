@@ -4,6 +4,7 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/sync.h"
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_load.h"
@@ -128,8 +129,8 @@ static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t 
 {
     enum hearth_status status = HEARTH_OK;
     while (status == HEARTH_OK && join_of(catalog, tenant_id) != NULL) {
-        struct timespec until = hearth_catalog_wait_step(CLOCK_MONOTONIC);
-        (void)pthread_cond_timedwait(&catalog->refreshed, &catalog->refresh, &until);
+        (void)hearth_cond_wait_until(&catalog->refreshed, &catalog->refresh,
+                                     hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
         status = hearth_cancel_check(cancel, err);
     }
     return status;

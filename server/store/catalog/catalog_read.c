@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <time.h>
 
-#define WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
-
 /* ---- life cycle ---- */
 
 /* New readers wait behind a waiting writer: otherwise steady queries would keep the index from ever
@@ -29,11 +27,7 @@ static void init_locks(struct hearth_catalog *catalog)
     (void)pthread_rwlockattr_setkind_np(&rw_attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_rwlock_init(&catalog->rw, &rw_attr);
     (void)pthread_rwlockattr_destroy(&rw_attr);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&catalog->refreshed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&catalog->refreshed);
     (void)pthread_mutex_init(&catalog->refresh, NULL);
     (void)pthread_mutex_init(&catalog->writers, NULL);
     (void)pthread_cond_init(&catalog->written, NULL);
@@ -79,11 +73,12 @@ void hearth_catalog_free(struct hearth_catalog *catalog)
 
 /* ---- locks with patience ---- */
 
-struct timespec hearth_catalog_wait_step(clockid_t clock)
+/* A moment from now, on the only clock that timed locks have. */
+static struct timespec next_wait_step(void)
 {
     struct timespec ts;
-    (void)clock_gettime(clock, &ts);
-    ts.tv_nsec += (long)WAIT_STEP_NS;
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    ts.tv_nsec += (long)HEARTH_CATALOG_WAIT_STEP_NS;
     if (ts.tv_nsec >= (long)HEARTH_NS_PER_SEC) {
         ts.tv_nsec -= (long)HEARTH_NS_PER_SEC;
         ts.tv_sec++;
@@ -96,7 +91,7 @@ static enum hearth_status lock_rw(struct hearth_catalog *catalog,
                                   struct hearth_cancel *cancel, struct hearth_err *err)
 {
     for (;;) {
-        struct timespec until = hearth_catalog_wait_step(CLOCK_REALTIME);
+        struct timespec until = next_wait_step();
         int rc = lock(&catalog->rw, &until);
         if (rc == 0) {
             return HEARTH_OK;
@@ -154,8 +149,8 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
         } else if (!catalog->refreshing) {
             status = lead_refresh(catalog, cancel, err);
         } else {
-            struct timespec until = hearth_catalog_wait_step(CLOCK_MONOTONIC);
-            (void)pthread_cond_timedwait(&catalog->refreshed, &catalog->refresh, &until);
+            (void)hearth_cond_wait_until(&catalog->refreshed, &catalog->refresh,
+                                         hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
             status = hearth_cancel_check(cancel, err);
         }
     }

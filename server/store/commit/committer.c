@@ -33,7 +33,6 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS  5000
@@ -50,9 +49,7 @@
 /* Under the lock. False when the time has come. */
 static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int64_t until_mono_ns)
 {
-    struct timespec ts = {.tv_sec = until_mono_ns / HEARTH_NS_PER_SEC,
-                          .tv_nsec = (long)(until_mono_ns % HEARTH_NS_PER_SEC)};
-    return pthread_cond_timedwait(cond, &all->lock, &ts) != ETIMEDOUT;
+    return hearth_cond_wait_until(cond, &all->lock, until_mono_ns);
 }
 
 /* ---- settling a batch ---- */

@@ -98,10 +98,7 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
         if (status != HEARTH_OK) {
             break;
         }
-        int64_t wake_ns = now_ns + WAIT_STEP_NS;
-        struct timespec ts = {.tv_sec = wake_ns / HEARTH_NS_PER_SEC,
-                              .tv_nsec = (long)(wake_ns % HEARTH_NS_PER_SEC)};
-        (void)pthread_cond_timedwait(&pool->given, &pool->lock, &ts);
+        (void)hearth_cond_wait_until(&pool->given, &pool->lock, now_ns + WAIT_STEP_NS);
     }
     if (slot != NULL) {
         slot->taken = true;

@@ -25,6 +25,7 @@
 #define HEARTH_STORE_STATE_H
 
 #include "hearth/base/clock.h"
+#include "hearth/base/sync.h"
 #include "hearth/store/store_rules.h"
 
 #include <pthread.h>
@@ -111,16 +112,6 @@ struct hearth_store {
     struct hearth_rule_evaluator rule_evaluator; /* set before the next is */
     _Atomic bool has_rule_evaluator;
 };
-
-/* Timed waits use the monotonic clock. */
-static inline void hearth_cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(cond, &attr);
-    (void)pthread_condattr_destroy(&attr);
-}
 
 static inline int32_t hearth_day_of(int64_t ts_ns)
 {

@@ -87,11 +87,7 @@ enum hearth_status hearth_read_cache_new(struct hearth_store *store,
     }
     cache->store = store;
     (void)pthread_mutex_init(&cache->lock, NULL);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&cache->loaded, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    hearth_cond_init(&cache->loaded);
     *ret_cache = cache;
     return HEARTH_OK;
 }
@@ -472,9 +468,7 @@ static enum hearth_status wait_loaded(struct hearth_read_cache *cache, struct he
                                       struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + WAIT_STEP_NS;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / HEARTH_NS_PER_SEC),
-                             .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
-    (void)pthread_cond_timedwait(&cache->loaded, &cache->lock, &until);
+    (void)hearth_cond_wait_until(&cache->loaded, &cache->lock, until_ns);
     return hearth_cancel_check(cancel, err);
 }
 

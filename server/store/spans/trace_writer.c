@@ -17,7 +17,6 @@
 #include "pg/store_state.h"
 
 #include <errno.h>
-
 #define LINGER_NS        (10 * HEARTH_NS_PER_MS)
 #define MAX_BATCH_ITEMS  1000
 #define MAX_BATCH_BYTES  ((size_t)8 << 20)
@@ -109,9 +108,7 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
 /* Under the lock: until woken, or the time has come. */
 static void wait_until(struct hearth_trace_writer *writer, int64_t until_mono_ns)
 {
-    struct timespec ts = {.tv_sec = until_mono_ns / HEARTH_NS_PER_SEC,
-                          .tv_nsec = (long)(until_mono_ns % HEARTH_NS_PER_SEC)};
-    (void)pthread_cond_timedwait(&writer->wake, &writer->lock, &ts);
+    (void)hearth_cond_wait_until(&writer->wake, &writer->lock, until_mono_ns);
 }
 
 /* Wait for a batch and take it; 0: stopping, and nothing is left. */
