@@ -203,6 +203,29 @@ void *hearth_arena_calloc(struct hearth_arena *arena, size_t n, size_t size)
     return p;
 }
 
+bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap, size_t want, size_t size)
+{
+    if (HEARTH_LIKELY(want <= *cap)) {
+        return true;
+    }
+    void *old;
+    memcpy(&old, arr, sizeof old);
+    size_t more = *cap < 64 ? 64 : *cap * 2;
+    while (more < want) {
+        more *= 2;
+    }
+    void *grown = hearth_arena_array(arena, more, size);
+    if (grown == NULL) {
+        return false;
+    }
+    if (*cap > 0) {
+        memcpy(grown, old, *cap * size);
+    }
+    memcpy(arr, &grown, sizeof grown);
+    *cap = more;
+    return true;
+}
+
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n)
 {
     if (n == SIZE_MAX) {

@@ -1,6 +1,8 @@
 /* hash.c -- XXH3 and the 128-bit id map. */
 #include "hearth/base/hash.h"
 
+#include "hearth/base/arena.h"
+#include "hearth/base/budget.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
@@ -127,4 +129,18 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key
 size_t hearth_idmap_bytes(const struct hearth_idmap *map)
 {
     return map->cap * (sizeof map->keys[0] + sizeof map->ids[0]);
+}
+
+bool hearth_idmap_account(const struct hearth_idmap *map, struct hearth_arena *arena, size_t *held)
+{
+    size_t bytes = hearth_idmap_bytes(map);
+    if (HEARTH_LIKELY(bytes <= *held)) {
+        return true;
+    }
+    if (!hearth_budget_take(arena->budget, bytes - *held)) {
+        arena->over_budget = true;
+        return false;
+    }
+    *held = bytes;
+    return true;
 }

@@ -357,14 +357,4 @@ HEARTH_MUST_CHECK enum hearth_status hearth_read_cache_new(struct hearth_store *
                                                            struct hearth_err *err);
 void hearth_read_cache_free(struct hearth_read_cache *cache);
 
-static inline int32_t hearth_day_of(int64_t ts_ns)
-{
-    return (int32_t)(ts_ns / HEARTH_NS_PER_DAY - (ts_ns % HEARTH_NS_PER_DAY < 0));
-}
-
-static inline int32_t hearth_hour_of(int64_t ts_ns)
-{
-    return (int32_t)(ts_ns / HEARTH_NS_PER_HOUR - (ts_ns % HEARTH_NS_PER_HOUR < 0));
-}
-
 #endif

@@ -47,6 +47,13 @@ void *hearth_arena_calloc(struct hearth_arena *arena, size_t n,
                           size_t size); /* zeroed; overflow-checked */
 void *hearth_arena_array(struct hearth_arena *arena, size_t n,
                          size_t size); /* uninitialised; overflow-checked */
+/*
+ * Make room for at least `want` elements of `size` bytes in the array at `arr`, the address of a pointer,
+ * with *cap elements; doubles. The old array stays in the arena, so pointers into it remain valid. Returns
+ * false if memory is refused; array and *cap are then unchanged.
+ */
+HEARTH_MUST_CHECK bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap,
+                                         size_t want, size_t size);
 /* NUL-terminated copy. */
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n);
 /* Copy with a (not counted) NUL behind it; .p is NULL on refusal. */

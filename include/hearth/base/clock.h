@@ -18,6 +18,17 @@ int64_t hearth_clock_mono_ns(void);       /* monotonic, for durations and deadli
 int64_t hearth_clock_thread_cpu_ns(void); /* CPU time of the calling thread */
 void hearth_clock_fake(int64_t wall_ns);  /* tests only; 0 returns to the real clock */
 
+/* The day and the hour, since the Unix epoch and in UTC, that contain a time; correct before 1970, too. */
+static inline int32_t hearth_day_of(int64_t wall_ns)
+{
+    return (int32_t)(wall_ns / HEARTH_NS_PER_DAY - (wall_ns % HEARTH_NS_PER_DAY < 0));
+}
+
+static inline int32_t hearth_hour_of(int64_t wall_ns)
+{
+    return (int32_t)(wall_ns / HEARTH_NS_PER_HOUR - (wall_ns % HEARTH_NS_PER_HOUR < 0));
+}
+
 /* RFC 3339 with milliseconds, UTC: "2026-11-20T10:36:30.000Z". `out` holds 32 bytes. */
 void hearth_clock_format(int64_t wall_ns, char out[32]);
 

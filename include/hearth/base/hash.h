@@ -14,6 +14,8 @@
 
 #include "hearth/base/str.h"
 
+struct hearth_arena;
+
 struct hearth_hash128 {
     uint64_t lo, hi;
 };
@@ -60,5 +62,12 @@ uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128
 uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key, uint32_t new_id,
                              bool *ret_inserted);
 size_t hearth_idmap_bytes(const struct hearth_idmap *map);
+/*
+ * Charge the growth of `map` to the budget of `arena`, after an insertion. *held is the number of bytes that
+ * were charged for it so far: 0 at first, and the caller gives them back with hearth_budget_give. Returns
+ * false if the budget refuses; *held is then unchanged.
+ */
+HEARTH_MUST_CHECK bool hearth_idmap_account(const struct hearth_idmap *map,
+                                            struct hearth_arena *arena, size_t *held);
 
 #endif

@@ -95,7 +95,7 @@ enum hearth_status hearth_function_masks_of(struct hearth_function_masks *table,
                                             const struct hearth_function_mask **ret,
                                             struct hearth_err *err)
 {
-    int32_t parts[3] = {row->service_id, hearth_query_day(row->ts_ns), row->writer_id};
+    int32_t parts[3] = {row->service_id, hearth_day_of(row->ts_ns), row->writer_id};
     struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
     bool inserted;
     uint32_t i = hearth_idmap_intern(&table->by_key, key, (uint32_t)table->n, &inserted);

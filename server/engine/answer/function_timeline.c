@@ -6,11 +6,11 @@
  * like a merge, so that blocks answer for what of them lies wholly in the bucket; of short ones, which
  * no block fits into, a piece has an hour or, where nothing was found, twice as much as the piece before.
  */
+#include "hearth/base/arena.h"
 #include "hearth/base/budget.h"
 #include "hearth/model/frame_name.h"
 
 #include "answer/function_masks.h"
-#include "common/texts.h"
 #include "select/grouping.h"
 #include "select/planned.h"
 #include "select/stack_filter.h"

@@ -8,9 +8,9 @@
  */
 #include "answer/go_repair.h"
 
+#include "hearth/base/arena.h"
 #include "hearth/model/go_stacks.h"
 
-#include "common/texts.h"
 #include "select/stack_filter.h"
 
 #define SLACK 4u

@@ -28,7 +28,7 @@ void hearth_sums_release(struct hearth_sums *sums)
 static struct hearth_dict_sums *
 dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct hearth_err *err)
 {
-    int32_t day = hearth_query_day(row->ts_ns);
+    int32_t day = hearth_day_of(row->ts_ns);
     if (sums->last < sums->n_dicts) {
         struct hearth_dict_sums *last = &sums->dicts[sums->last];
         if (last->service_id == row->service_id && last->day == day &&

@@ -237,7 +237,7 @@ static enum hearth_status mask_of_row(const struct series_run *run, struct mask_
                                       const struct hearth_read_row *row, uint32_t bound,
                                       const struct dict_mask **ret_mask, struct hearth_err *err)
 {
-    int32_t parts[3] = {row->service_id, hearth_query_day(row->ts_ns), row->writer_id};
+    int32_t parts[3] = {row->service_id, hearth_day_of(row->ts_ns), row->writer_id};
     struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
     bool inserted;
     uint32_t i = hearth_idmap_intern(&table->by_key, key, (uint32_t)table->n, &inserted);

@@ -16,43 +16,6 @@ void hearth_texts_release(struct hearth_texts *texts)
     hearth_texts_init(texts, texts->arena);
 }
 
-bool hearth_idmap_account(const struct hearth_idmap *map, struct hearth_arena *arena, size_t *held)
-{
-    size_t bytes = hearth_idmap_bytes(map);
-    if (HEARTH_LIKELY(bytes <= *held)) {
-        return true;
-    }
-    if (!hearth_budget_take(arena->budget, bytes - *held)) {
-        arena->over_budget = true;
-        return false;
-    }
-    *held = bytes;
-    return true;
-}
-
-bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap, size_t want, size_t size)
-{
-    if (HEARTH_LIKELY(want <= *cap)) {
-        return true;
-    }
-    void *old;
-    memcpy(&old, arr, sizeof old);
-    size_t more = *cap < 64 ? 64 : *cap * 2;
-    while (more < want) {
-        more *= 2;
-    }
-    void *grown = hearth_arena_array(arena, more, size);
-    if (grown == NULL) {
-        return false;
-    }
-    if (*cap > 0) {
-        memcpy(grown, old, *cap * size);
-    }
-    memcpy(arr, &grown, sizeof grown);
-    *cap = more;
-    return true;
-}
-
 uint32_t hearth_texts_id(struct hearth_texts *texts, struct hearth_str text)
 {
     if (texts->n == 0 &&

@@ -18,12 +18,6 @@
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
 
-/* Days since the epoch: with service and writer the name of a row's dictionary. */
-static inline int32_t hearth_query_day(int64_t ts_ns)
-{
-    return (int32_t)(ts_ns / HEARTH_NS_PER_DAY - (ts_ns % HEARTH_NS_PER_DAY < 0));
-}
-
 /* The stack ids of a column of ids, one after the other. Whoever merged the column has checked it. */
 struct hearth_ids_walk {
     const uint8_t *at, *end;

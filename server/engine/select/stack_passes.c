@@ -1,9 +1,8 @@
 /* stack_passes.c -- a filter's verdict on the leaf of each stack, kept by stack id. */
 #include "select/stack_passes.h"
 
+#include "hearth/base/arena.h"
 #include "hearth/base/budget.h"
-
-#include "common/texts.h"
 
 void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter)

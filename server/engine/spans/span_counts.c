@@ -7,11 +7,11 @@
  * A span counts once in a bucket and once in a series, however many profiles it has there. Buckets and groups are small
  * numbers, so (bucket of a group, span) and (group, span) are keys of exact tables.
  */
+#include "hearth/base/arena.h"
 #include "hearth/base/budget.h"
 #include "hearth/engine/span_profiles.h"
 
 #include "common/id_table.h"
-#include "common/texts.h"
 #include "spans/span_scan.h"
 
 #include <stdlib.h>

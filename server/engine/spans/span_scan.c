@@ -150,7 +150,7 @@ static enum hearth_status take_row(void *context, const struct hearth_read_row *
         return visit_samples(scan, row, NULL, &columns, err);
     }
     const struct hearth_stack_pass *pass = hearth_stack_passes_find(
-        &scan->passes, row->service_id, hearth_query_day(row->ts_ns), row->writer_id);
+        &scan->passes, row->service_id, hearth_day_of(row->ts_ns), row->writer_id);
     return pass == NULL || pass->n_stacks < bound_of(&columns)
                ? keep_row(scan, row, err)
                : visit_samples(scan, row, pass, &columns, err);
@@ -216,7 +216,7 @@ static enum hearth_status visit_kept(struct hearth_span_scan *scan, struct heart
         HEARTH_TRY(hearth_cancel_check(scan->query->call.cancel, err));
         HEARTH_TRY(decode(scan, row, &columns, err));
         HEARTH_TRY(hearth_stack_passes_load(&scan->passes, row->service_id,
-                                            hearth_query_day(row->ts_ns), row->writer_id,
+                                            hearth_day_of(row->ts_ns), row->writer_id,
                                             bound_of(&columns), &pass, err));
         HEARTH_TRY(visit_samples(scan, row, pass, &columns, err));
     }

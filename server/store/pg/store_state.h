@@ -113,14 +113,4 @@ struct hearth_store {
     _Atomic bool has_rule_evaluator;
 };
 
-static inline int32_t hearth_day_of(int64_t ts_ns)
-{
-    return (int32_t)(ts_ns / HEARTH_NS_PER_DAY - (ts_ns % HEARTH_NS_PER_DAY < 0));
-}
-
-static inline int32_t hearth_hour_of(int64_t ts_ns)
-{
-    return (int32_t)(ts_ns / HEARTH_NS_PER_HOUR - (ts_ns % HEARTH_NS_PER_HOUR < 0));
-}
-
 #endif

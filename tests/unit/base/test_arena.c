@@ -171,6 +171,31 @@ static void the_allocator_checks_products_and_survives_refusals(void **state)
     hearth_mem_free(numbers);
 }
 
+static void a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 4096);
+    uint32_t *numbers = NULL;
+    size_t cap = 0;
+
+    for (uint32_t i = 0; i < 300; i++) {
+        assert_true(hearth_arena_grow(&arena, &numbers, &cap, i + 1, sizeof numbers[0]));
+        assert_true(cap > i);
+        numbers[i] = i;
+    }
+
+    uint32_t *before = numbers;
+    size_t cap_before = cap;
+    assert_false(hearth_arena_grow(&arena, &numbers, &cap, 4096, sizeof numbers[0]));
+    assert_ptr_equal(numbers, before);
+    assert_int_equal(cap, cap_before);
+    for (uint32_t i = 0; i < 300; i++) {
+        assert_int_equal(numbers[i], i);
+    }
+    hearth_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +206,7 @@ int main(void)
         cmocka_unit_test(zeroes_what_it_says),
         cmocka_unit_test(copies_text),
         cmocka_unit_test(reset_reuses_memory),
+        cmocka_unit_test(a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing),
         cmocka_unit_test(a_refusal_of_the_system_is_reported),
         cmocka_unit_test(the_allocator_checks_products_and_survives_refusals),
     };

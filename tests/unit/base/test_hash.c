@@ -1,4 +1,6 @@
 /* test_hash.c -- stable hashes and the id map. */
+#include "hearth/base/arena.h"
+#include "hearth/base/budget.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
@@ -114,6 +116,36 @@ static void a_refused_growth_changes_nothing(void **state)
     hearth_idmap_release(&map);
 }
 
+static void the_growth_of_a_map_is_charged_to_the_budget_once(void **state)
+{
+    (void)state;
+    struct hearth_budget budget;
+    hearth_budget_init(&budget, "test-limit", 64 * 20 + 100);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    arena.budget = &budget;
+    struct hearth_idmap map;
+    hearth_idmap_init(&map);
+    size_t held = 0;
+    bool inserted;
+
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(hearth_idmap_intern(&map, key_of(i), i, &inserted), i);
+        assert_true(hearth_idmap_account(&map, &arena, &held));
+        assert_int_equal(held, 64 * 20);
+        assert_int_equal(atomic_load(&budget.used_bytes), held);
+    }
+
+    assert_int_equal(hearth_idmap_intern(&map, key_of(32), 32, &inserted), 32);
+    assert_false(hearth_idmap_account(&map, &arena, &held));
+    assert_true(arena.over_budget);
+    assert_int_equal(held, 64 * 20);
+
+    hearth_budget_give(&budget, held);
+    hearth_idmap_release(&map);
+    hearth_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +155,7 @@ int main(void)
         cmocka_unit_test(finds_every_interned_key),
         cmocka_unit_test(keys_that_collide_stay_apart),
         cmocka_unit_test(a_refused_growth_changes_nothing),
+        cmocka_unit_test(the_growth_of_a_map_is_charged_to_the_budget_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,13 @@ static void formats_times_before_and_after_the_epoch(void **state)
     assert_string_equal(text, "2262-04-11T23:47:16.854Z");
     hearth_clock_format(INT64_MIN, text);
     assert_string_equal(text, "1677-09-21T00:12:43.145Z");
+    assert_int_equal(hearth_day_of(0), 0);
+    assert_int_equal(hearth_day_of(-1), -1);
+    assert_int_equal(hearth_day_of(HEARTH_NS_PER_DAY - 1), 0);
+    assert_int_equal(hearth_day_of(HEARTH_NS_PER_DAY), 1);
+    assert_int_equal(hearth_day_of(-HEARTH_NS_PER_DAY), -1);
+    assert_int_equal(hearth_hour_of(-HEARTH_NS_PER_HOUR - 1), -2);
+
     int64_t mono = hearth_clock_mono_ns(), cpu = hearth_clock_thread_cpu_ns();
     assert_true(hearth_clock_mono_ns() >= mono && hearth_clock_thread_cpu_ns() >= cpu);
 }
