@@ -1,12 +1,13 @@
 /*
- * budget.h -- bytes of memory that many share, and the part that one of them has.
+ * budget.h -- a shared limit for bytes of memory, and parts of it for single queries.
  *
- * Arenas and buffers that have a budget ask it before they take memory and give back what they free.
- * A part (of one query) has a limit of its own and asks its parent for all beyond its first
- * `free_bytes`: so small questions are answered while large ones hold everything else.
+ * Arenas and buffers with a budget take bytes from it before they allocate and give them back when
+ * they free. A part (the budget of one query) has its own limit and takes all bytes beyond its
+ * first `free_bytes` from its parent, too: so small queries are answered while large ones hold the
+ * rest.
  *
- * Ownership: a budget outlives what was taken from it; a part is closed before its parent goes.
- * Threads:   a budget that is nobody's part is safe; a part is used by one thread at a time.
+ * Ownership: a budget outlives all memory taken from it; a part is closed before its parent ends.
+ * Threads:   a budget without a parent is safe; a part is used by one thread at a time.
  */
 #ifndef HEARTH_BASE_BUDGET_H
 #define HEARTH_BASE_BUDGET_H
@@ -16,38 +17,45 @@
 #include <stdatomic.h>
 
 struct hearth_budget {
-    const char *option; /* static: the name of the limit in messages */
-    size_t limit_bytes; /* 0: none */
-    size_t free_bytes;
+    const char *option; /* name of the limit in messages; static */
+    size_t limit_bytes; /* 0: no limit */
+    size_t free_bytes;  /* part: bytes that are not charged to the parent */
     struct hearth_budget *parent;
     _Atomic size_t used_bytes;
-    size_t peak_bytes; /* of a part: the most it held */
+    size_t peak_bytes; /* part: largest value of used_bytes so far */
     bool is_part;
-    bool parent_refused; /* of a part: the latest refusal was the parent's */
+    bool parent_refused; /* part: the latest refusal came from the parent */
 };
 
 /* option: static. limit_bytes 0: no limit. */
 void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t limit_bytes);
 void hearth_budget_init_part(struct hearth_budget *part, const char *option, size_t limit_bytes,
                              size_t free_bytes, struct hearth_budget *parent);
-/* From now on the parent counts the free bytes, too, whether it has room or not. */
+/*
+ * Charge the free bytes to the parent as well, from now on and even if this exceeds the parent's
+ * limit.
+ */
 void hearth_budget_settle(struct hearth_budget *part);
-/* Give the parent back whatever the part still holds. */
+/* Give back to the parent all bytes that the part still holds. */
 void hearth_budget_close(struct hearth_budget *part);
 
-/* All or nothing. NULL is a budget without limits. */
+/* Take all n_bytes, or none and return false. A NULL budget has no limit. */
 HEARTH_MUST_CHECK bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes);
 void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes);
 
 /*
- * The size that this thread was refused last, and what it held beside, as said with _beside; 0: nothing since the latest
- * call. Who knows all that a request holds can tell a request that will never fit from one that others left no room.
+ * The size of the latest refusal on this thread since the previous call, plus the bytes added to it
+ * by hearth_budget_refused_beside; 0 if there was no refusal. A caller that knows the limit can
+ * tell a request that will never fit from one for which other requests left too little room.
  */
 size_t hearth_budget_refused_bytes(void);
-/* Memory of the same request that is released before its refusal is judged. */
+/*
+ * Add to the latest refusal memory of the same request that is released before the caller evaluates
+ * the refusal. No effect without a refusal.
+ */
 void hearth_budget_refused_beside(size_t n_bytes);
 
-/* What a refusal of this budget means, as the message of a NO_MEMORY. */
+/* Set `err` to NO_MEMORY with a message that explains a refusal by this budget. */
 void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err *err,
                            const char *file, uint32_t line);
 #define HEARTH_FAIL_BUDGET(err, budget) \

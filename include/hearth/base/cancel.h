@@ -1,8 +1,8 @@
 /*
- * cancel.h -- the flag and deadline that a request carries; checked at loop heads and while
- * waiting.
+ * cancel.h -- cancellation flag and deadline of a request; checked at the heads of long loops and
+ * while waiting.
  *
- * Threads: any thread may set it (relaxed atomics); one request checks it.
+ * Threads: any thread may set the flag (relaxed atomics); one request checks it.
  */
 #ifndef HEARTH_BASE_CANCEL_H
 #define HEARTH_BASE_CANCEL_H
@@ -14,7 +14,7 @@
 
 struct hearth_cancel {
     _Atomic bool cancelled;
-    int64_t deadline_mono_ns; /* INT64_MAX: none; set before the request starts */
+    int64_t deadline_mono_ns; /* INT64_MAX: no deadline; set before the request starts */
 };
 
 static inline void hearth_cancel_init(struct hearth_cancel *cancel, int64_t deadline_mono_ns)

@@ -1,5 +1,6 @@
 /*
- * clock.h -- the two clocks. Library layers below `engine` take times as parameters instead.
+ * clock.h -- wall clock, monotonic clock and CPU time. Layers below `store` take times as
+ * parameters instead.
  *
  * Threads: safe. Tests may set the wall clock with hearth_clock_fake().
  */
@@ -18,7 +19,10 @@ int64_t hearth_clock_mono_ns(void);       /* monotonic, for durations and deadli
 int64_t hearth_clock_thread_cpu_ns(void); /* CPU time of the calling thread */
 void hearth_clock_fake(int64_t wall_ns);  /* tests only; 0 returns to the real clock */
 
-/* The day and the hour, since the Unix epoch and in UTC, that contain a time; correct before 1970, too. */
+/*
+ * The day and the hour, since the Unix epoch and in UTC, that contain a time; correct before 1970,
+ * too.
+ */
 static inline int32_t hearth_day_of(int64_t wall_ns)
 {
     return (int32_t)(wall_ns / HEARTH_NS_PER_DAY - (wall_ns % HEARTH_NS_PER_DAY < 0));

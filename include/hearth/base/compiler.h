@@ -1,7 +1,6 @@
 /*
- * compiler.h -- the compiler attributes that Hearth uses, each under one name.
- *
- * Nothing else in the tree spells __attribute__.
+ * compiler.h -- names for the compiler attributes that Hearth uses; no other file spells
+ * __attribute__.
  */
 #ifndef HEARTH_BASE_COMPILER_H
 #define HEARTH_BASE_COMPILER_H

@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 struct hearth_embedded {
-    const char *name;           /* base name; NULL ends a table */
-    const unsigned char *bytes; /* NUL behind the last, not counted */
+    const char *name;           /* base name; NULL at the end of a table */
+    const unsigned char *bytes; /* followed by a NUL, which n_bytes does not count */
     size_t n_bytes;
 };
 
-/* sql/NNNN_*.sql in order of their numbers. */
+/* sql/NNNN_*.sql, sorted by number. */
 extern const struct hearth_embedded hearth_embedded_migrations[];
-/* One file: proto/ as a FileDescriptorSet, with what it imports. */
+/* One file: the protocols of proto/ and their imports as a FileDescriptorSet. */
 extern const struct hearth_embedded hearth_embedded_descriptors[];
 
 #endif

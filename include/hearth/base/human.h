@@ -1,5 +1,6 @@
 /*
- * human.h -- values, bars and foreign texts for people: on terminals, and as plain text of the server.
+ * human.h -- formats values, bars and untrusted texts for people: on terminals and in plain-text
+ * answers.
  *
  * Threads: pure.
  */
@@ -8,11 +9,20 @@
 
 #include "hearth/base/buf.h"
 
-/* 12.3 s, 4.56 MiB, 1.23k: three digits in the largest unit that leaves at least 1. `unit` as in profile types. */
+/*
+ * "12.3 s", "4.56 MiB", "1.23k": three digits in the largest unit in which the value is at least 1.
+ * `unit` as in profile types: "nanoseconds", "bytes"; all others are counts.
+ */
 void hearth_human_value(double value, struct hearth_str unit, char out[48]);
-/* Append fraction (0 to 1) of width cells as block characters, eighths of a cell at the end. */
+/*
+ * Append a bar of fraction * width cells (fraction: 0 to 1) in block characters, exact to an eighth
+ * of a cell.
+ */
 void hearth_human_bar(double fraction, int width, struct hearth_buf *out);
-/* Append text cut to `width` columns of UTF-8 characters, padded when pad. Control characters become '?'. */
+/*
+ * Append `text`, truncated to `width` UTF-8 characters (with an ellipsis) and, if `pad`, padded to
+ * `width` with spaces. Control characters become '?'.
+ */
 void hearth_human_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
 
 #endif

@@ -3,9 +3,10 @@
  *
  *   HEARTH_LOG(HEARTH_LOG_INFO, "http", "listening", "addr", "127.0.0.1:4040", NULL);
  *
- * Key and value are C strings, NULL ends the list. Values are escaped, invalid UTF-8 becomes '?'.
- * Lines end at 4 KB: the value that does not fit is cut, what follows is left out, and cut=1 ends
- * the line. Never log bodies or secrets. Library layers log at debug level only.
+ * Keys and values are C strings; NULL ends the list. Values are escaped; invalid UTF-8 becomes '?'.
+ * A line has at most 4 KB: the first value that does not fit is truncated, later pairs are omitted,
+ * and the line ends with cut=1. Never log bodies or secrets. Library layers log at debug level
+ * only.
  *
  * Threads: safe; a line is one write(2).
  */
@@ -23,6 +24,7 @@ enum hearth_log_level {
 
 void hearth_log_set_level(enum hearth_log_level level); /* default: info */
 void hearth_log_set_json(bool json);
+/* "debug", "info", "warn" or "error"; false for other names. */
 bool hearth_log_parse_level(const char *name, enum hearth_log_level *ret);
 bool hearth_log_enabled(enum hearth_log_level level);
 void hearth_log_write(enum hearth_log_level level, const char *component, const char *msg,
@@ -35,8 +37,10 @@ void hearth_log_write(enum hearth_log_level level, const char *component, const 
         }                                                        \
     } while (0)
 
-/* A number as text in one of eight rotating thread-local buffers: for log arguments. In JSON it is a number, where
- * other values are strings, whatever they look like. */
+/*
+ * A number as a log argument: text in one of eight thread-local buffers, used in turn. In JSON
+ * lines it is a number; all other values are strings, even if they look like numbers.
+ */
 const char *hearth_log_i64(int64_t value);
 
 #endif

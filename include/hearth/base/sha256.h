@@ -1,5 +1,6 @@
 /*
- * sha256.h -- SHA-256, for ids that others compute the same way. Not for keys of our own (hash.h is faster).
+ * sha256.h -- SHA-256, for ids that other programs compute as well. For our own keys hash.h is
+ * faster.
  *
  * Threads:   a state belongs to one thread.
  * Source:    FIPS 180-4, sections 4.1.2, 5.1.1 and 6.2.
@@ -15,14 +16,14 @@
 struct hearth_sha256 {
     uint32_t state[8];
     uint64_t n_bytes;
-    unsigned char block[64]; /* what does not fill one yet */
+    unsigned char block[64]; /* the bytes of an incomplete block */
 };
 
 void hearth_sha256_init(struct hearth_sha256 *hash);
 void hearth_sha256_add(struct hearth_sha256 *hash, struct hearth_str bytes);
-/* The state is used up. */
+/* Write the digest. Afterwards the state must be initialised again. */
 void hearth_sha256_end(struct hearth_sha256 *hash, unsigned char ret[HEARTH_SHA256_BYTES]);
-/* The same, as lower-case hex digits. */
+/* The same as lower-case hexadecimal digits and a NUL. */
 void hearth_sha256_end_hex(struct hearth_sha256 *hash, char ret[HEARTH_SHA256_HEX + 1]);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * signals.h -- which signals our threads take.
+ * signals.h -- which signals our threads block.
  *
- * Those that end or steer the process are waited for by one thread; all others block them. SIGPROF stays open
- * everywhere: it belongs to the CPU profile of hearthd itself, and without one nobody sends it.
+ * One thread waits for the signals that end or steer the process; all other threads block them.
+ * SIGPROF stays unblocked in all threads: the CPU profile of hearthd itself uses it, and nothing
+ * else sends it.
  *
  * Threads: pure.
  */
@@ -11,7 +12,7 @@
 
 #include <signal.h>
 
-/* What a thread of ours blocks. */
+/* The set of signals that each of our threads blocks. */
 static inline void hearth_signals_to_block(sigset_t *ret_set)
 {
     (void)sigfillset(ret_set);

@@ -1,9 +1,9 @@
 /*
- * status.h -- the closed set of outcomes, and the detail that goes with a failure.
+ * status.h -- the closed set of outcomes, and the details of a failure.
  *
- * Every fallible function returns `enum hearth_status` and, where there is something to say, writes
- * a caller-owned `struct hearth_err`. The table in status.def is the only place where statuses are
- * mapped to gRPC, HTTP and Connect codes.
+ * Every fallible function returns `enum hearth_status` and may describe a failure in a caller-owned
+ * `struct hearth_err`. The table in status.def is the only place where statuses are mapped to gRPC,
+ * HTTP and Connect codes.
  *
  * Threads: an hearth_err belongs to one call at a time; the functions here are pure.
  */
@@ -21,14 +21,17 @@ enum hearth_status {
     HEARTH_N_STATUSES
 };
 
-/* Caller-owned, fixed size, never allocates, untouched on success. */
+/* Owned by the caller, of fixed size, unchanged on success. */
 struct hearth_err {
     enum hearth_status status;
-    uint32_t line; /* of the HEARTH_FAIL that made it */
-    bool
-        is_passing; /* not the request's fault: worth another try later, although the status does not say so */
-    const char *file;
-    char msg[480]; /* one sentence, lower case, no full stop; names what is wrong and where */
+    uint32_t line; /* place of the HEARTH_FAIL */
+    /*
+     * The failure is temporary and not caused by the request: a retry may succeed, although the
+     * status does not say so.
+     */
+    bool is_passing;
+    const char *file; /* place of the HEARTH_FAIL; static */
+    char msg[480];    /* one sentence, lower case, no full stop: what is wrong, and where */
 };
 
 #define HEARTH_ERR_INIT     \
@@ -42,13 +45,13 @@ int hearth_status_http(enum hearth_status status);         /* HTTP status code *
 enum hearth_status hearth_status_from_grpc(int code);      /* unknown codes become INTERNAL */
 
 /*
- * Write a formatted message; `err` may be NULL. Invalid UTF-8 and control bytes are replaced by
- * '?'.
+ * Write a formatted message, truncated if it is too long; `err` may be NULL. Invalid UTF-8 and
+ * control bytes become '?'.
  */
 void hearth_err_set(struct hearth_err *err, enum hearth_status status, const char *file,
                     uint32_t line, const char *fmt, ...) HEARTH_PRINTF(5, 6);
 
-/* Put "prefix: " in front of an existing message. `err` may be NULL. */
+/* Put the formatted text and ": " before an existing message. `err` may be NULL. */
 void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...) HEARTH_PRINTF(2, 3);
 
 /* An expression whose value is the literal status, so that analyzers see the failure path. */
@@ -56,7 +59,7 @@ void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...) HEARTH_PRIN
     (hearth_err_set((err), (st), __FILE__, (uint32_t)__LINE__, __VA_ARGS__), (st))
 
 /*
- * Return early on failure. Only in functions whose resources are held by arenas or cleanup
+ * Return early on failure. Use it only in functions whose resources are held by arenas or cleanup
  * variables.
  */
 #define HEARTH_TRY(expr)                                        \
@@ -67,9 +70,10 @@ void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...) HEARTH_PRIN
         }                                                       \
     } while (0)
 
-/* A broken invariant of our own: prints and aborts in every build. */
+/* A violated invariant of our own code: prints the place and aborts, in every build. */
 HEARTH_NORETURN void hearth_bug(const char *file, uint32_t line, const char *what);
 #define HEARTH_BUG(what) hearth_bug(__FILE__, (uint32_t)__LINE__, (what))
+/* Like assert(), but active in every build: for checks that must not be left out. */
 #define HEARTH_ASSERT(cond)             \
     do {                                \
         if (HEARTH_UNLIKELY(!(cond))) { \

@@ -1,9 +1,10 @@
 /*
- * str.h -- a borrowed piece of text or bytes: pointer and length, no terminator promised.
+ * str.h -- a borrowed piece of text or bytes: pointer and length, not necessarily NUL-terminated.
  *
- * `struct hearth_str` by value is *the* string parameter; char * with NUL only at C-library
- * borders.
- * Threads:   pure functions.
+ * Strings are passed as `struct hearth_str` by value; NUL-terminated char * is only used with C
+ * libraries.
+ *
+ * Threads: pure.
  */
 #ifndef HEARTH_BASE_STR_H
 #define HEARTH_BASE_STR_H
@@ -42,27 +43,29 @@ static inline bool hearth_str_eq_c(struct hearth_str a, const char *c)
     return hearth_str_eq(a, hearth_str_c(c));
 }
 
-/* Byte order; shorter first on a tie. <0, 0, >0. */
+/*
+ * Compares bytes; of two strings with a common prefix the shorter one is less. Returns <0, 0 or >0.
+ */
 int hearth_str_cmp(struct hearth_str a, struct hearth_str b);
 bool hearth_str_starts(struct hearth_str s, struct hearth_str prefix);
 bool hearth_str_ends(struct hearth_str s, struct hearth_str suffix);
 bool hearth_str_eq_nocase(struct hearth_str a, struct hearth_str b); /* ASCII */
-/* How long it takes says nothing about the secret, not even how long it is. */
+/* Compares in a time that does not depend on the secret, not even on its length. */
 bool hearth_str_eq_secret(struct hearth_str given, struct hearth_str secret);
-/* Index of the first `c` at or after `from`, or s.n. */
+/* Index of the first `c` at or after `from`; s.n if there is none. */
 size_t hearth_str_find(struct hearth_str s, char c, size_t from);
 struct hearth_str hearth_str_trim(struct hearth_str s); /* ASCII white space, both ends */
 /* True when s is well-formed UTF-8 (no surrogates, no overlong forms) without NUL. */
 bool hearth_str_utf8_valid(struct hearth_str s);
-/* In place: every NUL, and every byte that belongs to no well-formed character, becomes '?'. */
+/* Replace, in place, each NUL and each byte that is not part of a well-formed character by '?'. */
 void hearth_str_utf8_mend(char *text, size_t n);
 
-/* Whole-string decimal parsing; false on empty text, other bytes, or overflow. */
+/* Parse the whole string as a decimal number; false for empty text, other bytes, or overflow. */
 bool hearth_str_to_i64(struct hearth_str s, int64_t *ret);
 bool hearth_str_to_u64(struct hearth_str s, uint64_t *ret);
-/* Finite decimals of at most 63 bytes; tiny ones may round to 0. */
+/* Finite decimals of at most 63 bytes; very small values may round to 0. */
 bool hearth_str_to_double(struct hearth_str s, double *ret);
-/* Hex digits only (either case), 1 to 16 of them. */
+/* 1 to 16 hexadecimal digits in either case, nothing else. */
 bool hearth_str_hex_to_u64(struct hearth_str s, uint64_t *ret);
 
 #endif

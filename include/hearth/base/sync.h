@@ -1,25 +1,26 @@
 /*
  * sync.h -- condition variables on the monotonic clock, and mutexes whose order is checked.
  *
- * Lock ranks. Every hearth_mutex has a rank and a name. A thread may only acquire a lock whose rank is
- * higher than the ranks of all locks that it holds, so two locks of one rank are never held together.
- * The owner of a set of locks lists their ranks in one enum, outermost lock first:
+ * Lock ranks. Every hearth_mutex has a rank and a name. A thread may only acquire a lock whose rank
+ * is higher than the ranks of all locks that it holds, so two locks of one rank are never held
+ * together. The owner of a set of locks lists their ranks in one enum, outermost lock first:
  *
  *     enum { RANK_CATALOG = 10, RANK_DICTS = 20, RANK_POOL = 30 };
  *     hearth_mutex_init(&pool->lock, RANK_POOL, "pool.lock");
  *
- * Builds with HEARTH_DEBUG_LOCKS (the presets dev, asan, tsan, coverage and fuzz) keep a list of held
- * locks per thread. A wrong order prints both names and aborts, even if no other thread is there to
- * complete the deadlock. Without HEARTH_DEBUG_LOCKS a hearth_mutex is a pthread_mutex_t, its functions
- * are the calls of pthread, and ranks and names cost nothing.
+ * Builds with HEARTH_DEBUG_LOCKS (the presets dev, asan, tsan, coverage and fuzz) keep a list of
+ * held locks per thread. A wrong order prints both names and aborts, even if no other thread is
+ * there to complete the deadlock. Without HEARTH_DEBUG_LOCKS a hearth_mutex is a pthread_mutex_t,
+ * its functions are the calls of pthread, and ranks and names cost nothing.
  *
- * A condition variable is a plain pthread_cond_t that hearth_cond_init has set up: signal, broadcast and
- * destroy it with pthread's functions.
+ * A condition variable is a plain pthread_cond_t that hearth_cond_init has set up: signal,
+ * broadcast and destroy it with pthread's functions.
  *
  * Ownership: locks and conditions live in the caller's storage; names are static strings.
  * Threads:   safe. init and destroy: while no other thread uses the lock or the condition.
  * Errors:    none are returned. Misuse (wrong order, unlocking a lock that is not held, more than
- *            HEARTH_MAX_HELD_LOCKS at once) is a bug of ours and aborts in builds with HEARTH_DEBUG_LOCKS.
+ *            HEARTH_MAX_HELD_LOCKS at once) is a bug of ours and aborts in builds with
+ *            HEARTH_DEBUG_LOCKS.
  */
 #ifndef HEARTH_BASE_SYNC_H
 #define HEARTH_BASE_SYNC_H
@@ -34,9 +35,9 @@
 void hearth_cond_init(pthread_cond_t *cond);
 
 /*
- * Wait for `cond` until the time until_mono_ns (hearth_clock_mono_ns) at the latest. The caller holds
- * `mutex`. Returns false if the time has passed, true if the thread was woken earlier, which may be
- * spurious: check the awaited state again.
+ * Wait for `cond` until the time until_mono_ns (hearth_clock_mono_ns) at the latest. The caller
+ * holds `mutex`. Returns false if the time has passed, true if the thread was woken earlier, which
+ * may be spurious: check the awaited state again.
  */
 bool hearth_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_mono_ns);
 
@@ -49,9 +50,9 @@ enum {
 #ifdef HEARTH_DEBUG_LOCKS
 
 /*
- * The bookkeeping, for locks that are not a hearth_mutex, such as a pthread_rwlock_t. `lock` is their
- * address. Call _check before you acquire a lock (it may block), _acquired after, _released before you
- * release it.
+ * The bookkeeping, for locks that are not a hearth_mutex, such as a pthread_rwlock_t. `lock` is
+ * their address. Call _check before you acquire a lock (it may block), _acquired after, _released
+ * before you release it.
  */
 void hearth_lock_check(const void *lock, unsigned rank, const char *name);
 void hearth_lock_acquired(const void *lock, unsigned rank, const char *name);
@@ -112,7 +113,7 @@ static inline void hearth_mutex_init(struct hearth_mutex *mutex, unsigned rank, 
 #endif
 }
 
-/* Nobody holds it. */
+/* No thread holds it. */
 static inline void hearth_mutex_destroy(struct hearth_mutex *mutex)
 {
     (void)pthread_mutex_destroy(&mutex->mutex);
@@ -139,8 +140,8 @@ static inline void hearth_mutex_assert_held(const struct hearth_mutex *mutex)
 }
 
 /*
- * Wait for `cond`. The calling thread holds `mutex`, which is the innermost of its locks: it is acquired
- * again before the return.
+ * Wait for `cond`. The calling thread holds `mutex`, which is the innermost of its locks: it is
+ * acquired again before the return.
  */
 static inline void hearth_mutex_wait(struct hearth_mutex *mutex, pthread_cond_t *cond)
 {

@@ -1,5 +1,6 @@
 /*
  * varint.h -- unsigned LEB128 and zigzag, bounds-checked.
+ *
  * Threads:   pure.
  * Source:    Protocol Buffers encoding, "Base 128 Varints".
  */
@@ -9,8 +10,8 @@
 #include "hearth/base/compiler.h"
 
 /*
- * Read one varint (at most 10 bytes) at *cur, below end. False on the end of input or more than 64
- * bits; *cur is then unchanged.
+ * Read one varint (at most 10 bytes) at *cur and move *cur past it. Returns false if the input ends
+ * at `end` or the value has more than 64 bits; *cur is then unchanged.
  */
 HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE bool hearth_varint_read(const uint8_t **cur,
                                                                const uint8_t *end, uint64_t *ret)
@@ -37,7 +38,7 @@ HEARTH_MUST_CHECK HEARTH_ALWAYS_INLINE bool hearth_varint_read(const uint8_t **c
     return false;
 }
 
-/* Write one; `out` has room for 10 bytes. Returns the number written. */
+/* Write one varint; `out` has room for 10 bytes. Returns the number of bytes written. */
 HEARTH_ALWAYS_INLINE size_t hearth_varint_write(uint8_t *out, uint64_t value)
 {
     size_t n = 0;
@@ -49,6 +50,7 @@ HEARTH_ALWAYS_INLINE size_t hearth_varint_write(uint8_t *out, uint64_t value)
     return n;
 }
 
+/* Bytes that hearth_varint_write needs for `value`. */
 static inline size_t hearth_varint_size(uint64_t value)
 {
     return value == 0 ? 1 : ((size_t)(64 - __builtin_clzll(value)) + 6) / 7;

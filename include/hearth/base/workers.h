@@ -1,11 +1,11 @@
 /*
  * workers.h -- a fixed pool of threads with a bounded queue.
  *
- * Submission never blocks: a full queue is the caller's UNAVAILABLE. Jobs are intrusive, so
- * submission allocates nothing.
+ * Submission never blocks: if the queue is full, the caller reports UNAVAILABLE. Jobs are
+ * intrusive, so submission allocates nothing.
  *
- * Threads: submit is safe from any thread, also from a job. Jobs run in FIFO order of submission,
- * on any thread of the pool.
+ * Threads: submit is safe from any thread, including from a job. Jobs start in the order of their
+ * submission, on any thread of the pool.
  */
 #ifndef HEARTH_BASE_WORKERS_H
 #define HEARTH_BASE_WORKERS_H
@@ -21,14 +21,17 @@ struct hearth_workers;
 
 HEARTH_MUST_CHECK
 enum hearth_status
-hearth_workers_start(const char *name, /* thread name prefix, at most 11 bytes are shown */
+hearth_workers_start(const char *name, /* prefix of the thread names; 11 bytes of it are used */
                      unsigned n_threads, size_t max_queued, struct hearth_workers **ret_workers,
                      struct hearth_err *err);
-/* false when the queue is full or the pool is stopping. The job must live until it ran. */
+/*
+ * Returns false if the queue is full or the pool is stopping. The job must stay valid until it has
+ * run.
+ */
 HEARTH_MUST_CHECK bool hearth_workers_submit(struct hearth_workers *workers,
                                              struct hearth_job *job);
 size_t hearth_workers_queued(struct hearth_workers *workers);
-/* Runs what is queued, then joins the threads and frees the pool. NULL-safe. */
+/* Run all queued jobs, join the threads and free the pool. NULL-safe. */
 void hearth_workers_stop(struct hearth_workers *workers);
 
 #endif
