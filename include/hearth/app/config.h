@@ -1,9 +1,9 @@
 /*
- * config.h -- the configuration of hearthd: one table (options.def), three sources.
+ * config.h -- the configuration of hearthd: one table of options (options.def), three sources.
  *
- * Precedence: flags, environment (HEARTH_...), file (--config FILE or HEARTH_CONFIG; "key = value"
- * lines, # comments), defaults. Unknown keys and environment variables that look like ours but are
- * not, bad values: errors that name source, key and line.
+ * Precedence, highest first: flags, environment (HEARTH_...), file (--config FILE or HEARTH_CONFIG;
+ * "key = value" lines, # comments), defaults. Unknown keys, unknown environment variables that
+ * begin with HEARTH_, and invalid values are errors that name source, key and line.
  *
  * Ownership: texts live in the config's arena.
  * Threads:   immutable after loading.
@@ -36,28 +36,35 @@ struct hearth_config {
     const char *read_database_url;
     const char *log_level, *log_format;
     int64_t shutdown_timeout_ns;
-    const char **origins; /* per option, for --print-config */
+    /* for --print-config: where each option was set; same order as the table */
+    const char **origins;
     bool want_help, want_version, want_print;
 };
 
-/* argv[0] is skipped. environment as of environ(7). INVALID_ARGUMENT with source, key and reason.
- * Release in any case. */
+/*
+ * argv[0] is ignored; environment as in environ(7). INVALID_ARGUMENT names source, key and reason.
+ * The caller releases the config even after a failure.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
                                       char *const *environment, struct hearth_err *err);
 void hearth_config_release(struct hearth_config *config);
 
-/* The flags of the options, but for `except`, whose values differ, with ", " between them. */
+/* Append the flags of all options except `except` whose values differ, separated by ", ". */
 void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
                            const char *except, struct hearth_buf *out);
 
+/* Append the text of --help. */
 void hearth_config_help(struct hearth_buf *out);
-/* The effective configuration as a file, origins as comments, secrets masked. */
+/* Append the effective configuration as a file: origins as comments, secrets masked. */
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
-/* For the front; the context is the struct hearth_config. */
+/* The callback that front uses to serve the configuration; `config` is a struct hearth_config. */
 void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out);
 
-/* Replace the password in a URL or key=value text by "***". In arena. */
+/*
+ * A copy in `arena` with the passwords of a URL or key=value text replaced by "***"; NULL: no
+ * memory.
+ */
 const char *hearth_config_mask_url(const char *url, struct hearth_arena *arena);
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * json_fields.h -- a small JSON object as a list of its texts, numbers and truths: {"a":1,"b":{"c":"d"}} is "a" and
- * "b.c". For what agents send as JSON inside of other messages.
+ * json_fields.h -- reads a small JSON object as a list of its strings, numbers and booleans:
+ * {"a":1,"b":{"c":"d"}} has the fields "a" and "b.c". For JSON that agents send inside other
+ * messages.
  *
- * Arrays, nulls and what lies deeper are left out. At most HEARTH_JSON_FIELDS_BYTES of JSON, 1 MiB of memory while
- * parsing. Ownership: copies in the arena. Threads: pure.
- * Errors:  INVALID_ARGUMENT (not JSON, no object, too long), NO_MEMORY.
+ * Arrays, nulls and values nested deeper are ignored.
+ *
+ * Limits:    HEARTH_JSON_FIELDS_BYTES of JSON, 1 MiB of memory while parsing.
+ * Ownership: fields and texts are copies in the arena.
+ * Threads:   pure.
+ * Errors:    INVALID_ARGUMENT (not JSON, not an object, too long), NO_MEMORY.
  */
 #ifndef HEARTH_CODEC_JSON_FIELDS_H
 #define HEARTH_CODEC_JSON_FIELDS_H
@@ -31,7 +35,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_json_fields_read(struct hearth_str json, struct hearth_arena *arena,
                                            struct hearth_json_field **ret_fields, size_t *ret_n,
                                            struct hearth_err *err);
-/* The first of that path and kind; NULL: there is none. */
+/* The first field with this path and kind, or NULL. */
 const struct hearth_json_field *hearth_json_field_find(const struct hearth_json_field *fields,
                                                        size_t n, const char *path,
                                                        enum hearth_json_kind kind);

@@ -1,12 +1,13 @@
 /*
- * json_table.h -- a small JSON object of objects, as a list of its texts: {"a":{"b":"c"}} is the cell
- * (a, b, c). For settings that come inside of other formats.
+ * json_table.h -- reads a small JSON object of objects as a list of its strings: {"a":{"b":"c"}}
+ * has the cell (a, b, c). For settings inside other formats.
  *
- * Members that are not text are left out, as are rows that are null. At most HEARTH_JSON_TABLE_BYTES
- * of JSON, at most 1 MiB of memory while parsing.
+ * Members that are not strings and rows that are null are ignored.
+ *
+ * Limits:    HEARTH_JSON_TABLE_BYTES of JSON, 1 MiB of memory while parsing.
  * Ownership: cells and texts are copies in the arena.
- * Threads: pure.
- * Errors:  INVALID_ARGUMENT (not JSON, not an object of objects, too long), NO_MEMORY.
+ * Threads:   pure.
+ * Errors:    INVALID_ARGUMENT (not JSON, not an object of objects, too long), NO_MEMORY.
  */
 #ifndef HEARTH_CODEC_JSON_TABLE_H
 #define HEARTH_CODEC_JSON_TABLE_H

@@ -1,9 +1,11 @@
 /*
  * json_writer.h -- streaming JSON output into a hearth_buf.
  *
- * Commas and nesting are the writer's business; misuse (a key outside an object) is a HEARTH_BUG.
- * Invalid UTF-8 becomes U+FFFD; control characters, U+2028 and U+2029 are escaped.
- * Errors are those of the buffer (sticky). At most 128 levels.
+ * The writer sets the commas and checks the nesting (at most HEARTH_JSON_MAX_DEPTH levels); misuse,
+ * such as a key outside an object, is a HEARTH_BUG. Invalid UTF-8 becomes U+FFFD; control
+ * characters, U+2028 and U+2029 are escaped.
+ *
+ * Errors:  those of the buffer (sticky).
  * Threads: not thread-safe.
  */
 #ifndef HEARTH_CODEC_JSON_WRITER_H

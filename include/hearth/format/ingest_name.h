@@ -4,14 +4,14 @@
  *     name = app [ "{" [ pair ] { "," [ pair ] } [ "}" rest ] ]     pair = key [ "=" value ]
  *
  * app: letters, digits and "_.-/", not empty. key: letters, digits, "_" and ".", not empty; without
- * a "=" its value is empty. value: any bytes but "," and "}"; one pair of double quotes around it is taken off, and
- * there are no escapes. Blanks around each part are not part of it. Of a key that comes twice the
- * last value counts. Text behind "}" is ignored. The whole is UTF-8 without NUL.
+ * "=" its value is empty. value: any bytes except "," and "}"; one pair of double quotes around it
+ * is removed, and there are no escapes. Blanks around each part are ignored. If a key is repeated,
+ * its last value is used. Text after "}" is ignored. The name must be UTF-8 without NUL.
  *
  * Limits:    HEARTH_INGEST_NAME_MAX_LABELS pairs.
  * Ownership: texts borrow from `text`; the array is in the arena.
  * Threads:   pure.
- * Errors:    INVALID_ARGUMENT naming the part that is wrong; NO_MEMORY.
+ * Errors:    INVALID_ARGUMENT, naming the invalid part; NO_MEMORY.
  * Source:    docs/api.md, "Ingest".
  */
 #ifndef HEARTH_FORMAT_INGEST_NAME_H
@@ -23,7 +23,7 @@
 
 struct hearth_ingest_name {
     struct hearth_str app;
-    struct hearth_label *labels; /* in order of first appearance; names distinct */
+    struct hearth_label *labels; /* in order of first appearance; names are distinct */
     size_t n_labels;
 };
 

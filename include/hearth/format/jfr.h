@@ -1,12 +1,13 @@
 /*
- * jfr.h -- recordings of Java's flight recorder: whether bytes are one. They are not read any further.
+ * jfr.h -- checks whether bytes are a recording of Java's Flight Recorder. Recordings are not
+ * decoded.
  *
- * A recording is chunks, one behind the other. A chunk begins with 68 bytes, numbers big-endian: "FLR" and a zero byte,
- * major and minor version (2 bytes each), the size of the chunk with these bytes (8 bytes at 8), and what this does not
- * look at.
+ * A recording is a sequence of chunks. A chunk begins with a header of 68 bytes, numbers
+ * big-endian: "FLR" and a zero byte, major and minor version (2 bytes each), the size of the chunk
+ * with its header (8 bytes at offset 8), and fields that are ignored here.
  *
  * Threads: pure.
- * Source:  the file format of OpenJDK's flight recorder; recordings of async-profiler have the same.
+ * Source:  the file format of OpenJDK's Flight Recorder, which async-profiler writes, too.
  */
 #ifndef HEARTH_FORMAT_JFR_H
 #define HEARTH_FORMAT_JFR_H
@@ -16,7 +17,10 @@
 
 #define HEARTH_JFR_HEADER_BYTES 68
 
-/* INVALID_ARGUMENT: they are not chunks of version 1 or 2 from the first byte to the last; says what is wrong at which. */
+/*
+ * INVALID_ARGUMENT unless the bytes, from the first to the last, are chunks of version 1 or 2; the
+ * message says what is wrong at which byte.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_jfr_check(struct hearth_str bytes, struct hearth_err *err);
 

@@ -1,17 +1,16 @@
 /*
  * multipart.h -- the file parts of a complete multipart/form-data body.
  *
- * Only parts with a filename are given out; plain fields are skipped. Lines of headers and
- * delimiters end with CRLF or LF. Text in front of the first delimiter and behind the last one is
- * ignored. Quoted parameters are taken as they stand, without undoing escapes: names are only
- * compared.
+ * Only parts with a filename are returned; plain fields are skipped. Lines of headers and
+ * delimiters end with CRLF or LF. Text before the first delimiter and after the last one is
+ * ignored. Escapes in quoted parameters are not decoded: names are only compared.
  *
- * Limits:    HEARTH_MULTIPART_MAX_PARTS parts of any kind, HEARTH_MULTIPART_MAX_HEADER_BYTES of
- *            headers of one part.
+ * Limits:    HEARTH_MULTIPART_MAX_PARTS parts of any kind, HEARTH_MULTIPART_MAX_HEADER_BYTES for
+ *            the headers of one part.
  * Ownership: everything borrows from the two inputs.
  * Threads:   pure.
- * Errors:    INVALID_ARGUMENT: no or bad boundary, a body that does not end with its last delimiter,
- *            a part without Content-Disposition, a limit.
+ * Errors:    INVALID_ARGUMENT: boundary missing or invalid, body does not end with its last
+ *            delimiter, part without Content-Disposition, limit exceeded.
  * Source:    RFC 7578, RFC 2046 section 5.1.
  */
 #ifndef HEARTH_FORMAT_MULTIPART_H
@@ -34,7 +33,7 @@ struct hearth_multipart {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_multipart_parse(struct hearth_str content_type, struct hearth_str body,
                                           struct hearth_multipart *ret, struct hearth_err *err);
-/* The first file of that form field, or NULL. */
+/* The first file in the form field `name`, or NULL. */
 const struct hearth_multipart_file *hearth_multipart_find(const struct hearth_multipart *form,
                                                           const char *name);
 

@@ -1,22 +1,23 @@
 /*
- * perf_script.h -- the text that `perf script` prints, as a profile.
+ * perf_script.h -- reads the text that `perf script` prints as a profile.
  *
- * A record is a header line, indented frames (leaf first), a blank line. The command name becomes
- * the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address and
- * dso. A location with a symbol carries no address: it would only tell instructions of one function
- * apart. Comments ('#') and PERF_RECORD_ events are ignored. Lines that fit nothing are skipped and
- * counted; when they are more than those understood, and when no record is found, the input is
- * INVALID_ARGUMENT, naming the first such line. A record without time, period and frames is not
- * understood for this purpose: prose has such lines.
+ * A record is a header line, indented frames (leaf first) and a blank line. The command name
+ * becomes the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address
+ * and dso. A location with a symbol has no address: it would only distinguish instructions of one
+ * function. Comments ('#') and PERF_RECORD_ events are ignored. Other lines are skipped and
+ * counted. If more lines are skipped than understood, or if there is no record, the input is
+ * INVALID_ARGUMENT and the message names the first skipped line. A record without time, period and
+ * frames does not count as understood: prose has such lines.
  *
- * Types, one event only: samples/count, and cpu/nanoseconds for cpu-clock and task-clock events
- * (period in ns) or <event>/count with the period as value otherwise; only samples/count when perf
- * printed no period. Several events (at most 64, else RESOURCE_EXHAUSTED): each its own type,
- * samples of others 0, a missing period counting 1. Events lose their modifiers ("cycles:u") unless
- * two would share a name.
+ * Sample types if all records have the same event: samples/count, and cpu/nanoseconds for cpu-clock
+ * and task-clock (period in ns) or <event>/count with the period as value for others; only
+ * samples/count if perf printed no period. With several events (at most 64, otherwise
+ * RESOURCE_EXHAUSTED) each has its own type; samples of other events have the value 0 there, and a
+ * missing period counts 1. Events lose their modifiers ("cycles:u") unless two would then have the
+ * same name.
  *
- * Not set: time_ns (perf's clock is monotonic; the caller anchors it with the notes). The period is
- * 0 where records differ.
+ * time_ns is not set: perf's clock is monotonic, and the caller converts it with the help of the
+ * notes. The period is 0 if records differ in it.
  *
  * Threads:   pure.
  * Source:    perf-script(1) output of perf 6.1.
@@ -30,7 +31,7 @@
 
 struct hearth_perf_notes {
     uint64_t records, skipped_lines;
-    double first_seconds, last_seconds; /* perf's own monotonic clock */
+    double first_seconds, last_seconds; /* of the records; perf's monotonic clock */
 };
 
 HEARTH_MUST_CHECK

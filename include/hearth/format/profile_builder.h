@@ -1,14 +1,12 @@
 /*
- * profile_builder.h -- build a hearth_profile from stacks: for text formats and merges.
+ * profile_builder.h -- builds a hearth_profile from stacks, for text formats and merges.
  *
- * Strings, functions, locations and stacks are interned by content: adding the same stack twice
- * sums its values.
+ * Strings, functions, locations and stacks are interned by content: if a stack is added twice, its
+ * values are summed. Bytes of strings that are not UTF-8, or are NUL, become U+FFFD.
  *
- * Strings are mended: bytes that are not UTF-8, or are NUL, become U+FFFD.
- *
- * Limits:    the arena's byte limit, which also holds, by itself, for the builder's own tables.
- * Ownership: the finished profile lives in the builder's arena; added text is copied.
- * Threads: not thread-safe.
+ * Limits:    the arena's byte limit; it also applies, separately, to the builder's own tables.
+ * Ownership: the finished profile lives in the arena; added text is copied.
+ * Threads:   not thread-safe.
  */
 #ifndef HEARTH_FORMAT_PROFILE_BUILDER_H
 #define HEARTH_FORMAT_PROFILE_BUILDER_H
@@ -19,32 +17,32 @@
 
 struct hearth_profile_builder;
 
-/* The arena is kept by the builder and must outlive it. NULL when memory was refused. */
+/* The builder keeps the arena, which must outlive it. NULL if memory is refused. */
 struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *arena);
 void hearth_profile_builder_free(struct hearth_profile_builder *builder);
 
-/* All add functions return an index, or HEARTH_NO_INDEX when memory was refused. */
+/* The functions that add something return its index, or HEARTH_NO_INDEX if memory is refused. */
 uint32_t hearth_profile_builder_string(struct hearth_profile_builder *b, struct hearth_str text);
 uint32_t hearth_profile_builder_mapping(struct hearth_profile_builder *b,
                                         const struct hearth_mapping *mapping);
 uint32_t hearth_profile_builder_function(struct hearth_profile_builder *b,
                                          const struct hearth_function *function);
-/* mapping, address, folded flag of `location`; its lines are lines[0..n_lines). */
+/* Uses mapping, address and folded flag of `location`; its lines are lines[0..n_lines). */
 uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
                                          const struct hearth_location *location,
                                          const struct hearth_line *lines, uint32_t n_lines);
-/* All types come before the first sample. */
+/* Add all types before the first sample. */
 uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct hearth_str type,
                                      struct hearth_str unit);
 /*
- * Leaf-first location indices; values[n_types], summed when the stack exists. OUT_OF_RANGE when a
- * sum overflows (nothing is changed then).
+ * locations: indices, leaf first; values: one per type, added to those of an equal stack.
+ * OUT_OF_RANGE if a sum overflows; the builder is then unchanged.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
                                                  const uint32_t *locations, uint32_t n_locations,
                                                  const int64_t *values, struct hearth_err *err);
-/* The profile, valid until the arena goes. The caller sets time, duration and period. */
+/* The profile, valid as long as the arena. The caller sets time, duration and period. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,
                                                  struct hearth_profile *ret_profile,

@@ -1,10 +1,12 @@
 /*
- * task_archive_format.h -- a task with all that it brought as one file, to be read elsewhere (hearth task export, import).
+ * task_archive_format.h -- a task with all its results as one file, for another server (hearth task
+ * export, import).
  *
- * Inflated bytes: docs/reference/task-export.md. The file is one zstd frame of them.
+ * The file is one zstd frame; docs/reference/task-export.md describes the inflated bytes.
  *
- * Limits:    the caller's: of the inflated bytes. Texts are valid UTF-8 without NUL, as tables want them.
- * Ownership: what is decoded borrows from the bytes; arrays live in the arena.
+ * Limits:    the caller limits the size of the inflated bytes. Decoded texts are valid UTF-8
+ *            without NUL, as the tables require.
+ * Ownership: decoded texts borrow from the bytes; arrays live in the arena.
  * Threads:   pure.
  */
 #ifndef HEARTH_FORMAT_TASK_ARCHIVE_H
@@ -13,7 +15,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 
-/* Texts and numbers of a task, in the order of the file. */
+/* Texts, numbers and lists of a task, in the order of the file. */
 enum {
     HEARTH_ARCHIVE_TASK_ID,
     HEARTH_ARCHIVE_SERVICE,
@@ -67,9 +69,9 @@ struct hearth_archive_run {
 };
 
 struct hearth_archive_chunk {
-    uint64_t run; /* index */
+    uint64_t run; /* index in runs */
     int64_t at_ms;
-    struct hearth_str bytes; /* model/task_chunk.h; not looked at here */
+    struct hearth_str bytes; /* model/task_chunk.h; not checked here */
 };
 
 struct hearth_archive_upload {
@@ -78,17 +80,18 @@ struct hearth_archive_upload {
     struct hearth_str content;
 };
 
-/* One thread's part of a request. */
+/* The part of a request that one thread executed. */
 struct hearth_archive_segment {
     struct hearth_str service, instance, endpoint;
-    struct hearth_str trace_id, segment_id; /* bytes, or texts: as `flags` says */
+    struct hearth_str trace_id, segment_id; /* bytes or text, depending on `flags` */
     int64_t start_ns, end_ns, kind, flags;  /* kind, flags: as in hearth_data.span_group */
-    struct hearth_str spans;                /* model/spans.h, from start_ns; not looked at here */
+    /* model/spans.h, relative to start_ns; not checked here */
+    struct hearth_str spans;
 };
 
 struct hearth_archive_snapshots {
     struct hearth_str segment_id;
-    struct hearth_str bytes; /* model/snapshot_trees.h; not looked at here */
+    struct hearth_str bytes; /* model/snapshot_trees.h; not checked here */
 };
 
 struct hearth_task_archive {
@@ -102,7 +105,10 @@ struct hearth_task_archive {
     size_t n_logs, n_runs, n_chunks, n_uploads, n_segments, n_snapshots;
 };
 
-/* Append: the task first, runs before their chunks, _end last. Failures are the buffer's. */
+/*
+ * Append to the inflated bytes: the task first, runs before their chunks, _end last. Failures are
+ * the buffer's.
+ */
 void hearth_archive_put_task(const struct hearth_archive_task *task, struct hearth_buf *out);
 void hearth_archive_put_log(const struct hearth_archive_log *log, struct hearth_buf *out);
 void hearth_archive_put_run(const struct hearth_archive_run *run, struct hearth_buf *out);
@@ -114,7 +120,7 @@ void hearth_archive_put_snapshots(const struct hearth_archive_snapshots *snapsho
                                   struct hearth_buf *out);
 void hearth_archive_end(struct hearth_buf *out);
 
-/* Inflated bytes. INVALID_ARGUMENT says what is wrong with them; NO_MEMORY. */
+/* Decode inflated bytes. INVALID_ARGUMENT, with what is wrong; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_archive_decode(struct hearth_str bytes, struct hearth_arena *arena,
                                          struct hearth_task_archive *ret, struct hearth_err *err);

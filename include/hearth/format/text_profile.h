@@ -1,11 +1,12 @@
 /*
- * text_profile.h -- a text of unknown kind as a profile: output of `perf script`, or collapsed stacks.
+ * text_profile.h -- reads a text of unknown kind as a profile: output of `perf script`, or
+ * collapsed stacks.
  *
- * The first line that only one of them can have decides. A text of neither kind is INVALID_ARGUMENT,
- * naming its first line that does not fit: when more lines are skipped than understood, when a stack
- * trace begins as only other texts do (a date, a quoted key of JSON, ...), and when the text is known
- * as something else (legacy profiles of gperftools and Go).
- * UTF-8 and, with a byte order mark, UTF-16 of either byte order.
+ * The first line that only one of the two formats can have decides. A text is INVALID_ARGUMENT,
+ * with the first offending line, if more lines are skipped than understood, if a stack trace begins
+ * in a way that only other texts do (a date, a quoted key of JSON, ...), or if the text is
+ * recognised as something else (legacy profiles of gperftools and Go). Accepts UTF-8 and, with a
+ * byte order mark, UTF-16 of either byte order.
  *
  * Threads: pure.
  */
@@ -17,8 +18,8 @@
 #include "hearth/model/profile.h"
 
 struct hearth_text_notes {
-    bool
-        is_perf_script; /* then the sample types are those of perf_script.h, not what was asked for */
+    /* True: the sample types are those of perf_script.h, not the type and unit of the call. */
+    bool is_perf_script;
     uint64_t skipped_lines;
 };
 
