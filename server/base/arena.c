@@ -7,6 +7,7 @@
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -34,12 +35,12 @@
 
 struct hearth_arena_chunk {
     struct hearth_arena_chunk *next;
-    size_t n_bytes; /* of the payload behind this header */
+    size_t n_bytes; /* size of the payload, which follows this header */
 };
 
 _Static_assert(sizeof(struct hearth_arena_chunk) % ALIGN == 0, "payload stays aligned");
 
-static char *payload(struct hearth_arena_chunk *chunk)
+static char *chunk_payload(struct hearth_arena_chunk *chunk)
 {
     return (char *)(chunk + 1);
 }
@@ -61,7 +62,7 @@ static void free_chunks(struct hearth_arena *arena, struct hearth_arena_chunk *c
 {
     while (chunk != NULL) {
         struct hearth_arena_chunk *next = chunk->next;
-        UNPOISON(payload(chunk), chunk->n_bytes);
+        UNPOISON(chunk_payload(chunk), chunk->n_bytes);
         hearth_budget_give(arena->budget, sizeof *chunk + chunk->n_bytes);
         hearth_mem_free(chunk);
         chunk = next;
@@ -76,12 +77,15 @@ void hearth_arena_release(struct hearth_arena *arena)
 
 void hearth_arena_reset(struct hearth_arena *arena)
 {
+    /* The largest chunk stays, unless it is a huge block that one request needed. */
     struct hearth_arena_chunk *keep = NULL;
     for (struct hearth_arena_chunk *c = arena->chunks; c != NULL; c = c->next) {
         if (c->n_bytes <= MAX_CHUNK_BYTES && (keep == NULL || c->n_bytes > keep->n_bytes)) {
             keep = c;
         }
     }
+
+    /* Free all other chunks. */
     for (struct hearth_arena_chunk *c = arena->chunks, *next; c != NULL; c = next) {
         next = c->next;
         if (c != keep) {
@@ -89,12 +93,14 @@ void hearth_arena_reset(struct hearth_arena *arena)
             free_chunks(arena, c);
         }
     }
+
+    /* The kept chunk becomes the current one. */
     size_t next_chunk_bytes = arena->next_chunk_bytes;
     hearth_arena_init_like(arena, arena);
     if (keep != NULL) {
         keep->next = NULL;
         arena->chunks = keep;
-        arena->cur = payload(keep);
+        arena->cur = chunk_payload(keep);
         arena->end = arena->cur + keep->n_bytes;
         arena->next_chunk_bytes = next_chunk_bytes;
         POISON(arena->cur, keep->n_bytes);
@@ -110,38 +116,52 @@ size_t hearth_arena_held_bytes(const struct hearth_arena *arena)
     return n_bytes;
 }
 
-/* Make room for `need` bytes: a block of its own in *ret_block, or a new chunk at arena->cur. */
+/*
+ * Make room for `need` bytes. Large requests get a chunk of their own, in *ret_block; for others a
+ * new chunk becomes the current one, and *ret_block is unchanged.
+ */
 static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
 {
+    assert(need > 0 && need % ALIGN == 0);
+
     bool alone = need > arena->next_chunk_bytes / 4;
     size_t n_bytes = alone ? need : arena->next_chunk_bytes;
     if (n_bytes > SIZE_MAX - sizeof(struct hearth_arena_chunk)) {
         return false;
     }
+
+    /* Charge the budget first: memory that it refuses is never allocated. */
     arena->over_limit = false;
     arena->over_budget =
         !hearth_budget_take(arena->budget, sizeof(struct hearth_arena_chunk) + n_bytes);
     if (arena->over_budget) {
         return false;
     }
+
     struct hearth_arena_chunk *chunk = hearth_mem_alloc(sizeof *chunk + n_bytes);
     if (chunk == NULL) {
         hearth_budget_give(arena->budget, sizeof *chunk + n_bytes);
         return false;
     }
+
     chunk->n_bytes = n_bytes;
     chunk->next = arena->chunks;
     arena->chunks = chunk;
-    POISON(payload(chunk), n_bytes);
+    POISON(chunk_payload(chunk), n_bytes);
+
+    /* A large block leaves the current chunk in use. */
     if (alone) {
-        *ret_block = payload(chunk);
+        *ret_block = chunk_payload(chunk);
         return true;
     }
+
     if (arena->next_chunk_bytes < MAX_CHUNK_BYTES) {
         arena->next_chunk_bytes *= 2;
     }
-    arena->cur = payload(chunk);
+
+    arena->cur = chunk_payload(chunk);
     arena->end = arena->cur + n_bytes;
+
     return true;
 }
 
@@ -151,6 +171,7 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
         arena->refused = true;
         return NULL;
     }
+
     size_t need = (n_bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     need = need == 0 ? ALIGN : need;
     if (arena->limit_bytes != 0 &&
@@ -159,6 +180,7 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
         arena->over_budget = false;
         return NULL;
     }
+
     char *p = NULL;
     if (arena->cur == NULL || (size_t)(arena->end - arena->cur) < need) {
         if (!add_chunk(arena, need, &p)) {
@@ -166,12 +188,15 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
             return NULL;
         }
     }
+
     if (p == NULL) {
         p = arena->cur;
         arena->cur += need;
     }
+
     arena->used_bytes += need;
     UNPOISON(p, n_bytes);
+
     return p;
 }
 
@@ -191,6 +216,7 @@ void *hearth_arena_array(struct hearth_arena *arena, size_t n, size_t size)
         arena->refused = true;
         return NULL;
     }
+
     return hearth_arena_alloc(arena, n_bytes);
 }
 
@@ -208,16 +234,22 @@ bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap, size_
     if (HEARTH_LIKELY(want <= *cap)) {
         return true;
     }
-    void *old;
-    memcpy(&old, arr, sizeof old);
+
+    /* Twice the capacity, or as often as needed: the elements are in memory, so it cannot wrap. */
+    assert(arr != NULL && size > 0 && want <= SIZE_MAX / 2);
     size_t more = *cap < 64 ? 64 : *cap * 2;
     while (more < want) {
         more *= 2;
     }
+
     void *grown = hearth_arena_array(arena, more, size);
     if (grown == NULL) {
         return false;
     }
+
+    /* The caller has any type of pointer at arr: copy it instead of casting. */
+    void *old;
+    memcpy(&old, arr, sizeof old);
     if (*cap > 0) {
         memcpy(grown, old, *cap * size);
     }
@@ -228,10 +260,13 @@ bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap, size_
 
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n)
 {
+    assert(p != NULL || n == 0);
+
     if (n == SIZE_MAX) {
         arena->refused = true;
         return NULL;
     }
+
     char *copy = hearth_arena_alloc(arena, n + 1);
     if (copy != NULL) {
         if (n > 0) {
@@ -239,6 +274,7 @@ char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n)
         }
         copy[n] = '\0';
     }
+
     return copy;
 }
 
@@ -251,6 +287,7 @@ struct hearth_str hearth_arena_str(struct hearth_arena *arena, struct hearth_str
 char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
 {
     va_list args;
+
     va_start(args, fmt);
     va_list again;
     va_copy(again, args);
@@ -261,18 +298,21 @@ char *hearth_arena_printf(struct hearth_arena *arena, const char *fmt, ...)
     if (text != NULL) {
         (void)vsnprintf(text, (size_t)n + 1, fmt, again);
     }
+
     va_end(again);
+
     return text;
 }
 
 void hearth_arena_explain(const struct hearth_arena *arena, struct hearth_err *err,
                           const char *file, uint32_t line)
 {
-    /* A part has the limit that the arena has, and others may have taken its last bytes. */
+    /* A part has the same limit as the arena, and other arenas may have taken its last bytes. */
     if (arena->over_budget || (arena->budget != NULL && arena->budget->is_part)) {
         hearth_budget_explain(arena->budget, err, file, line);
         return;
     }
+
     hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
                    "request needs more than its memory limit of %zu bytes", arena->limit_bytes);
 }

@@ -1,5 +1,7 @@
-/* budget.c -- counting bytes against a shared limit. */
+/* budget.c -- counts bytes against a shared limit. */
 #include "hearth/base/budget.h"
+
+#include <assert.h>
 
 void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t limit_bytes)
 {
@@ -10,6 +12,8 @@ void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t
 void hearth_budget_init_part(struct hearth_budget *part, const char *option, size_t limit_bytes,
                              size_t free_bytes, struct hearth_budget *parent)
 {
+    assert(option != NULL);
+
     part->option = option;
     part->limit_bytes = limit_bytes;
     part->free_bytes = free_bytes;
@@ -20,6 +24,7 @@ void hearth_budget_init_part(struct hearth_budget *part, const char *option, siz
     atomic_init(&part->used_bytes, 0);
 }
 
+/* Size of the latest refusal on this thread; 0: none since it was last read. */
 static _Thread_local size_t g_refused_bytes;
 
 size_t hearth_budget_refused_bytes(void)
@@ -34,8 +39,8 @@ void hearth_budget_refused_beside(size_t n_bytes)
     g_refused_bytes += g_refused_bytes > 0 ? n_bytes : 0;
 }
 
-/* What a part that holds n_bytes owes its parent. */
-static size_t owed(const struct hearth_budget *part, size_t n_bytes)
+/* The bytes that a part which holds n_bytes has charged to its parent. */
+static size_t count_owed_bytes(const struct hearth_budget *part, size_t n_bytes)
 {
     return n_bytes > part->free_bytes ? n_bytes - part->free_bytes : 0;
 }
@@ -44,6 +49,7 @@ static bool take_shared(struct hearth_budget *budget, size_t n_bytes)
 {
     size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
     size_t limit = budget->limit_bytes == 0 ? SIZE_MAX : budget->limit_bytes;
+
     do {
         if (n_bytes > limit || used > limit - n_bytes) {
             g_refused_bytes = n_bytes;
@@ -51,6 +57,7 @@ static bool take_shared(struct hearth_budget *budget, size_t n_bytes)
         }
     } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + n_bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
+
     return true;
 }
 
@@ -59,23 +66,30 @@ bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
     if (budget == NULL || n_bytes == 0) {
         return true;
     }
+
     if (!take_shared(budget, n_bytes)) {
         budget->parent_refused = false;
         return false;
     }
+
     if (!budget->is_part) {
         return true;
     }
+
     size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
     budget->peak_bytes = used > budget->peak_bytes ? used : budget->peak_bytes;
     if (budget->parent == NULL) {
         return true;
     }
-    if (!take_shared(budget->parent, owed(budget, used) - owed(budget, used - n_bytes))) {
+
+    /* The part has room; its parent must have room for the bytes beyond the free ones. */
+    if (!take_shared(budget->parent,
+                     count_owed_bytes(budget, used) - count_owed_bytes(budget, used - n_bytes))) {
         budget->parent_refused = true;
         (void)atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
         return false;
     }
+
     return true;
 }
 
@@ -84,17 +98,24 @@ void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes)
     if (budget == NULL || n_bytes == 0) {
         return;
     }
+
     size_t used = atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
     HEARTH_ASSERT(used >= n_bytes);
     if (budget->parent != NULL) {
-        hearth_budget_give(budget->parent, owed(budget, used) - owed(budget, used - n_bytes));
+        hearth_budget_give(budget->parent, count_owed_bytes(budget, used) -
+                                               count_owed_bytes(budget, used - n_bytes));
     }
 }
 
 void hearth_budget_settle(struct hearth_budget *part)
 {
+    assert(part->is_part);
+
     size_t used = atomic_load_explicit(&part->used_bytes, memory_order_relaxed);
-    size_t not_owed = used - owed(part, used);
+
+    /* used_bytes minus the bytes charged already: at most the free bytes. */
+    size_t not_owed = used - count_owed_bytes(part, used);
+
     part->free_bytes = 0;
     if (part->parent != NULL) {
         (void)atomic_fetch_add_explicit(&part->parent->used_bytes, not_owed, memory_order_relaxed);
@@ -103,24 +124,30 @@ void hearth_budget_settle(struct hearth_budget *part)
 
 void hearth_budget_close(struct hearth_budget *part)
 {
+    assert(part->is_part);
+
     hearth_budget_give(part, atomic_load_explicit(&part->used_bytes, memory_order_relaxed));
 }
 
 void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err *err,
                            const char *file, uint32_t line)
 {
+    assert(budget != NULL);
+
     if (budget->is_part && budget->parent_refused) {
-        hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
-                       "all that runs now needs more than %s (%zu): ask again later, or for less",
-                       budget->parent->option, budget->parent->limit_bytes);
+        hearth_err_set(
+            err, HEARTH_NO_MEMORY, file, line,
+            "all running requests together need more than %s (%zu): retry later, or request less",
+            budget->parent->option, budget->parent->limit_bytes);
     } else if (budget->is_part) {
         hearth_err_set(
             err, HEARTH_NO_MEMORY, file, line,
             "the query needs more than %s (%zu): shorten the range or add label matchers",
             budget->option, budget->limit_bytes);
     } else {
-        hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
-                       "all that runs now needs more than %s (%zu): ask again later, or for less",
-                       budget->option, budget->limit_bytes);
+        hearth_err_set(
+            err, HEARTH_NO_MEMORY, file, line,
+            "all running requests together need more than %s (%zu): retry later, or request less",
+            budget->option, budget->limit_bytes);
     }
 }

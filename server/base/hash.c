@@ -6,6 +6,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 
@@ -25,19 +26,21 @@ struct hearth_hash128 hearth_hash128(const void *p, size_t n, uint64_t seed)
 
 uint64_t hearth_hash_process_seed(void)
 {
-    static _Atomic uint64_t g_seed; /* 0: not chosen yet; the first exchange wins */
+    static _Atomic uint64_t g_seed; /* 0: not chosen yet; the first exchange decides */
     uint64_t seed = atomic_load(&g_seed);
+
     if (seed == 0) {
         uint64_t fresh = 0;
         if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) {
             fresh =
                 hearth_hash_mix((uint64_t)hearth_clock_wall_ns(), (uint64_t)hearth_clock_mono_ns());
         }
-        fresh |= 1;
+        fresh |= 1; /* never 0 */
         if (atomic_compare_exchange_strong(&g_seed, &seed, fresh)) {
             seed = fresh;
         }
     }
+
     return seed;
 }
 
@@ -61,15 +64,18 @@ void hearth_idmap_reset(struct hearth_idmap *map)
     map->n = 0;
 }
 
-/* The slot of `key`, or the empty slot where it belongs. cap > n, so the walk ends. */
-static size_t slot_of(const struct hearth_hash128 *keys, const uint32_t *ids, size_t cap,
-                      struct hearth_hash128 key)
+/*
+ * The slot of `key`, or the empty slot for it. There are empty slots (cap > n), so the loop ends.
+ */
+static size_t find_slot(const struct hearth_hash128 *keys, const uint32_t *ids, size_t cap,
+                        struct hearth_hash128 key)
 {
     size_t mask = cap - 1;
     size_t i = (size_t)key.lo & mask;
     while (ids[i] != 0 && !hearth_hash128_eq(keys[i], key)) {
         i = (i + 1) & mask;
     }
+
     return i;
 }
 
@@ -78,11 +84,17 @@ uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128
     if (map->cap == 0) {
         return HEARTH_IDMAP_NONE;
     }
-    return map->ids[slot_of(map->keys, map->ids, map->cap, key)] - 1;
+    return map->ids[find_slot(map->keys, map->ids, map->cap, key)] - 1;
 }
 
-static bool grow(struct hearth_idmap *map)
+/*
+ * Doubles the table and inserts all entries again. False if memory is refused; the map is then
+ * unchanged.
+ */
+static bool grow_idmap(struct hearth_idmap *map)
 {
+    assert(map->n <= map->cap);
+
     size_t cap = map->cap == 0 ? 64 : map->cap * 2;
     struct hearth_hash128 *keys = hearth_mem_reallocarray(NULL, cap, sizeof keys[0]);
     uint32_t *ids = hearth_mem_calloc(cap, sizeof ids[0]);
@@ -91,18 +103,21 @@ static bool grow(struct hearth_idmap *map)
         hearth_mem_free(ids);
         return false;
     }
+
     for (size_t i = 0; i < map->cap; i++) {
         if (map->ids[i] != 0) {
-            size_t to = slot_of(keys, ids, cap, map->keys[i]);
+            size_t to = find_slot(keys, ids, cap, map->keys[i]);
             keys[to] = map->keys[i];
             ids[to] = map->ids[i];
         }
     }
+
     hearth_mem_free(map->keys);
     hearth_mem_free(map->ids);
     map->keys = keys;
     map->ids = ids;
     map->cap = cap;
+
     return true;
 }
 
@@ -110,19 +125,27 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key
                              bool *ret_inserted)
 {
     *ret_inserted = false;
+
+    /*
+     * At least half full: a new key needs a larger table. If that is refused, known keys are still
+     * found.
+     */
     if (map->n * 2 >= map->cap) {
         uint32_t id = hearth_idmap_find(map, key);
-        if (id != HEARTH_IDMAP_NONE || !grow(map)) {
+        if (id != HEARTH_IDMAP_NONE || !grow_idmap(map)) {
             return id;
         }
     }
-    size_t i = slot_of(map->keys, map->ids, map->cap, key);
+
+    size_t i = find_slot(map->keys, map->ids, map->cap, key);
     *ret_inserted = map->ids[i] == 0;
     if (*ret_inserted) {
+        assert(new_id != HEARTH_IDMAP_NONE);
         map->keys[i] = key;
         map->ids[i] = new_id + 1;
         map->n++;
     }
+
     return map->ids[i] - 1;
 }
 
@@ -133,14 +156,18 @@ size_t hearth_idmap_bytes(const struct hearth_idmap *map)
 
 bool hearth_idmap_account(const struct hearth_idmap *map, struct hearth_arena *arena, size_t *held)
 {
+    assert(held != NULL);
+
     size_t bytes = hearth_idmap_bytes(map);
     if (HEARTH_LIKELY(bytes <= *held)) {
         return true;
     }
+
     if (!hearth_budget_take(arena->budget, bytes - *held)) {
         arena->over_budget = true;
         return false;
     }
+
     *held = bytes;
     return true;
 }
