@@ -2,8 +2,8 @@
  * metrics.c -- the metric table, its cells, and the Prometheus text.
  *
  * Every metric has one cell, or one per label value. Cells of label values are found without a lock
- * in an open-addressed table of pointers that only grows; g_insert serialises additions. Updates
- * are relaxed: a scrape sees each number as of some moment, not all of the same one.
+ * in an open-addressed table of pointers that only grows; g_insert serialises insertions. Updates
+ * are relaxed: a scrape may read each number at a different moment.
  */
 #include "hearth/base/metrics.h"
 
@@ -11,6 +11,7 @@
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static const struct {
 
 static const struct {
     enum hearth_metric metric;
-    const char *values[MAX_DECLARED + 1]; /* to NULL */
+    const char *values[MAX_DECLARED + 1]; /* NULL-terminated */
 } g_declared[] = {
 #define X(...)
 #define V(id, ...) {HEARTH_M_##id, {__VA_ARGS__}},
@@ -60,18 +61,18 @@ static const struct {
 #define N_BUCKETS HEARTH_ARRAY_LEN(g_buckets)
 
 struct cell {
-    struct hearth_str value; /* of the label; immutable */
-    _Atomic int64_t number;  /* counter, gauge; of a histogram: sum in nanoseconds */
-    _Atomic int64_t
-        n_in[N_BUCKETS + 1]; /* histogram: observations of each bucket alone, last: above all */
+    struct hearth_str value; /* label value; immutable */
+    _Atomic int64_t number;  /* counter, gauge: the value; histogram: the sum in nanoseconds */
+    /* Histogram: observations per bucket, not cumulated; the last one is above all limits. */
+    _Atomic int64_t n_in[N_BUCKETS + 1];
 };
 
 struct family {
-    struct cell plain; /* without label value, and {NULL,0} */
-    struct cell other; /* values beyond the limit, too long, not UTF-8, or refused memory */
+    struct cell plain; /* without a label value, or with the empty one */
+    struct cell other; /* label values beyond the limit, too long, not UTF-8, or without memory */
     _Atomic bool plain_used, other_used;
-    struct cell *_Atomic slots[N_SLOTS];                  /* released by insert, acquired by find */
-    struct cell *_Atomic cells[HEARTH_METRIC_MAX_VALUES]; /* the same, in order of arrival */
+    struct cell *_Atomic slots[N_SLOTS]; /* released by insert_cell, acquired by find_cell */
+    struct cell *_Atomic cells[HEARTH_METRIC_MAX_VALUES]; /* the same, in order of insertion */
     _Atomic size_t n_cells; /* written under g_insert; released after cells[n] */
 };
 
@@ -81,8 +82,8 @@ static pthread_mutex_t g_insert = PTHREAD_MUTEX_INITIALIZER;
 _Static_assert(HEARTH_ARRAY_LEN(g_table) == HEARTH_N_METRICS, "one row per metric");
 _Static_assert(N_SLOTS > 2 * HEARTH_METRIC_MAX_VALUES, "a probe always finds an empty slot");
 
-/* The cell of `value`, or NULL; *ret_slot is then the empty slot where the walk ended. */
-static struct cell *find(struct family *family, struct hearth_str value, size_t *ret_slot)
+/* The cell of `value`, or NULL; *ret_slot is then the empty slot for it. */
+static struct cell *find_cell(struct family *family, struct hearth_str value, size_t *ret_slot)
 {
     size_t i = (size_t)hearth_hash64(value.p, value.n, hearth_hash_process_seed()) % N_SLOTS;
     for (;; i = (i + 1) % N_SLOTS) {
@@ -94,57 +95,72 @@ static struct cell *find(struct family *family, struct hearth_str value, size_t 
     }
 }
 
-static struct cell *other_cell(struct family *family)
+static struct cell *use_other_cell(struct family *family)
 {
     atomic_store_explicit(&family->other_used, true, memory_order_relaxed);
     return &family->other;
 }
 
-static struct cell *insert(struct family *family, struct hearth_str value)
+/* The caller holds g_insert. NULL: too many values, or no memory. */
+static struct cell *insert_cell(struct family *family, struct hearth_str value)
 {
     size_t n = atomic_load_explicit(&family->n_cells, memory_order_relaxed);
     if (n == HEARTH_METRIC_MAX_VALUES) {
         return NULL;
     }
+
     struct cell *cell = hearth_mem_zalloc(sizeof *cell + value.n);
     if (cell == NULL) {
         return NULL;
     }
+
+    /* The value is stored after the cell. */
     char *text = (char *)(cell + 1);
     memcpy(text, value.p, value.n);
     cell->value = hearth_str_n(text, value.n);
+
+    /* Publish: readers that see the slot or the count must see the whole cell. */
     size_t slot;
-    (void)find(family, value, &slot);
+    (void)find_cell(family, value, &slot);
     atomic_store_explicit(&family->slots[slot], cell, memory_order_release);
     atomic_store_explicit(&family->cells[n], cell, memory_order_relaxed);
     atomic_store_explicit(&family->n_cells, n + 1, memory_order_release);
+
     return cell;
 }
 
-static struct cell *cell_of(enum hearth_metric metric, struct hearth_str value)
+static struct cell *find_or_add_cell(enum hearth_metric metric, struct hearth_str value)
 {
+    assert((unsigned)metric < HEARTH_N_METRICS);
+
     struct family *family = &g_families[metric];
     if (value.n == 0 || g_table[metric].label[0] == '\0') {
         atomic_store_explicit(&family->plain_used, true, memory_order_relaxed);
         return &family->plain;
     }
+
     size_t slot;
-    struct cell *cell = find(family, value, &slot);
+    struct cell *cell = find_cell(family, value, &slot);
     if (cell != NULL) {
         return cell;
     }
+
     if (value.n > MAX_VALUE_BYTES || !hearth_str_utf8_valid(value) ||
         atomic_load_explicit(&family->n_cells, memory_order_relaxed) == HEARTH_METRIC_MAX_VALUES) {
-        return other_cell(family);
+        return use_other_cell(family);
     }
-    if (hearth_str_eq_c(value, "other")) { /* one line of that name only */
-        return other_cell(family);
+
+    if (hearth_str_eq_c(value, "other")) { /* "other" must have one line only */
+        return use_other_cell(family);
     }
+
+    /* Search again under the lock: another thread may have inserted the value. */
     (void)pthread_mutex_lock(&g_insert);
-    cell = find(family, value, &slot);
-    cell = cell == NULL ? insert(family, value) : cell;
+    cell = find_cell(family, value, &slot);
+    cell = cell == NULL ? insert_cell(family, value) : cell;
     (void)pthread_mutex_unlock(&g_insert);
-    return cell == NULL ? other_cell(family) : cell;
+
+    return cell == NULL ? use_other_cell(family) : cell;
 }
 
 static bool is_counter(enum hearth_metric metric)
@@ -157,19 +173,22 @@ void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_
 {
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
     if (is_counter(metric) && value < 0) {
-        return; /* a counter never falls: a clock that stepped back must not look like a restart */
+        return; /* a clock that was set back must not look like a restart */
     }
-    struct cell *cell = cell_of(metric, label_value);
+
+    struct cell *cell = find_or_add_cell(metric, label_value);
     (void)atomic_fetch_add_explicit(&cell->number, value, memory_order_relaxed);
 }
 
 void hearth_metric_add_labels(enum hearth_metric metric, const char *first, const char *second,
                               int64_t value)
 {
+    assert(strchr(first, ',') == NULL);
+
     char pair[MAX_VALUE_BYTES + 2];
     (void)snprintf(pair, sizeof pair, "%s,%s", first, second);
 
-    /* A pair that was cut is still longer than a value may be, so it counts as "other". */
+    /* A truncated pair is still longer than a value may be, so it counts as "other". */
     hearth_metric_add_label(metric, hearth_str_c(pair), value);
 }
 
@@ -181,13 +200,13 @@ void hearth_metric_add(enum hearth_metric metric, int64_t value)
 void hearth_metric_set(enum hearth_metric metric, int64_t value)
 {
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
-    struct cell *cell = cell_of(metric, hearth_str_n(NULL, 0));
+    struct cell *cell = find_or_add_cell(metric, hearth_str_n(NULL, 0));
     atomic_store_explicit(&cell->number, value, memory_order_relaxed);
 }
 
 void hearth_metric_declare(enum hearth_metric metric, const char *label_value)
 {
-    (void)cell_of(metric, hearth_str_c(label_value));
+    (void)find_or_add_cell(metric, hearth_str_c(label_value));
 }
 
 void hearth_metrics_start(const char *version)
@@ -197,9 +216,11 @@ void hearth_metrics_start(const char *version)
             hearth_metric_declare(g_declared[i].metric, g_declared[i].values[k]);
         }
     }
+
     for (unsigned status = HEARTH_OK + 1; status < HEARTH_N_STATUSES; status++) {
         hearth_metric_declare(HEARTH_M_RPC_ERRORS, hearth_status_name(status));
     }
+
     hearth_metric_add_label(HEARTH_M_BUILD_INFO, hearth_str_c(version), 1);
     hearth_metric_set(HEARTH_M_PROCESS_START, hearth_clock_wall_ns());
 }
@@ -212,35 +233,42 @@ void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label
     while (bucket < N_BUCKETS && ns > g_buckets[bucket].upper_ns) {
         bucket++;
     }
-    struct cell *cell = cell_of(metric, label_value);
+
+    struct cell *cell = find_or_add_cell(metric, label_value);
     (void)atomic_fetch_add_explicit(&cell->n_in[bucket], 1, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&cell->number, ns, memory_order_relaxed);
 }
 
-static int64_t cell_value(enum hearth_metric metric, struct cell *cell)
+static int64_t read_cell(enum hearth_metric metric, struct cell *cell)
 {
     if (g_table[metric].kind != HISTOGRAM) {
         return atomic_load_explicit(&cell->number, memory_order_relaxed);
     }
+
     int64_t n = 0;
     for (size_t i = 0; i <= N_BUCKETS; i++) {
         n += atomic_load_explicit(&cell->n_in[i], memory_order_relaxed);
     }
+
     return n;
 }
 
 int64_t hearth_metric_value(enum hearth_metric metric)
 {
     struct family *family = &g_families[metric];
-    int64_t sum = cell_value(metric, &family->plain) + cell_value(metric, &family->other);
+    int64_t sum = read_cell(metric, &family->plain) + read_cell(metric, &family->other);
     size_t n = atomic_load_explicit(&family->n_cells, memory_order_acquire);
     for (size_t i = 0; i < n; i++) {
-        sum += cell_value(metric, atomic_load_explicit(&family->cells[i], memory_order_relaxed));
+        sum += read_cell(metric, atomic_load_explicit(&family->cells[i], memory_order_relaxed));
     }
+
     return sum;
 }
 
-/* HELP text escapes backslash and line feed; a label value the double quote as well. */
+/*
+ * In HELP texts backslash and line feed are escaped; in label values (quoted) also the double
+ * quote.
+ */
 static void write_escaped(struct hearth_buf *out, struct hearth_str text, bool quoted)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -256,22 +284,24 @@ static void write_escaped(struct hearth_buf *out, struct hearth_str text, bool q
     }
 }
 
-/* name_suffix{label="value",le="..."} and the blank behind it. */
+/* Append name_suffix{label="value",le="..."} and a blank. */
 static void write_name(struct hearth_buf *out, enum hearth_metric metric, const char *suffix,
                        struct hearth_str value, const char *le)
 {
     struct hearth_str label = hearth_str_c(g_table[metric].label);
     bool labelled = label.n > 0;
+
     hearth_buf_cstr(out, g_table[metric].name);
     hearth_buf_cstr(out, suffix);
     if (labelled) {
         size_t comma = hearth_str_find(label, ',', 0);
         bool is_pair = comma < label.n;
         size_t end = is_pair ? hearth_str_find(value, ',', 0) : value.n;
+
         hearth_buf_printf(out, "{%.*s=\"", (int)comma, label.p);
         write_escaped(out, hearth_str_n(value.p, end), true);
         hearth_buf_byte(out, '"');
-        if (is_pair) { /* what has no second value is a sum over others: "other" */
+        if (is_pair) { /* a value without a second part is "other", a sum over pairs */
             hearth_buf_printf(out, ",%s=\"", label.p + comma + 1);
             write_escaped(
                 out, end < value.n ? hearth_str_n(value.p + end + 1, value.n - end - 1) : value,
@@ -279,9 +309,11 @@ static void write_name(struct hearth_buf *out, enum hearth_metric metric, const 
             hearth_buf_byte(out, '"');
         }
     }
+
     if (le != NULL) {
         hearth_buf_printf(out, "%sle=\"%s\"", labelled ? "," : "{", le);
     }
+
     hearth_buf_cstr(out, labelled || le != NULL ? "} " : " ");
 }
 
@@ -296,12 +328,14 @@ static void write_seconds(struct hearth_buf *out, int64_t ns)
 static void write_histogram(struct hearth_buf *out, enum hearth_metric metric, struct cell *cell,
                             struct hearth_str value)
 {
-    int64_t n = 0; /* cumulated, so that _count equals the last bucket whatever happens meanwhile */
+    /* Cumulated here, so that _count equals the last bucket despite concurrent updates. */
+    int64_t n = 0;
     for (size_t i = 0; i <= N_BUCKETS; i++) {
         n += atomic_load_explicit(&cell->n_in[i], memory_order_relaxed);
         write_name(out, metric, "_bucket", value, i == N_BUCKETS ? "+Inf" : g_buckets[i].text);
         hearth_buf_printf(out, "%lld\n", (long long)n);
     }
+
     write_name(out, metric, "_sum", value, NULL);
     write_seconds(out, atomic_load_explicit(&cell->number, memory_order_relaxed));
     write_name(out, metric, "_count", value, NULL);
@@ -315,11 +349,12 @@ static void write_cell(struct hearth_buf *out, enum hearth_metric metric, struct
         write_histogram(out, metric, cell, value);
         return;
     }
+
     write_name(out, metric, "", value, NULL);
     if (g_table[metric].kind == COUNTER_NS || g_table[metric].kind == GAUGE_NS) {
-        write_seconds(out, cell_value(metric, cell));
+        write_seconds(out, read_cell(metric, cell));
     } else {
-        hearth_buf_printf(out, "%lld\n", (long long)cell_value(metric, cell));
+        hearth_buf_printf(out, "%lld\n", (long long)read_cell(metric, cell));
     }
 }
 
@@ -327,6 +362,7 @@ static void write_family(struct hearth_buf *out, enum hearth_metric metric)
 {
     static const char *const kinds[] = {"counter", "gauge", "counter", "gauge", "histogram"};
     struct family *family = &g_families[metric];
+
     hearth_buf_printf(out, "# HELP %s ", g_table[metric].name);
     write_escaped(out, hearth_str_c(g_table[metric].help), false);
     hearth_buf_printf(out, "\n# TYPE %s %s\n", g_table[metric].name, kinds[g_table[metric].kind]);
@@ -334,11 +370,13 @@ static void write_family(struct hearth_buf *out, enum hearth_metric metric)
         atomic_load_explicit(&family->plain_used, memory_order_relaxed)) {
         write_cell(out, metric, &family->plain, hearth_str_n(NULL, 0));
     }
+
     size_t n = atomic_load_explicit(&family->n_cells, memory_order_acquire);
     for (size_t i = 0; i < n; i++) {
         struct cell *cell = atomic_load_explicit(&family->cells[i], memory_order_relaxed);
         write_cell(out, metric, cell, cell->value);
     }
+
     if (atomic_load_explicit(&family->other_used, memory_order_relaxed)) {
         write_cell(out, metric, &family->other, HEARTH_STR("other"));
     }

@@ -1,4 +1,4 @@
-/* process_metrics.c -- the process_ metrics, read when they are asked for. */
+/* process_metrics.c -- the process_ metrics, read from the kernel for each scrape. */
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
@@ -14,12 +14,14 @@ static void read_memory(void)
     if (statm == NULL) {
         return;
     }
+
     long n_pages, n_resident;
     if (fscanf(statm, "%ld %ld", &n_pages, &n_resident) == 2) {
         int64_t page_bytes = sysconf(_SC_PAGESIZE);
         hearth_metric_set(HEARTH_M_PROCESS_VIRTUAL, n_pages * page_bytes);
         hearth_metric_set(HEARTH_M_PROCESS_RESIDENT, n_resident * page_bytes);
     }
+
     (void)fclose(statm);
 }
 
@@ -35,10 +37,12 @@ static void count_descriptors(void)
     if (dir == NULL) {
         return;
     }
-    int64_t n = -1; /* that of the directory is not counted */
+
+    int64_t n = -1; /* the descriptor of the directory itself is not counted */
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         n += entry->d_name[0] != '.' ? 1 : 0;
     }
+
     (void)closedir(dir);
     hearth_metric_set(HEARTH_M_PROCESS_FDS, n);
 }
@@ -49,6 +53,7 @@ void hearth_metrics_refresh_process(void)
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0) {
         hearth_metric_set(HEARTH_M_PROCESS_CPU, cpu.tv_sec * HEARTH_NS_PER_SEC + cpu.tv_nsec);
     }
+
     read_memory();
     count_descriptors();
 }

@@ -1,9 +1,11 @@
-/* sha256.c -- FIPS 180-4. Plain C: it hashes names of processes, a few bytes at a time. */
+/* sha256.c -- FIPS 180-4, in plain C: the inputs are names of processes, a few bytes each. */
 #include "hearth/base/sha256.h"
+
+#include <assert.h>
 
 #define BLOCK_BYTES 64
 
-/* The first 32 bits of the fractions of the cube roots of the first 64 primes (4.2.2). */
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2). */
 static const uint32_t g_rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -14,35 +16,41 @@ static const uint32_t g_rounds[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t value, unsigned n)
+static uint32_t rotate_right(uint32_t value, unsigned n)
 {
     return value >> n | value << (32 - n);
 }
 
-static void take_block(struct hearth_sha256 *hash, const unsigned char *block)
+static void hash_block(struct hearth_sha256 *hash, const unsigned char *block)
 {
+    /* The message schedule (6.2.2, step 1). */
     uint32_t w[64];
     for (size_t i = 0; i < 16; i++) {
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
                (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     }
+
     for (size_t i = 16; i < 64; i++) {
-        uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
-        uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+        uint32_t s0 = rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10;
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
+
+    /* The working variables a to h, and 64 rounds (steps 2 and 3). */
     uint32_t v[8];
     memcpy(v, hash->state, sizeof v);
     for (size_t i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
+        uint32_t s1 = rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25);
         uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
         uint32_t t1 = v[7] + s1 + choice + g_rounds[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
+        uint32_t s0 = rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22);
         uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
         memmove(v + 1, v, 7 * sizeof v[0]);
         v[4] += t1;
         v[0] = t1 + s0 + majority;
     }
+
+    /* The new hash value (step 4). */
     for (size_t i = 0; i < 8; i++) {
         hash->state[i] += v[i];
     }
@@ -56,6 +64,8 @@ void hearth_sha256_init(struct hearth_sha256 *hash)
 
 void hearth_sha256_add(struct hearth_sha256 *hash, struct hearth_str bytes)
 {
+    assert(bytes.p != NULL || bytes.n == 0);
+
     const unsigned char *p = (const unsigned char *)bytes.p;
     size_t left = bytes.n;
     while (left > 0) {
@@ -66,22 +76,30 @@ void hearth_sha256_add(struct hearth_sha256 *hash, struct hearth_str bytes)
         p += n;
         left -= n;
         if (at + n == BLOCK_BYTES) {
-            take_block(hash, hash->block);
+            hash_block(hash, hash->block);
         }
     }
 }
 
 void hearth_sha256_end(struct hearth_sha256 *hash, unsigned char ret[HEARTH_SHA256_BYTES])
 {
+    /* Padding: a 1 bit, then zeroes up to 8 bytes before the end of a block (5.1.1). */
     static const char padding[BLOCK_BYTES] = {(char)0x80};
     uint64_t n_bits = hash->n_bytes * 8;
     size_t at = (size_t)(hash->n_bytes % BLOCK_BYTES);
+
     hearth_sha256_add(hash, hearth_str_n(padding, at < 56 ? 56 - at : 120 - at));
+
+    /* The last 8 bytes of the last block are the length in bits, big-endian. */
+    assert(hash->n_bytes % BLOCK_BYTES == BLOCK_BYTES - 8);
     char length[8];
     for (size_t i = 0; i < sizeof length; i++) {
         length[i] = (char)(unsigned char)(n_bits >> (56 - 8 * i));
     }
+
     hearth_sha256_add(hash, hearth_str_n(length, sizeof length));
+    assert(hash->n_bytes % BLOCK_BYTES == 0);
+
     for (size_t i = 0; i < HEARTH_SHA256_BYTES; i++) {
         ret[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
     }
@@ -91,10 +109,12 @@ void hearth_sha256_end_hex(struct hearth_sha256 *hash, char ret[HEARTH_SHA256_HE
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char bytes[HEARTH_SHA256_BYTES];
+
     hearth_sha256_end(hash, bytes);
     for (size_t i = 0; i < HEARTH_SHA256_BYTES; i++) {
         ret[2 * i] = digits[bytes[i] >> 4];
         ret[2 * i + 1] = digits[bytes[i] & 15];
     }
+
     ret[HEARTH_SHA256_HEX] = '\0';
 }

@@ -1,6 +1,7 @@
 /* status.c -- the status table and error messages. */
 #include "hearth/base/status.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +39,11 @@ enum hearth_status hearth_status_from_grpc(int code)
             return (enum hearth_status)i;
         }
     }
+
     return HEARTH_INTERNAL;
 }
 
-/* Messages go to clients and into logs: no control bytes, no broken UTF-8 (a cut may split a
- * character). */
+/* Messages go to clients and into logs: they must have no control bytes and be valid UTF-8. */
 static void make_printable(char *msg)
 {
     size_t n = strlen(msg);
@@ -51,16 +52,20 @@ static void make_printable(char *msg)
             msg[i] = '?';
         }
     }
-    /* A message cut by the buffer may end inside a character: drop that character. */
+
+    /* A message truncated by the buffer may end inside a character: drop that character. */
     size_t tail = n;
     while (tail > 0 && n - tail < 4 && ((unsigned char)msg[tail - 1] & 0xC0) == 0x80) {
         tail--;
     }
+
     if (tail > 0 && (unsigned char)msg[tail - 1] >= 0xC0 &&
         !hearth_str_utf8_valid(hearth_str_n(msg + tail - 1, n - tail + 1))) {
         msg[tail - 1] = '\0';
         n = tail - 1;
     }
+
+    /* Still invalid: no byte beyond ASCII can be trusted. */
     if (!hearth_str_utf8_valid(hearth_str_n(msg, n))) {
         for (size_t i = 0; i < n; i++) {
             if ((unsigned char)msg[i] >= 0x80) {
@@ -73,9 +78,12 @@ static void make_printable(char *msg)
 void hearth_err_set(struct hearth_err *err, enum hearth_status status, const char *file,
                     uint32_t line, const char *fmt, ...)
 {
+    assert(status != HEARTH_OK && (unsigned)status < HEARTH_N_STATUSES);
+
     if (err == NULL) {
         return;
     }
+
     va_list args;
     va_start(args, fmt);
     err->status = status;
@@ -92,6 +100,7 @@ void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...)
     if (err == NULL) {
         return;
     }
+
     char old[sizeof err->msg];
     (void)snprintf(old, sizeof old, "%s", err->msg);
     va_list args;
@@ -103,6 +112,7 @@ void hearth_err_prefix(struct hearth_err *err, const char *fmt, ...)
         int cut = (int)(room < 3 ? 0 : room - 3); /* ": " and the NUL */
         (void)snprintf(err->msg + n, room, ": %.*s", cut, old);
     }
+
     make_printable(err->msg);
 }
 

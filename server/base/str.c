@@ -11,6 +11,7 @@ int hearth_str_cmp(struct hearth_str a, struct hearth_str b)
     if (order != 0) {
         return order;
     }
+
     return a.n < b.n ? -1 : a.n > b.n;
 }
 
@@ -25,7 +26,7 @@ bool hearth_str_ends(struct hearth_str s, struct hearth_str suffix)
            (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
-static unsigned char lower(char c)
+static unsigned char to_lower(char c)
 {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
@@ -35,22 +36,25 @@ bool hearth_str_eq_nocase(struct hearth_str a, struct hearth_str b)
     if (a.n != b.n) {
         return false;
     }
+
     for (size_t i = 0; i < a.n; i++) {
-        if (lower(a.p[i]) != lower(b.p[i])) {
+        if (to_lower(a.p[i]) != to_lower(b.p[i])) {
             return false;
         }
     }
+
     return true;
 }
 
 bool hearth_str_eq_secret(struct hearth_str given, struct hearth_str secret)
 {
-    /* volatile: a compiler that sees it must not end the loop when the answer is known. */
+    /* volatile: the compiler must not end the loop early. */
     volatile unsigned char differs = given.n != secret.n;
     for (size_t i = 0; i < given.n; i++) {
         const char *against = i < secret.n ? secret.p + i : given.p + i;
         differs |= (unsigned char)(given.p[i] ^ *against);
     }
+
     return differs == 0;
 }
 
@@ -74,9 +78,11 @@ struct hearth_str hearth_str_trim(struct hearth_str s)
         s.p++;
         s.n--;
     }
+
     while (s.n > 0 && is_space(s.p[s.n - 1])) {
         s.n--;
     }
+
     return s;
 }
 
@@ -85,11 +91,12 @@ bool hearth_str_utf8_valid(struct hearth_str s)
     if (s.n == 0) {
         return true;
     }
+
     const unsigned char *p = (const unsigned char *)s.p;
     const unsigned char *end = p + s.n;
     while (p < end) {
-        if (end - p >=
-            8) { /* eight ASCII bytes at a time; NUL bytes fall through to the slow path */
+        /* Eight ASCII bytes at a time; NUL bytes take the slow path. */
+        if (end - p >= 8) {
             uint64_t w;
             memcpy(&w, p, 8);
             bool ascii = (w & 0x8080808080808080ull) == 0;
@@ -99,6 +106,7 @@ bool hearth_str_utf8_valid(struct hearth_str s)
                 continue;
             }
         }
+
         unsigned char c = *p;
         size_t more;
         unsigned char low = 0x80, high = 0xBF;
@@ -109,6 +117,8 @@ bool hearth_str_utf8_valid(struct hearth_str s)
             p++;
             continue;
         }
+
+        /* The number of continuation bytes, and the range of the first one (RFC 3629). */
         if (c >= 0xC2 && c <= 0xDF) {
             more = 1;
         } else if (c >= 0xE0 && c <= 0xEF) {
@@ -122,16 +132,20 @@ bool hearth_str_utf8_valid(struct hearth_str s)
         } else {
             return false;
         }
+
         if ((size_t)(end - p) <= more || p[1] < low || p[1] > high) {
             return false;
         }
+
         for (size_t i = 2; i <= more; i++) {
             if ((p[i] & 0xC0) != 0x80) {
                 return false;
             }
         }
+
         p += more + 1;
     }
+
     return true;
 }
 
@@ -158,9 +172,11 @@ bool hearth_str_to_u64(struct hearth_str s, uint64_t *ret)
             return false;
         }
     }
+
     if (s.n == 0) {
         return false;
     }
+
     *ret = value;
     return true;
 }
@@ -172,10 +188,12 @@ bool hearth_str_to_i64(struct hearth_str s, int64_t *ret)
         s.p++;
         s.n--;
     }
+
     uint64_t magnitude;
     if (!hearth_str_to_u64(s, &magnitude) || magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0)) {
         return false;
     }
+
     *ret = (int64_t)(negative ? 0 - magnitude : magnitude);
     return true;
 }
@@ -186,11 +204,14 @@ bool hearth_str_to_double(struct hearth_str s, double *ret)
     if (s.n == 0 || s.n >= sizeof text) {
         return false;
     }
-    for (size_t i = 0; i < s.n; i++) { /* strtod also takes white space, hex, "inf" and "nan" */
+
+    /* strtod also accepts white space, hexadecimal, "inf" and "nan": refuse them here. */
+    for (size_t i = 0; i < s.n; i++) {
         if (!(s.p[i] >= '0' && s.p[i] <= '9') && strchr("+-.eE", s.p[i]) == NULL) {
             return false;
         }
     }
+
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';
     char *end;
@@ -198,11 +219,15 @@ bool hearth_str_to_double(struct hearth_str s, double *ret)
     if (end != text + s.n || value > DBL_MAX || value < -DBL_MAX) {
         return false;
     }
+
     *ret = value;
     return true;
 }
 
-/* A hexadecimal digit, plus 1; 0: none. A profile of spans has hundreds of ids. */
+/*
+ * The value of a hexadecimal digit plus 1; 0: not a digit. A table, since a profile of spans has
+ * hundreds of ids.
+ */
 static const uint8_t hex_digits[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
@@ -214,16 +239,19 @@ bool hearth_str_hex_to_u64(struct hearth_str s, uint64_t *ret)
     if (s.n == 0 || s.n > 16) {
         return false;
     }
+
     uint64_t value = 0;
     unsigned wrong = 0;
     for (size_t i = 0; i < s.n; i++) {
-        unsigned digit = hex_digits[(unsigned char)s.p[i]] - 1u; /* of none: all bits */
+        unsigned digit = hex_digits[(unsigned char)s.p[i]] - 1u; /* all bits set: not a digit */
         wrong |= digit;
         value = value << 4 | (digit & 15);
     }
+
     if (wrong > 15) {
         return false;
     }
+
     *ret = value;
     return true;
 }

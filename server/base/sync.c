@@ -1,8 +1,8 @@
 /*
  * sync.c -- conditions on the monotonic clock, and the check of lock ranks.
  *
- * The check needs no order between threads: each thread compares with its own locks only. So a wrong order
- * is found the first time any thread uses it, not when two threads happen to meet.
+ * The check needs no order between threads: each thread compares with its own locks only. So a
+ * wrong order is found the first time any thread uses it, not when two threads happen to meet.
  */
 #include "hearth/base/sync.h"
 
@@ -29,6 +29,7 @@ void hearth_cond_init(pthread_cond_t *cond)
 bool hearth_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_mono_ns)
 {
     assert(until_mono_ns >= 0);
+
     const struct timespec until = {.tv_sec = (time_t)(until_mono_ns / HEARTH_NS_PER_SEC),
                                    .tv_nsec = (long)(until_mono_ns % HEARTH_NS_PER_SEC)};
 
@@ -45,13 +46,18 @@ struct held_lock {
     unsigned rank;
 };
 
-/* Sorted by rank, because each lock is higher than all before it: the last one has the highest rank. */
+/*
+ * Sorted by rank, because each lock is higher than all before it: the last one has the highest
+ * rank.
+ */
 static _Thread_local struct {
     struct held_lock v[HEARTH_MAX_HELD_LOCKS];
     size_t n;
 } g_held;
 
-/* The index of `lock` among the held ones, or g_held.n. Most locks are released in reverse order. */
+/*
+ * The index of `lock` among the held ones, or g_held.n. Most locks are released in reverse order.
+ */
 static size_t find_held_lock(const void *lock)
 {
     for (size_t i = g_held.n; i > 0; i--) {

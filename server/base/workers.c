@@ -4,11 +4,12 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
 struct hearth_workers {
-    pthread_mutex_t lock; /* guards everything below but `threads` */
+    pthread_mutex_t lock; /* guards all members below except `threads` */
     pthread_cond_t wake;
     struct hearth_job *head, *tail;
     size_t n_queued, max_queued;
@@ -17,51 +18,62 @@ struct hearth_workers {
     pthread_t threads[];
 };
 
-static void *run_thread(void *arg)
+static void *run_worker(void *arg)
 {
     struct hearth_workers *workers = arg;
+
     (void)pthread_mutex_lock(&workers->lock);
     for (;;) {
         while (workers->head == NULL && !workers->stopping) {
             (void)pthread_cond_wait(&workers->wake, &workers->lock);
         }
+
         struct hearth_job *job = workers->head;
         if (job == NULL) {
             break;
         }
+
+        /* Take the first job and run it without the lock. */
+        assert(workers->n_queued > 0);
         workers->head = job->next;
         if (workers->head == NULL) {
             workers->tail = NULL;
         }
+
         workers->n_queued--;
         (void)pthread_mutex_unlock(&workers->lock);
         job->run(job);
         (void)pthread_mutex_lock(&workers->lock);
     }
+
     (void)pthread_mutex_unlock(&workers->lock);
+
     return NULL;
 }
 
 enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, size_t max_queued,
                                         struct hearth_workers **ret_workers, struct hearth_err *err)
 {
-    if (n_threads == 0) { /* what is queued would never run, not even at stop */
+    if (n_threads == 0) { /* queued jobs would never run, not even at stop */
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "worker pool \"%s\" has no threads", name);
     }
+
     struct hearth_workers *workers =
         hearth_mem_zalloc(sizeof *workers + n_threads * sizeof workers->threads[0]);
     if (workers == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate worker pool \"%s\"", name);
     }
+
     (void)pthread_mutex_init(&workers->lock, NULL);
     (void)pthread_cond_init(&workers->wake, NULL);
     workers->max_queued = max_queued;
-    /* Signals are for the main thread. */
+
+    /* New threads inherit the signal mask: signals are for the main thread. */
     sigset_t all, old;
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     for (unsigned i = 0; i < n_threads; i++) {
-        if (pthread_create(&workers->threads[i], NULL, run_thread, workers) != 0) {
+        if (pthread_create(&workers->threads[i], NULL, run_worker, workers) != 0) {
             break;
         }
         workers->n_threads++;
@@ -69,18 +81,22 @@ enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, si
         (void)snprintf(thread_name, sizeof thread_name, "%.11s-%u", name, i % 1000);
         (void)pthread_setname_np(workers->threads[i], thread_name);
     }
+
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (workers->n_threads < n_threads) {
         hearth_workers_stop(workers);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u threads for \"%s\"", n_threads,
                            name);
     }
+
     *ret_workers = workers;
     return HEARTH_OK;
 }
 
 bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *job)
 {
+    assert(job != NULL && job->run != NULL);
+
     job->next = NULL;
     (void)pthread_mutex_lock(&workers->lock);
     bool taken = !workers->stopping && workers->n_queued < workers->max_queued;
@@ -94,7 +110,9 @@ bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *jo
         workers->n_queued++;
         (void)pthread_cond_signal(&workers->wake);
     }
+
     (void)pthread_mutex_unlock(&workers->lock);
+
     return taken;
 }
 
@@ -111,13 +129,18 @@ void hearth_workers_stop(struct hearth_workers *workers)
     if (workers == NULL) {
         return;
     }
+
     (void)pthread_mutex_lock(&workers->lock);
     workers->stopping = true;
     (void)pthread_cond_broadcast(&workers->wake);
     (void)pthread_mutex_unlock(&workers->lock);
+
+    /* Threads end when the queue is empty. */
     for (unsigned i = 0; i < workers->n_threads; i++) {
         (void)pthread_join(workers->threads[i], NULL);
     }
+
+    assert(workers->head == NULL || workers->n_threads == 0);
     (void)pthread_cond_destroy(&workers->wake);
     (void)pthread_mutex_destroy(&workers->lock);
     hearth_mem_free(workers);
