@@ -34,6 +34,7 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
 {
     char folded[20]; /* longer than any spelling */
     size_t n = 0;
+
     for (size_t i = 0; i < key.n; i++) {
         char c = key.p[i];
         if (c == ' ' || c == '_' || c == '-' || c == '.') {
@@ -44,11 +45,13 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
         }
         folded[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(spellings); i++) {
         if (hearth_str_eq(hearth_str_n(folded, n), spellings[i].folded)) {
             return spellings[i].attr;
         }
     }
+
     return HEARTH_ATTR_NONE;
 }
 
@@ -76,6 +79,7 @@ void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs, enum hearth_attr
                              struct hearth_str key, struct hearth_str str, int64_t num)
 {
     bool is_text = str.n > 0;
+
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
         attrs->span_id = is_text ? hearth_span_id_of_text(str, spelling_of(key)) : (uint64_t)num;

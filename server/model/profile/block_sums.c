@@ -28,9 +28,11 @@ enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums, uint32
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for sums of %u columns",
                            (unsigned)n_types);
     }
+
     for (uint32_t k = 0; k < n_types; k++) {
         sums->factors[k] = k == 0 ? FACTOR_NONE : FACTOR_ANY;
     }
+
     return HEARTH_OK;
 }
 
@@ -39,6 +41,7 @@ void hearth_block_sums_release(struct hearth_block_sums *sums)
     for (uint32_t k = 0; sums->acc != NULL && k < sums->n_types; k++) {
         hearth_mem_free(sums->acc[k]);
     }
+
     hearth_mem_free(sums->acc);
     hearth_mem_free(sums->factors);
     hearth_mem_free(sums->totals);
@@ -67,6 +70,7 @@ void hearth_block_sums_reset(struct hearth_block_sums *sums)
         sums->factors[k] = k == 0 ? FACTOR_NONE : FACTOR_ANY;
         sums->totals[k] = 0;
     }
+
     sums->bound = 0;
     sums->n_profiles = 0;
     sums->is_listed = false;
@@ -85,12 +89,15 @@ static enum hearth_status grow_column(struct hearth_block_sums *sums, uint32_t k
                                       uint32_t cap, struct hearth_err *err)
 {
     int64_t *grown = hearth_mem_reallocarray(sums->acc[k], cap, sizeof *grown);
+
     if (grown == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for sums of %u stack traces",
                            (unsigned)cap);
     }
+
     memset(grown + n_had, 0, (size_t)(cap - n_had) * sizeof *grown);
     sums->acc[k] = grown;
+
     return HEARTH_OK;
 }
 
@@ -121,7 +128,9 @@ static enum hearth_status grow(struct hearth_block_sums *sums, uint32_t bound,
         sums->n_bytes += (size_t)(cap - sums->cap) * sizeof(int64_t) * n_own;
         sums->cap = (uint32_t)cap;
     }
+
     sums->bound = bound > sums->bound ? bound : sums->bound;
+
     return HEARTH_OK;
 }
 
@@ -143,6 +152,7 @@ static enum hearth_status give_own_sums(struct hearth_block_sums *sums, uint32_t
         HEARTH_TRY(grow_column(sums, k, 0, sums->cap, err));
         sums->n_bytes += n_bytes;
     }
+
     int64_t factor = sums->factors[k];
     sums->factors[k] = FACTOR_NONE;
     for (uint32_t i = 0; factor > 0 && i < sums->bound; i++) {
@@ -150,6 +160,7 @@ static enum hearth_status give_own_sums(struct hearth_block_sums *sums, uint32_t
             return fail_overflow(k, err);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -160,11 +171,14 @@ static bool take_factor(struct hearth_str val, int64_t *ret_factor)
 {
     uint64_t factor;
     const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
+
     if (!hearth_columns_is_multiple(val) || !hearth_varint_read(&at, end, &factor) || at != end ||
         factor > INT64_MAX) {
         return false;
     }
+
     *ret_factor = (int64_t)factor;
+
     return true;
 }
 
@@ -179,9 +193,11 @@ static enum hearth_status add_totals(struct hearth_block_sums *sums, const int64
             return fail_overflow(k, err);
         }
     }
+
     if (n_profiles < 0 || __builtin_add_overflow(sums->n_profiles, n_profiles, &sums->n_profiles)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a stored number of profiles is damaged");
     }
+
     return HEARTH_OK;
 }
 
@@ -199,14 +215,17 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
                                          int64_t n_profiles, struct hearth_err *err)
 {
     uint32_t bound = 0;
+
     if (!hearth_columns_id_bound(ids, &bound)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample columns are damaged: the highest stack id");
     }
+
     sums->is_listed = false;
     HEARTH_TRY(add_totals(sums, totals, n_profiles, err));
     if (sums->n_types == 0) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(grow(sums, bound, err));
     /* Column 0 last: the others may still need its sums as they were. */
     for (uint32_t k = sums->n_types; k-- > 0;) {
@@ -219,6 +238,7 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
         }
         HEARTH_TRY(hearth_columns_merge(ids, vals[k], vals[0], k == 0, sums->acc[k], bound, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -229,12 +249,14 @@ static enum hearth_status add_column(int64_t *acc, const struct hearth_block_sum
 {
     bool overflow = false;
     uint32_t n = other->is_listed ? other->n_listed : other->bound;
+
     for (uint32_t at = 0; at < n; at++) {
         uint32_t i = other->is_listed ? other->listed[at] : at;
         int64_t product;
         overflow |= __builtin_mul_overflow(from[i], factor, &product);
         overflow |= __builtin_add_overflow(acc[i], product, &acc[i]);
     }
+
     return overflow ? fail_overflow(k, err) : HEARTH_OK;
 }
 
@@ -246,11 +268,13 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sums of %u and of %u columns do not add up",
                            (unsigned)sums->n_types, (unsigned)other->n_types);
     }
+
     sums->is_listed = false;
     HEARTH_TRY(add_totals(sums, other->totals, other->n_profiles, err));
     if (sums->n_types == 0) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(grow(sums, other->bound, err));
     for (uint32_t k = sums->n_types; k-- > 0;) {
         int64_t factor = other->factors[k];
@@ -266,6 +290,7 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
         const int64_t *from = factor >= 0 ? other->acc[0] : other->acc[k];
         HEARTH_TRY(add_column(sums->acc[k], other, from, factor >= 0 ? factor : 1, k, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -278,6 +303,7 @@ static const int64_t *any_values(const struct hearth_block_sums *sums, uint32_t 
                                  int64_t mixed[CHUNK])
 {
     const int64_t *any = sums->acc[0] + from;
+
     for (uint32_t k = 1; k < sums->n_types; k++) {
         if (sums->factors[k] != FACTOR_NONE) {
             continue;
@@ -288,6 +314,7 @@ static const int64_t *any_values(const struct hearth_block_sums *sums, uint32_t 
         }
         any = mixed;
     }
+
     return any;
 }
 
@@ -295,6 +322,7 @@ static uint32_t count_stacks(const struct hearth_block_sums *sums)
 {
     uint32_t count = 0;
     int64_t mixed[CHUNK];
+
     for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
         uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
         const int64_t *any = any_values(sums, from, n, mixed);
@@ -302,6 +330,7 @@ static uint32_t count_stacks(const struct hearth_block_sums *sums)
             count += any[i] != 0;
         }
     }
+
     return count;
 }
 
@@ -310,6 +339,7 @@ static uint32_t gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
 {
     uint32_t count = 0;
     int64_t mixed[CHUNK];
+
     for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
         uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
         const int64_t *any = any_values(sums, from, n, mixed);
@@ -318,6 +348,7 @@ static uint32_t gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
             count += any[i] != 0;
         }
     }
+
     return count;
 }
 
@@ -326,6 +357,7 @@ void hearth_block_sums_list(struct hearth_block_sums *sums)
     size_t n = (size_t)sums->bound + 1, had = sums->cap_listed;
     size_t room = sums->limit_bytes == 0 ? SIZE_MAX : sums->limit_bytes - sums->n_bytes;
     bool fits = n <= had || n <= room / sizeof sums->listed[0] / 2; /* it may double */
+
     sums->is_listed = sums->n_types > 0 && fits &&
                       hearth_mem_grow(&sums->listed, &sums->cap_listed, n, sizeof sums->listed[0]);
     sums->n_bytes += (sums->cap_listed - had) * sizeof sums->listed[0];
@@ -340,6 +372,7 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums, co
                                         uint32_t n, int64_t *values, struct hearth_err *err)
 {
     size_t n_types = sums->n_types;
+
     for (uint32_t k = 0; k < n_types; k++) {
         bool own = sums->factors[k] == FACTOR_NONE;
         const int64_t *from = own ? sums->acc[k] : sums->acc[0];
@@ -353,6 +386,7 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums, co
             return fail_overflow(k, err);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -364,12 +398,15 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
 {
     struct hearth_columns one;
     int64_t *values = hearth_arena_array(arena, n, sizeof *values);
+
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (uint32_t i = 0; i < n; i++) {
         values[i] = sums->acc[0][ids[i]];
     }
+
     HEARTH_TRY(hearth_columns_encode(ids, values, n, 1, arena, &one, err));
     *ret = (struct hearth_columns){.n = n, .n_types = sums->n_types, .ids = one.ids};
     ret->vals = hearth_arena_array(arena, sums->n_types, sizeof ret->vals[0]);
@@ -377,6 +414,7 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
     if (ret->vals == NULL || ret->totals == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     ret->vals[0] = one.vals[0];
     for (uint32_t k = 1; k < sums->n_types; k++) {
         int64_t factor = n == 0 || sums->factors[k] == FACTOR_ANY ? 0 : sums->factors[k];
@@ -388,6 +426,7 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -397,13 +436,17 @@ static enum hearth_status encode_all(const struct hearth_block_sums *sums, const
 {
     size_t n_values;
     int64_t *values = NULL;
+
     if (!__builtin_mul_overflow((size_t)n, (size_t)sums->n_types, &n_values)) {
         values = hearth_arena_array(arena, n_values, sizeof *values);
     }
+
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(gather_values(sums, ids, n, values, err));
+
     return hearth_columns_encode(ids, values, n, sums->n_types, arena, ret, err);
 }
 
@@ -412,9 +455,11 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
                                             struct hearth_err *err)
 {
     bool multiples = sums->n_types > 0;
+
     for (uint32_t k = 1; k < sums->n_types; k++) {
         multiples = multiples && sums->factors[k] != FACTOR_NONE;
     }
+
     const uint32_t *ids = sums->listed;
     uint32_t n = sums->n_listed;
     if (!sums->is_listed) {
@@ -426,10 +471,12 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
         n = sums->n_types > 0 ? gather_ids(sums, found) : 0;
         ids = found;
     }
+
     HEARTH_TRY((multiples ? encode_multiples : encode_all)(sums, ids, n, arena, ret, err));
     /* As they were stored: a block says what its profiles say. */
     for (uint32_t k = 0; k < sums->n_types; k++) {
         ret->totals[k] = sums->totals[k];
     }
+
     return HEARTH_OK;
 }

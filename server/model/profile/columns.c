@@ -27,6 +27,7 @@ static bool total_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32
 {
     int64_t total = 0;
     uint64_t bits = 0;
+
     for (size_t i = 0; i < n; i++) {
         int64_t value = values[i * n_types + k];
         if (__builtin_add_overflow(total, value, &total)) {
@@ -34,8 +35,10 @@ static bool total_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32
         }
         bits |= (uint64_t)value;
     }
+
     *ret_total = total;
     *ret_bits = bits;
+
     return true;
 }
 
@@ -44,12 +47,14 @@ static bool factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint3
                       int64_t *ret_factor)
 {
     int64_t factor = 0;
+
     for (size_t i = 0; i < n; i++) {
         if (values[i * n_types] != 0) {
             factor = values[i * n_types + k] / values[i * n_types];
             break;
         }
     }
+
     for (size_t i = 0; i < n; i++) {
         int64_t product;
         if (__builtin_mul_overflow(values[i * n_types], factor, &product) ||
@@ -57,7 +62,9 @@ static bool factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint3
             return false;
         }
     }
+
     *ret_factor = factor;
+
     return true;
 }
 
@@ -66,14 +73,17 @@ static size_t encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n,
 {
     uint8_t *at = out;
     uint32_t previous = 0;
+
     if (n > 0) {
         at += hearth_varint_write(at, (uint64_t)ids[n - 1] + 1);
     }
+
     for (size_t i = 0; i < n; i++) {
         uint64_t one = values[i * n_types] == 1;
         at += hearth_varint_write(at, (uint64_t)(ids[i] - previous) << 1 | one);
         previous = ids[i];
     }
+
     return (size_t)(at - out);
 }
 
@@ -81,6 +91,7 @@ static size_t encode_values(const int64_t *values, uint32_t n, uint32_t n_types,
                             uint8_t *out)
 {
     uint8_t *at = out;
+
     *at++ = OWN_VALUES;
     for (size_t i = 0; i < n; i++) {
         int64_t value = values[i * n_types + k];
@@ -88,6 +99,7 @@ static size_t encode_values(const int64_t *values, uint32_t n, uint32_t n_types,
             at += hearth_varint_write(at, (uint64_t)value);
         }
     }
+
     return (size_t)(at - out);
 }
 
@@ -106,21 +118,26 @@ static enum hearth_status encode_column(const int64_t *values, uint32_t n, uint3
                                         struct hearth_err *err)
 {
     uint64_t bits;
+
     if (!total_of(values, n, ret->n_types, k, &ret->totals[k], &bits)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the sum of value column %u overflows 64 bits",
                            (unsigned)k);
     }
+
     int64_t factor;
     if (k > 0 && factor_of(values, n, ret->n_types, k, &factor)) {
         ret->vals[k] = hearth_columns_multiple((uint64_t)factor, arena);
         return ret->vals[k].p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
     }
+
     uint8_t *out = hearth_arena_alloc(arena, 1 + (size_t)n * hearth_varint_size(bits));
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_bytes = encode_values(values, n, ret->n_types, k, out);
     ret->vals[k] = hearth_str_n((const char *)out, n_bytes);
+
     return HEARTH_OK;
 }
 
@@ -129,17 +146,21 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *val
                                          struct hearth_columns *ret, struct hearth_err *err)
 {
     struct hearth_columns made = {.n = n, .n_types = n_types};
+
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
     made.totals = hearth_arena_array(arena, n_types, sizeof made.totals[0]);
     uint8_t *id_bytes = hearth_arena_array(arena, (size_t)n + 1, MAX_ID_BYTES);
     if (made.vals == NULL || made.totals == NULL || id_bytes == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     made.ids = hearth_str_n((const char *)id_bytes, encode_ids(ids, values, n, n_types, id_bytes));
     for (uint32_t k = 0; k < n_types; k++) {
         HEARTH_TRY(encode_column(values, n, k, arena, &made, err));
     }
+
     *ret = made;
+
     return HEARTH_OK;
 }
 
@@ -187,12 +208,14 @@ static struct taken take_value(const uint8_t *at, const uint8_t *end)
     struct taken taken = {NULL, 0};
     uint64_t word = end - at >= 8 ? load_le64(at) : CONTINUED;
     uint64_t ends = ~word & CONTINUED;
+
     if (HEARTH_UNLIKELY(ends == 0)) {
         if (hearth_varint_read(&at, end, &taken.value) && taken.value <= INT64_MAX) {
             taken.at = at;
         }
         return taken;
     }
+
     /* Keep the bytes up to the first end, then close the gaps of the eighth bits: 1, 2, then 4
      * bytes at a time. */
     word &= ends ^ (ends - 1);
@@ -201,6 +224,7 @@ static struct taken take_value(const uint8_t *at, const uint8_t *end)
     word = (word & 0x00003fff00003fffull) | (word & 0x3fff00003fff0000ull) >> 2;
     taken.value = (word & 0x0fffffffull) | (word & 0x0fffffff00000000ull) >> 4;
     taken.at = at + (size_t)(__builtin_ctzll(ends) + 1) / 8;
+
     return taken;
 }
 
@@ -225,19 +249,24 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge 
         m->vals = taken.at;
         value = taken.value;
     }
+
     /* id < n_acc before, word / 2 < 2^63: the sum does not wrap. */
     m->id += word >> 1;
     if (HEARTH_UNLIKELY(m->id >= m->n_acc)) {
         return HEARTH_CORRUPT;
     }
+
     int64_t sum;
     if (mode == SCALED && (__builtin_mul_overflow(value, m->factor, &value) || value > INT64_MAX)) {
         return HEARTH_CORRUPT;
     }
+
     if (HEARTH_UNLIKELY(__builtin_add_overflow(m->acc[m->id], (int64_t)value, &sum))) {
         return HEARTH_OUT_OF_RANGE;
     }
+
     m->acc[m->id] = sum;
+
     return HEARTH_OK;
 }
 
@@ -272,6 +301,7 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_four(enum mode mode, struct merge *m
 {
     uint64_t ends = ~eight & CONTINUED;
     unsigned start = 0;
+
     HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
     start = (unsigned)__builtin_ctzll(ends) + 1;
     ends &= ends - 1;
@@ -283,6 +313,7 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_four(enum mode mode, struct merge *m
     ends &= ends - 1;
     HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
     m->ids += ((unsigned)__builtin_ctzll(ends) + 1) / 8;
+
     return HEARTH_OK;
 }
 
@@ -330,7 +361,9 @@ HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m
             return HEARTH_CORRUPT;
         }
     }
+
     bool bound_is_last = m.n_acc == 0 || m.id + 1 == m.n_acc;
+
     return m.vals == m.vals_end && bound_is_last ? HEARTH_OK : HEARTH_CORRUPT;
 }
 
@@ -352,6 +385,7 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
     if (val.n == 0) {
         return HEARTH_CORRUPT;
     }
+
     struct merge m = {.acc = acc};
     m.ids = (const uint8_t *)ids.p;
     m.ids_end = m.ids + ids.n;
@@ -359,18 +393,22 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
     if (!take_bound(&m.ids, m.ids_end, &bound) || bound > n_acc) {
         return HEARTH_CORRUPT;
     }
+
     m.n_acc = bound;
     m.vals = (const uint8_t *)val.p + 1;
     m.vals_end = (const uint8_t *)val.p + val.n;
     if (val.p[0] == OWN_VALUES) {
         return is_column0 ? merge_all(FLAGGED, m) : merge_all(PLAIN, m);
     }
+
     if (val.p[0] != MULTIPLE || is_column0 || !hearth_varint_read(&m.vals, m.vals_end, &m.factor) ||
         m.vals != m.vals_end || val0.n == 0 || val0.p[0] != OWN_VALUES) {
         return HEARTH_CORRUPT;
     }
+
     m.vals = (const uint8_t *)val0.p + 1;
     m.vals_end = (const uint8_t *)val0.p + val0.n;
+
     return merge_all(SCALED, m);
 }
 
@@ -379,13 +417,16 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str
                                         size_t n_acc, struct hearth_err *err)
 {
     enum hearth_status status = merge_in_mode(ids, val, val0, is_column0, acc, n_acc);
+
     if (HEARTH_LIKELY(status == HEARTH_OK)) {
         return HEARTH_OK;
     }
+
     if (status == HEARTH_OUT_OF_RANGE) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
                            "the sum of a stack trace's values overflows 64 bits");
     }
+
     return HEARTH_FAIL(
         err, HEARTH_CORRUPT,
         "sample columns are damaged (%zu bytes of ids, %zu of values, %zu stack traces)", ids.n,

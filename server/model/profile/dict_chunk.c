@@ -62,18 +62,21 @@ static bool needs_range_flag(const struct hearth_mapping *mapping)
 size_t hearth_dict_put_head(uint8_t *out, const struct hearth_dict_head *head)
 {
     uint8_t *at = out;
+
     *at++ = HEARTH_DICT_CHUNK_VERSION;
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         at += hearth_varint_write(at, head->start[t]);
         at += hearth_varint_write(at, head->count[t]);
         at += hearth_varint_write(at, head->n_bytes[t]);
     }
+
     return (size_t)(at - out);
 }
 
 size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mapping)
 {
     uint8_t *at = out;
+
     at += hearth_varint_write(at, mapping->filename);
     at += hearth_varint_write(at, mapping->build_id);
     *at++ = (uint8_t)((mapping->has_functions ? HAS_FUNCTIONS : 0) |
@@ -86,6 +89,7 @@ size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mappin
         at += hearth_varint_write(at, mapping->limit);
         at += hearth_varint_write(at, mapping->offset);
     }
+
     return (size_t)(at - out);
 }
 
@@ -145,15 +149,18 @@ bool hearth_dict_get_index(const uint8_t **at, const uint8_t *end, uint32_t *ret
 bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hearth_mapping *ret)
 {
     struct hearth_mapping m = {0};
+
     if (!hearth_dict_get_u32(at, end, &m.filename) || !hearth_dict_get_u32(at, end, &m.build_id) ||
         *at == end) {
         return false;
     }
+
     uint8_t flags = *(*at)++;
     m.has_functions = (flags & HAS_FUNCTIONS) != 0;
     if ((flags & ~ALL_FLAGS) != 0 || ((flags & HAS_RANGE) != 0 && !m.has_functions)) {
         return false;
     }
+
     m.has_filenames = (flags & HAS_FILENAMES) != 0;
     m.has_line_numbers = (flags & HAS_LINE_NUMBERS) != 0;
     m.has_inline_frames = (flags & HAS_INLINE_FRAMES) != 0;
@@ -162,20 +169,25 @@ bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hear
          !hearth_varint_read(at, end, &m.offset))) {
         return false;
     }
+
     *ret = m;
+
     return true;
 }
 
 bool hearth_dict_get_function(const uint8_t **at, const uint8_t *end, struct hearth_function *ret)
 {
     uint64_t start_line;
+
     if (!hearth_dict_get_u32(at, end, &ret->name) ||
         !hearth_dict_get_u32(at, end, &ret->system_name) ||
         !hearth_dict_get_u32(at, end, &ret->filename) ||
         !hearth_varint_read(at, end, &start_line)) {
         return false;
     }
+
     ret->start_line = hearth_unzigzag(start_line);
+
     return true;
 }
 
@@ -183,19 +195,24 @@ bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hea
 {
     struct hearth_location l = {0};
     uint64_t lines;
+
     if (!hearth_dict_get_index(at, end, &l.mapping) || !hearth_varint_read(at, end, &lines)) {
         return false;
     }
+
     /* A line takes two bytes at least. */
     if (lines >> 1 > (uint64_t)(end - *at) / 2 || lines >> 1 > HEARTH_DICT_MAX_FRAMES) {
         return false;
     }
+
     l.n_lines = (uint32_t)(lines >> 1);
     l.is_folded = (lines & 1) != 0;
     if (l.n_lines == 0 && !hearth_varint_read(at, end, &l.address)) {
         return false;
     }
+
     *ret = l;
+
     return true;
 }
 
@@ -221,6 +238,7 @@ enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_d
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "dictionary chunk is empty or of an unknown version");
     }
+
     uint64_t total = 0;
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         uint64_t n_bytes;
@@ -234,12 +252,15 @@ enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_d
         head.n_bytes[t] = (size_t)n_bytes;
         total += n_bytes; /* five numbers below 2^63 at most: chunk.n is a real size */
     }
+
     if (total != (uint64_t)(end - at)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "dictionary chunk has %zu bytes of entries instead of %llu",
                            (size_t)(end - at), (unsigned long long)total);
     }
+
     *ret_head = head;
     *ret_body = at;
+
     return HEARTH_OK;
 }

@@ -51,20 +51,24 @@ struct hearth_dict *hearth_dict_new(void)
 {
     struct hearth_dict *dict = hearth_mem_zalloc(sizeof *dict);
     struct hearth_dict_impl *impl = hearth_mem_zalloc(sizeof *impl);
+
     if (dict == NULL || impl == NULL) {
         hearth_mem_free(dict);
         hearth_mem_free(impl);
         return NULL;
     }
+
     dict->impl = impl;
     if (!hearth_mem_grow(&dict->strings, &impl->cap_strings, 1, sizeof dict->strings[0]) ||
         !hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, 1, sizeof(uint32_t))) {
         hearth_dict_free(dict);
         return NULL;
     }
+
     dict->strings[0] = HEARTH_STR("");
     dict->stack_first[0] = 0;
     dict->n_strings = 1;
+
     return dict;
 }
 
@@ -81,16 +85,20 @@ static void free_texts(struct text_block *block)
 static void leave_tree(struct hearth_dict *dict)
 {
     struct hearth_name_tree *tree = dict->tree;
+
     if (tree == NULL) {
         return;
     }
+
     hearth_name_tree_begin(tree);
     for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
         hearth_name_tree_drop_node(tree, dict->stack_node[s]);
     }
+
     for (uint32_t i = 0; i < dict->impl->n_named; i++) {
         hearth_name_tree_drop_name(tree, dict->impl->name_of[i]);
     }
+
     hearth_name_tree_end(tree);
     hearth_name_tree_unref(tree);
 }
@@ -100,6 +108,7 @@ void hearth_dict_free(struct hearth_dict *dict)
     if (dict == NULL) {
         return;
     }
+
     leave_tree(dict);
     free_texts(dict->impl->texts);
     hearth_mem_free(dict->impl->name_of);
@@ -145,19 +154,23 @@ static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming
     uint32_t start = in->head.start[HEARTH_DICT_STRINGS],
              count = in->head.count[HEARTH_DICT_STRINGS];
     size_t n_bytes = in->head.n_bytes[HEARTH_DICT_STRINGS];
+
     in->n_strings = dict->n_strings;
     if (count == 0) {
         return n_bytes == 0 ? HEARTH_OK : fail_entry("string", start, err);
     }
+
     if (count >= UINT32_MAX - dict->n_strings) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "dictionary has too many strings");
     }
+
     struct text_block *block = new_texts(&in->texts, n_bytes);
     if (block == NULL ||
         !hearth_mem_grow(&dict->strings, &impl->cap_strings, (size_t)dict->n_strings + count,
                          sizeof dict->strings[0])) {
         return FAIL_NO_MEMORY(err);
     }
+
     const uint8_t *copy = (const uint8_t *)(block + 1);
     memcpy(block + 1, at, n_bytes);
     const uint8_t *end = copy + n_bytes;
@@ -173,6 +186,7 @@ static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming
         copy += n;
         dict->strings[in->n_strings++] = s;
     }
+
     return copy == end ? HEARTH_OK : fail_entry("last string", start + count - 1, err);
 }
 
@@ -187,10 +201,12 @@ static enum hearth_status read_mappings(struct hearth_dict *dict, const struct i
     uint32_t start = in->head.start[HEARTH_DICT_MAPPINGS];
     uint32_t end_id = start + in->head.count[HEARTH_DICT_MAPPINGS];
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_MAPPINGS];
+
     if (!hearth_mem_grow(&dict->mappings, &dict->impl->cap_mappings, end_id,
                          sizeof dict->mappings[0])) {
         return FAIL_NO_MEMORY(err);
     }
+
     for (uint32_t i = start; i < end_id; i++) {
         struct hearth_mapping *mapping = &dict->mappings[i];
         if (!hearth_dict_get_mapping(&at, end, mapping) || !has_string(in, mapping->filename) ||
@@ -198,6 +214,7 @@ static enum hearth_status read_mappings(struct hearth_dict *dict, const struct i
             return fail_entry("mapping", i, err);
         }
     }
+
     return at == end ? HEARTH_OK : fail_entry("end of mappings before", end_id, err);
 }
 
@@ -207,10 +224,12 @@ static enum hearth_status read_functions(struct hearth_dict *dict, const struct 
     uint32_t start = in->head.start[HEARTH_DICT_FUNCTIONS];
     uint32_t end_id = start + in->head.count[HEARTH_DICT_FUNCTIONS];
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_FUNCTIONS];
+
     if (!hearth_mem_grow(&dict->functions, &dict->impl->cap_functions, end_id,
                          sizeof dict->functions[0])) {
         return FAIL_NO_MEMORY(err);
     }
+
     for (uint32_t i = start; i < end_id; i++) {
         struct hearth_function *function = &dict->functions[i];
         if (!hearth_dict_get_function(&at, end, function) || !has_string(in, function->name) ||
@@ -218,6 +237,7 @@ static enum hearth_status read_functions(struct hearth_dict *dict, const struct 
             return fail_entry("function", i, err);
         }
     }
+
     return at == end ? HEARTH_OK : fail_entry("end of functions before", end_id, err);
 }
 
@@ -232,11 +252,13 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
     uint32_t n_functions =
         in->head.start[HEARTH_DICT_FUNCTIONS] + in->head.count[HEARTH_DICT_FUNCTIONS];
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_LOCATIONS];
+
     in->n_lines = dict->n_lines;
     if (!hearth_mem_grow(&dict->locations, &impl->cap_locations, end_id,
                          sizeof dict->locations[0])) {
         return FAIL_NO_MEMORY(err);
     }
+
     for (uint32_t i = start; i < end_id; i++) {
         struct hearth_location *location = &dict->locations[i];
         if (!hearth_dict_get_location(&at, end, location) ||
@@ -259,6 +281,7 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
             }
         }
     }
+
     return at == end ? HEARTH_OK : fail_entry("end of locations before", end_id, err);
 }
 
@@ -271,11 +294,13 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming 
     uint32_t n_locations =
         in->head.start[HEARTH_DICT_LOCATIONS] + in->head.count[HEARTH_DICT_LOCATIONS];
     const uint8_t *end = at + in->head.n_bytes[HEARTH_DICT_STACKS];
+
     in->n_frames = impl->n_frames;
     if (!hearth_mem_grow(&dict->stack_first, &impl->cap_stack_first, (size_t)end_id + 1,
                          sizeof(uint32_t))) {
         return FAIL_NO_MEMORY(err);
     }
+
     uint32_t n_locs = dict->stack_first[start];
     for (uint32_t i = start; i < end_id; i++) {
         uint64_t depth;
@@ -307,6 +332,7 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming 
         }
         dict->stack_first[i + 1] = n_locs;
     }
+
     return at == end ? HEARTH_OK : fail_entry("end of stack traces before", end_id, err);
 }
 
@@ -316,6 +342,7 @@ static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *
 {
     const uint32_t expected[HEARTH_DICT_N_TABLES] = {
         dict->n_strings, dict->n_mappings, dict->n_functions, dict->n_locations, dict->n_stacks};
+
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         if (in->head.start[t] != expected[t]) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -323,6 +350,7 @@ static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *
                                (unsigned)in->head.start[t], t, (unsigned)expected[t]);
         }
     }
+
     HEARTH_TRY(read_strings(dict, in, at, err));
     at += in->head.n_bytes[HEARTH_DICT_STRINGS];
     HEARTH_TRY(read_mappings(dict, in, at, err));
@@ -331,6 +359,7 @@ static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *
     at += in->head.n_bytes[HEARTH_DICT_FUNCTIONS];
     HEARTH_TRY(read_locations(dict, in, at, err));
     at += in->head.n_bytes[HEARTH_DICT_LOCATIONS];
+
     return read_stacks(dict, in, at, err);
 }
 
@@ -341,18 +370,22 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
     struct incoming in = {0};
     const uint8_t *body;
     enum hearth_status status = hearth_dict_get_head(chunk, &in.head, &body, err);
+
     if (status == HEARTH_OK) {
         status = read_chunk(dict, &in, body, err);
     }
+
     if (status != HEARTH_OK) {
         free_texts(in.texts);
         return status;
     }
+
     if (in.texts != NULL) {
         in.texts->next = impl->texts;
         impl->texts = in.texts;
         impl->n_text_bytes += sizeof *in.texts + in.texts->n_bytes;
     }
+
     dict->n_strings = in.n_strings;
     dict->n_mappings += in.head.count[HEARTH_DICT_MAPPINGS];
     dict->n_functions += in.head.count[HEARTH_DICT_FUNCTIONS];
@@ -360,6 +393,7 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
     dict->n_lines = in.n_lines;
     dict->n_stacks += in.head.count[HEARTH_DICT_STACKS];
     impl->n_frames = in.n_frames;
+
     return HEARTH_OK;
 }
 
@@ -375,10 +409,12 @@ void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tre
 static bool name_strings(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
+
     if (!hearth_mem_grow(&impl->name_of, &impl->cap_name_of, dict->n_strings,
                          sizeof impl->name_of[0])) {
         return false;
     }
+
     for (; impl->n_named < dict->n_strings; impl->n_named++) {
         uint32_t name = hearth_name_tree_intern(dict->tree, dict->strings[impl->n_named]);
         if (name == HEARTH_NO_INDEX) {
@@ -388,9 +424,11 @@ static bool name_strings(struct hearth_dict *dict)
         impl->name_of[impl->n_named] = name;
         dict->strings[impl->n_named] = hearth_name_tree_name(dict->tree, name);
     }
+
     free_texts(impl->texts);
     impl->texts = NULL;
     impl->n_text_bytes = 0;
+
     return true;
 }
 
@@ -415,12 +453,14 @@ static uint32_t descend(struct hearth_dict *dict, uint32_t node,
         uint32_t name = made_up_name(dict, location);
         return name == HEARTH_NO_INDEX ? name : hearth_name_tree_child(dict->tree, node, name);
     }
+
     for (uint32_t i = location->n_lines; i > 0 && node != HEARTH_NO_INDEX; i--) {
         uint32_t function = dict->lines[location->first_line + i - 1].function;
         uint32_t name =
             function == HEARTH_NO_INDEX ? 0 : dict->impl->name_of[dict->functions[function].name];
         node = hearth_name_tree_child(dict->tree, node, name);
     }
+
     return node;
 }
 
@@ -430,6 +470,7 @@ static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
     if (s == 0) {
         return 0;
     }
+
     const uint32_t *a = dict->stack_locs + dict->stack_first[s];
     const uint32_t *a_end = dict->stack_locs + dict->stack_first[s + 1];
     const uint32_t *b = dict->stack_locs + dict->stack_first[s - 1];
@@ -438,6 +479,7 @@ static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
     while (a_end > a && b_end > b && *--a_end == *--b_end) {
         n++;
     }
+
     return n;
 }
 
@@ -445,10 +487,12 @@ static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
 static bool place_stacks(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
+
     if (!name_strings(dict) || !hearth_mem_grow(&dict->stack_node, &impl->cap_stack_node,
                                                 dict->n_stacks, sizeof(uint32_t))) {
         return false;
     }
+
     /* impl->path is that of the last stack of an earlier call, too. */
     for (uint32_t s = dict->n_tree_stacks; s < dict->n_stacks; s++) {
         const uint32_t *locs = dict->stack_locs + dict->stack_first[s];
@@ -469,6 +513,7 @@ static bool place_stacks(struct hearth_dict *dict)
         dict->stack_node[s] = node;
         dict->n_tree_stacks = s + 1;
     }
+
     return true;
 }
 
@@ -477,12 +522,15 @@ enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct heart
     if (dict->tree == NULL) {
         dict->tree = hearth_name_tree_new();
     }
+
     if (dict->tree == NULL) {
         return FAIL_NO_MEMORY(err);
     }
+
     hearth_name_tree_begin(dict->tree);
     bool done = place_stacks(dict);
     hearth_name_tree_end(dict->tree);
+
     return done ? HEARTH_OK : FAIL_NO_MEMORY(err);
 }
 
@@ -491,6 +539,7 @@ size_t hearth_dict_bytes(const struct hearth_dict *dict)
     const struct hearth_dict_impl *impl = dict->impl;
     size_t words = impl->cap_stack_first + impl->cap_stack_locs + impl->cap_stack_node +
                    impl->cap_name_of + impl->cap_path;
+
     return sizeof *dict + sizeof *impl + words * sizeof(uint32_t) +
            impl->cap_strings * sizeof dict->strings[0] +
            impl->cap_mappings * sizeof dict->mappings[0] +

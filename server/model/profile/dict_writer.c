@@ -18,13 +18,17 @@
 struct hearth_dict_writer *hearth_dict_writer_new(void)
 {
     struct hearth_dict_writer *writer = hearth_mem_zalloc(sizeof *writer);
+
     if (writer == NULL) {
         return NULL;
     }
+
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         hearth_idmap_init(&writer->sections[t].ids);
     }
+
     writer->sections[HEARTH_DICT_STRINGS].n_committed = 1; /* the empty one */
+
     return writer;
 }
 
@@ -33,11 +37,13 @@ void hearth_dict_writer_free(struct hearth_dict_writer *writer)
     if (writer == NULL) {
         return;
     }
+
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         hearth_idmap_release(&writer->sections[t].ids);
         hearth_mem_free(writer->sections[t].bytes);
         hearth_mem_free(writer->sections[t].ends);
     }
+
     hearth_mem_free(writer);
 }
 
@@ -55,6 +61,7 @@ static enum hearth_status reserve(struct hearth_dict_section *section, size_t ma
                            "dictionary is full: a table has %u entries",
                            (unsigned)n_entries(section));
     }
+
     size_t want;
     if (__builtin_add_overflow(section->n_bytes, max_bytes, &want) ||
         !hearth_mem_grow(&section->bytes, &section->cap_bytes, want, 1) ||
@@ -62,6 +69,7 @@ static enum hearth_status reserve(struct hearth_dict_section *section, size_t ma
                          sizeof section->ends[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a new dictionary entry");
     }
+
     return HEARTH_OK;
 }
 
@@ -74,13 +82,16 @@ static enum hearth_status publish(struct hearth_dict_section *section, struct he
 {
     bool inserted;
     uint32_t id = hearth_idmap_intern(&section->ids, key, n_entries(section), &inserted);
+
     if (id == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the dictionary's map");
     }
+
     HEARTH_ASSERT(inserted);
     section->n_bytes += n_bytes;
     section->ends[section->n_pending++] = section->n_bytes;
     *ret_id = id;
+
     return HEARTH_OK;
 }
 
@@ -95,24 +106,29 @@ static enum hearth_status intern_string(struct resolver *r, uint32_t index, uint
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_STRINGS];
     struct hearth_str s = r->profile->strings[index];
+
     if (s.n == 0) {
         *ret_id = 0;
         return HEARTH_OK;
     }
+
     struct hearth_hash128 key = hearth_hash128(s.p, s.n, hearth_hash_process_seed());
     uint32_t id = hearth_idmap_find(&section->ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;
         return HEARTH_OK;
     }
+
     if (!hearth_str_utf8_valid(s)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "symbol \"" HEARTH_STR_FMT "\" is not UTF-8", HEARTH_STR_ARG(s));
     }
+
     HEARTH_TRY(reserve(section, s.n + 10, err));
     uint8_t *at = section->bytes + section->n_bytes;
     size_t n = hearth_varint_write(at, s.n);
     memcpy(at + n, s.p, s.n);
+
     return publish(section, key, n + s.n, ret_id, err);
 }
 
@@ -124,6 +140,7 @@ static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, boo
         *ret_id = HEARTH_NO_INDEX;
         return HEARTH_OK;
     }
+
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_MAPPINGS];
     struct hearth_hash128 key =
         with_range ? r->keys->ranged_mapping[index] : r->keys->mapping[index];
@@ -132,14 +149,17 @@ static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, boo
         *ret_id = id;
         return HEARTH_OK;
     }
+
     struct hearth_mapping mapping = r->profile->mappings[index];
     if (!with_range) {
         mapping.start = mapping.limit = mapping.offset = 0;
     }
+
     HEARTH_TRY(intern_string(r, mapping.filename, &mapping.filename, err));
     HEARTH_TRY(intern_string(r, mapping.build_id, &mapping.build_id, err));
     HEARTH_TRY(reserve(section, HEARTH_DICT_MAPPING_MAX, err));
     size_t n = hearth_dict_put_mapping(section->bytes + section->n_bytes, &mapping);
+
     return publish(section, key, n, ret_id, err);
 }
 
@@ -150,6 +170,7 @@ static enum hearth_status intern_function(struct resolver *r, uint32_t index, ui
         *ret_id = HEARTH_NO_INDEX;
         return HEARTH_OK;
     }
+
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_FUNCTIONS];
     struct hearth_hash128 key = r->keys->function[index];
     uint32_t id = hearth_idmap_find(&section->ids, key);
@@ -157,12 +178,14 @@ static enum hearth_status intern_function(struct resolver *r, uint32_t index, ui
         *ret_id = id;
         return HEARTH_OK;
     }
+
     struct hearth_function function = r->profile->functions[index];
     HEARTH_TRY(intern_string(r, function.name, &function.name, err));
     HEARTH_TRY(intern_string(r, function.system_name, &function.system_name, err));
     HEARTH_TRY(intern_string(r, function.filename, &function.filename, err));
     HEARTH_TRY(reserve(section, HEARTH_DICT_FUNCTION_MAX, err));
     size_t n = hearth_dict_put_function(section->bytes + section->n_bytes, &function);
+
     return publish(section, key, n, ret_id, err);
 }
 
@@ -172,10 +195,12 @@ static enum hearth_status intern_location(struct resolver *r, uint32_t index, ui
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_LOCATIONS];
     struct hearth_hash128 key = r->keys->location[index];
     uint32_t id = hearth_idmap_find(&section->ids, key);
+
     if (id != HEARTH_IDMAP_NONE) {
         *ret_id = id;
         return HEARTH_OK;
     }
+
     struct hearth_location location = r->profile->locations[index];
     HEARTH_TRY(intern_mapping(r, location.mapping, location.n_lines == 0, &location.mapping, err));
     HEARTH_TRY(
@@ -186,6 +211,7 @@ static enum hearth_status intern_location(struct resolver *r, uint32_t index, ui
         HEARTH_TRY(intern_function(r, line.function, &line.function, err));
         n += hearth_dict_put_line(section->bytes + section->n_bytes + n, &line);
     }
+
     return publish(section, key, n, ret_id, err);
 }
 
@@ -207,11 +233,13 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
     const uint32_t *locs = r->profile->stack_locs + r->profile->stack_first[s];
     uint32_t depth = r->profile->stack_first[s + 1] - r->profile->stack_first[s];
     uint64_t n_frames = frames_of(r->profile, locs, depth);
+
     if (n_frames > HEARTH_DICT_MAX_FRAMES - r->writer->n_frames) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "dictionary is full: its stack traces would have more than %u frames",
                            (unsigned)HEARTH_DICT_MAX_FRAMES);
     }
+
     HEARTH_TRY(reserve(section, ((size_t)depth + 1) * HEARTH_DICT_INDEX_MAX, err));
     uint8_t *at = section->bytes + section->n_bytes;
     size_t n = hearth_varint_write(at, depth);
@@ -222,8 +250,10 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
         n += hearth_varint_write(at + n, hearth_zigzag((int64_t)location - (int64_t)previous));
         previous = location;
     }
+
     HEARTH_TRY(publish(section, r->keys->stack[s], n, ret_id, err));
     r->writer->n_frames += n_frames;
+
     return HEARTH_OK;
 }
 
@@ -234,6 +264,7 @@ enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
 {
     struct resolver r = {writer, profile, keys};
     const struct hearth_idmap *ids = &writer->sections[HEARTH_DICT_STACKS].ids;
+
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         uint32_t id = HEARTH_NO_INDEX;
         if (!keys->skip[s]) {
@@ -244,6 +275,7 @@ enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
         }
         ret_ids[s] = id;
     }
+
     return HEARTH_OK;
 }
 
@@ -271,6 +303,7 @@ void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hear
 {
     struct hearth_dict_head head;
     uint32_t upto[HEARTH_DICT_N_TABLES];
+
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         const struct hearth_dict_section *section = &writer->sections[t];
         head.start[t] = section->n_committed;
@@ -278,11 +311,13 @@ void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hear
         head.n_bytes[t] = section->n_bytes;
         upto[t] = n_entries(section);
     }
+
     uint8_t bytes[HEARTH_DICT_HEAD_MAX];
     hearth_buf_append(out, bytes, hearth_dict_put_head(bytes, &head));
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         hearth_buf_append(out, writer->sections[t].bytes, writer->sections[t].n_bytes);
     }
+
     *ret_upto = mark_of(upto);
 }
 
@@ -302,6 +337,7 @@ static void commit_section(struct hearth_dict_section *section, uint32_t upto)
     if (upto <= section->n_committed) {
         return;
     }
+
     uint32_t n = upto - section->n_committed;
     size_t n_bytes = section->ends[n - 1];
     section->n_committed = upto;
