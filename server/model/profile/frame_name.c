@@ -9,9 +9,11 @@
 static struct hearth_str basename_of(struct hearth_str path)
 {
     size_t from = path.n;
+
     while (from > 0 && path.p[from - 1] != '/' && path.p[from - 1] != '\\') {
         from--;
     }
+
     size_t n = path.n - from;
     if (n > MAX_FILE_BYTES) {
         from = path.n - MAX_FILE_BYTES;
@@ -19,6 +21,7 @@ static struct hearth_str basename_of(struct hearth_str path)
             from++;
         }
     }
+
     return hearth_str_n(path.p + from, path.n - from);
 }
 
@@ -29,11 +32,13 @@ size_t hearth_frame_name(uint64_t address, struct hearth_str mapping_filename,
     size_t n = (size_t)n_address;
     struct hearth_str file =
         mapping_filename.n > 0 ? basename_of(mapping_filename) : mapping_filename;
+
     if (file.n > 0) {
         memcpy(out + n, " [", 2);
         memcpy(out + n + 2, file.p, file.n);
         out[n + 2 + file.n] = ']';
         n += file.n + 3;
     }
+
     return n;
 }

@@ -37,10 +37,12 @@ void hearth_labels_sort(struct hearth_labels *labels)
     size_t n = labels->n;
     struct hearth_label *spare =
         n <= SMALL_SET ? NULL : hearth_mem_reallocarray(NULL, n, sizeof *spare);
+
     if (spare == NULL) { /* small, or memory was refused: slower, never wrong */
         insertion_sort(labels->v, n);
         return;
     }
+
     struct hearth_label *from = labels->v, *to = spare;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
@@ -52,15 +54,18 @@ void hearth_labels_sort(struct hearth_labels *labels)
         from = to;
         to = swap;
     }
+
     if (from != labels->v) {
         memcpy(labels->v, from, n * sizeof *from);
     }
+
     hearth_mem_free(spare);
 }
 
 struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct hearth_str name)
 {
     size_t lo = 0, hi = labels->n;
+
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         int order = hearth_str_cmp(labels->v[mid].name, name);
@@ -73,12 +78,14 @@ struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct h
             hi = mid;
         }
     }
+
     return (struct hearth_str){NULL, 0};
 }
 
 int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels *b)
 {
     size_t n = a->n < b->n ? a->n : b->n;
+
     for (size_t i = 0; i < n; i++) {
         int order = hearth_str_cmp(a->v[i].name, b->v[i].name);
         if (order == 0) {
@@ -88,6 +95,7 @@ int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels 
             return order;
         }
     }
+
     return a->n < b->n ? -1 : a->n > b->n;
 }
 
@@ -113,6 +121,7 @@ static void store_le64(uint8_t *out, uint64_t value)
 static void feed(struct fingerprint *fp, const void *bytes, size_t n)
 {
     const uint8_t *from = bytes;
+
     while (n > 0) {
         if (fp->n == BLOCK_BYTES) {
             struct hearth_hash128 digest = hearth_hash128(fp->block, fp->n, 0);
@@ -170,6 +179,7 @@ static void append_quoted(struct hearth_buf *out, struct hearth_str s)
             hearth_buf_printf(out, "\\x%02x", (unsigned)c);
         }
     }
+
     hearth_buf_append(out, plain < s.n ? s.p + plain : NULL, s.n - plain);
     hearth_buf_byte(out, '"');
 }
@@ -191,6 +201,7 @@ void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
                           struct hearth_buf *out)
 {
     size_t start = out->n;
+
     hearth_buf_byte(out, '{');
     for (size_t i = 0; i < labels->n; i++) {
         struct hearth_label label = labels->v[i];
@@ -214,6 +225,7 @@ void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
             break;
         }
     }
+
     hearth_buf_byte(out, '}');
     if (max_bytes != 0 && !hearth_buf_failed(out) && out->n - start > max_bytes) {
         cut_with_dots(out, start, max_bytes);
@@ -229,5 +241,6 @@ bool hearth_label_name_is_legacy(struct hearth_str name)
             return false;
         }
     }
+
     return name.n > 0;
 }

@@ -34,22 +34,28 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes, struct hearth_
 {
     const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
     size_t n = 0;
+
     for (size_t i = 0; i < bytes.n; i++) {
         n += at[i] < 0x80;
     }
+
     int32_t *ids = hearth_arena_array(arena, n, sizeof *ids), id = 0;
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_read = 0;
     while (n_read < n && next_member(&at, end, &id)) {
         ids[n_read++] = id;
     }
+
     if (n_read < n || at != end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a set of series is damaged (%zu bytes)", bytes.n);
     }
+
     *ret_series_ids = ids;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -57,6 +63,7 @@ bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, s
 {
     const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
     int32_t id = 0;
+
     for (size_t i = 0; at < end; i++) {
         if (!next_member(&at, end, &id)) {
             return false;
@@ -68,5 +75,6 @@ bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, s
             return false;
         }
     }
+
     return true;
 }

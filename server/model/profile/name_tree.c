@@ -59,10 +59,12 @@ static bool make_room(struct hearth_name_tree_impl *impl, uint32_t i, void *segm
     if (i >= HEARTH_NAME_TREE_MAX) {
         return false;
     }
+
     uint32_t at, segment = hearth_name_tree_segment(i, &at);
     if (at != 0 || uses[segment] != NULL) {
         return true;
     }
+
     size_t n = (size_t)HEARTH_NAME_TREE_FIRST << segment;
     void *entries = hearth_mem_reallocarray(NULL, n, size);
     uses[segment] = entries == NULL ? NULL : hearth_mem_calloc(n, sizeof uses[segment][0]);
@@ -70,8 +72,10 @@ static bool make_room(struct hearth_name_tree_impl *impl, uint32_t i, void *segm
         hearth_mem_free(entries);
         return false;
     }
+
     memcpy((char *)segments + segment * sizeof entries, &entries, sizeof entries);
     impl->segment_bytes += n * (size + sizeof uses[segment][0]);
+
     return true;
 }
 
@@ -79,11 +83,13 @@ struct hearth_name_tree *hearth_name_tree_new(void)
 {
     struct hearth_name_tree *tree = hearth_mem_zalloc(sizeof *tree);
     struct hearth_name_tree_impl *impl = hearth_mem_zalloc(sizeof *impl);
+
     if (tree == NULL || impl == NULL) {
         hearth_mem_free(tree);
         hearth_mem_free(impl);
         return NULL;
     }
+
     tree->impl = impl;
     atomic_init(&impl->refs, 1);
     (void)pthread_mutex_init(&impl->lock, NULL);
@@ -95,11 +101,13 @@ struct hearth_name_tree *hearth_name_tree_new(void)
         hearth_name_tree_unref(tree);
         return NULL;
     }
+
     tree->nodes[0][0] = (struct hearth_name_node){0};
     tree->names[0][0] = HEARTH_STR("");
     impl->n_nodes = impl->n_names = 1;
     hearth_name_tree_begin(tree);
     hearth_name_tree_end(tree);
+
     return tree;
 }
 
@@ -114,6 +122,7 @@ void hearth_name_tree_unref(struct hearth_name_tree *tree)
     if (tree == NULL || atomic_fetch_sub_explicit(&tree->impl->refs, 1, memory_order_acq_rel) > 1) {
         return;
     }
+
     struct hearth_name_tree_impl *impl = tree->impl;
     for (unsigned i = 0; i < HEARTH_NAME_TREE_SEGMENTS; i++) {
         hearth_mem_free(tree->nodes[i]);
@@ -121,6 +130,7 @@ void hearth_name_tree_unref(struct hearth_name_tree *tree)
         hearth_mem_free(impl->node_uses[i]);
         hearth_mem_free(impl->name_uses[i]);
     }
+
     hearth_mem_free(impl->children);
     hearth_idmap_release(&impl->name_ids);
     hearth_arena_release(&impl->texts);
@@ -158,6 +168,7 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
         impl->n_nodes > HEARTH_NAME_TREE_MAX / 4 || impl->n_names > HEARTH_NAME_TREE_MAX / 4;
     bool dead = (n_dead > STALE_NODES && n_dead > impl->n_live_nodes) ||
                 (dead_bytes > STALE_BYTES && dead_bytes > impl->live_text_bytes);
+
     atomic_store_explicit(&impl->n_dead, n_dead, memory_order_relaxed);
     atomic_store_explicit(&impl->stale, dead || full, memory_order_relaxed);
     atomic_store_explicit(
@@ -174,28 +185,34 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
 uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_str text)
 {
     struct hearth_name_tree_impl *impl = tree->impl;
+
     if (text.n == 0) {
         return 0;
     }
+
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, impl->seed);
     uint32_t name = hearth_idmap_find(&impl->name_ids, key);
     if (name != HEARTH_IDMAP_NONE) {
         return name;
     }
+
     name = impl->n_names;
     if (!make_room(impl, name, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
         return HEARTH_NO_INDEX;
     }
+
     struct hearth_str copy = hearth_arena_str(&impl->texts, text);
     bool inserted;
     if (copy.p == NULL ||
         hearth_idmap_intern(&impl->name_ids, key, name, &inserted) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_INDEX;
     }
+
     uint32_t at, segment = hearth_name_tree_segment(name, &at);
     tree->names[segment][at] = copy;
     impl->text_bytes += copy.n;
     impl->n_names++;
+
     return name;
 }
 
@@ -206,12 +223,14 @@ static size_t child_slot(const struct hearth_name_tree *tree, const uint32_t *ta
 {
     uint64_t h = hearth_hash_mix(tree->impl->seed ^ want.parent, want.name);
     size_t i = (size_t)(h ^ h >> 32) & (cap - 1);
+
     for (; table[i] != 0; i = (i + 1) & (cap - 1)) {
         struct hearth_name_node node = hearth_name_tree_node(tree, table[i]);
         if (node.parent == want.parent && node.name == want.name) {
             break;
         }
     }
+
     return i;
 }
 
@@ -220,18 +239,22 @@ static bool grow_children(struct hearth_name_tree *tree)
     struct hearth_name_tree_impl *impl = tree->impl;
     size_t cap = impl->cap_children == 0 ? 64 : impl->cap_children * 2;
     uint32_t *table = hearth_mem_calloc(cap, sizeof table[0]);
+
     if (table == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < impl->cap_children; i++) {
         uint32_t node = impl->children[i];
         if (node != 0) {
             table[child_slot(tree, table, cap, hearth_name_tree_node(tree, node))] = node;
         }
     }
+
     hearth_mem_free(impl->children);
     impl->children = table;
     impl->cap_children = cap;
+
     return true;
 }
 
@@ -241,6 +264,7 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
     struct hearth_name_node want = {parent, name};
     uint32_t node = impl->n_nodes;
     size_t slot = 0;
+
     if (parent + 1 < node) { /* else it is the newest: it has no children */
         struct hearth_name_node next = hearth_name_tree_node(tree, parent + 1);
         if (next.parent == parent && next.name == name) {
@@ -254,16 +278,20 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
             return impl->children[slot];
         }
     }
+
     if (!make_room(impl, node, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses)) {
         return HEARTH_NO_INDEX;
     }
+
     uint32_t at, segment = hearth_name_tree_segment(node, &at);
     tree->nodes[segment][at] = want;
     if (parent + 1 < node) {
         impl->children[slot] = node;
         impl->n_children++;
     }
+
     impl->n_nodes++;
+
     return node;
 }
 

@@ -33,6 +33,7 @@ void hearth_profile_id_format(struct hearth_profile_id id, char out[HEARTH_PROFI
                   (no >> LOW_BITS & 0xfff);
     uint64_t lo = VARIANT << 62 | (no & ((UINT64_C(1) << LOW_BITS) - 1)) << PADDING_BITS;
     char *at = out;
+
     put_hex(hi, &at, out);
     put_hex(lo, &at, out);
     *at = '\0';
@@ -43,6 +44,7 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
     if (text.n != HEARTH_PROFILE_ID_TEXT) {
         return false;
     }
+
     char digits[32];
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
@@ -52,11 +54,13 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
             return false;
         }
     }
+
     uint64_t hi, lo;
     if (!hearth_str_hex_to_u64(hearth_str_n(digits, 16), &hi) ||
         !hearth_str_hex_to_u64(hearth_str_n(digits + 16, 16), &lo)) {
         return false;
     }
+
     *ret = (struct hearth_profile_id){0};
     if ((hi >> 12 & 15) == VERSION && lo >> 62 == VARIANT &&
         (lo & ((UINT64_C(1) << PADDING_BITS) - 1)) == 0) {
@@ -64,5 +68,6 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
                       (lo >> PADDING_BITS & ((UINT64_C(1) << LOW_BITS) - 1));
         *ret = (struct hearth_profile_id){(int32_t)(uint32_t)(hi >> 32), (int64_t)no};
     }
+
     return true;
 }

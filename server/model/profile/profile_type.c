@@ -9,6 +9,7 @@ enum hearth_status hearth_profile_type_parse(struct hearth_str id,
 {
     struct hearth_str part[N_PARTS + 1];
     size_t n = 0, from = 0;
+
     for (;;) {
         size_t colon = hearth_str_find(id, ':', from);
         if (n == N_PARTS + 1) {
@@ -21,22 +22,27 @@ enum hearth_status hearth_profile_type_parse(struct hearth_str id,
         }
         from = colon + 1;
     }
+
     if (n != N_PARTS && n != N_PARTS + 1) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile type \"" HEARTH_STR_FMT "\" is not of the form "
                            "<name>:<sample-type>:<sample-unit>:<period-type>:<period-unit>(:delta)",
                            HEARTH_STR_ARG(id));
     }
+
     *ret_type = (struct hearth_profile_type){part[0], part[1], part[2], part[3], part[4]};
+
     return HEARTH_OK;
 }
 
 static void append_part(struct hearth_buf *out, struct hearth_str part)
 {
     char *at = hearth_buf_reserve(out, part.n);
+
     if (at == NULL) {
         return;
     }
+
     for (size_t i = 0; i < part.n; i++) {
         unsigned char c = (unsigned char)part.p[i];
         at[i] = part.p[i];
@@ -44,6 +50,7 @@ static void append_part(struct hearth_buf *out, struct hearth_str part)
             at[i] = '_';
         }
     }
+
     out->n += part.n;
 }
 
@@ -66,12 +73,14 @@ static bool same_name(struct hearth_str a, struct hearth_str b, bool prefix_only
     if (a.n < b.n || (!prefix_only && a.n != b.n)) {
         return false;
     }
+
     for (size_t i = 0; i < b.n; i++) {
         bool same = a.p[i] == b.p[i] || (a.p[i] == '-' && b.p[i] == '_');
         if (!same) {
             return false;
         }
     }
+
     return true;
 }
 
@@ -87,10 +96,12 @@ bool hearth_profile_type_is_gauge(const struct hearth_profile_type *type)
             return true;
         }
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(prefixes); i++) {
         if (same_name(type->sample_type, hearth_str_c(prefixes[i]), true)) {
             return true;
         }
     }
+
     return false;
 }

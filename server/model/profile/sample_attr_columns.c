@@ -38,15 +38,18 @@ static bool skip_varints(struct reader *r, size_t n)
                       56); /* the sum of eight bytes of 0 and 1 */
         r->at += 8;
     }
+
     while (n > 0 && r->at < r->end) {
         n -= *r->at++ < 0x80;
     }
+
     return n == 0;
 }
 
 static bool take_stacks(struct reader *r, uint32_t *stack_ids)
 {
     int64_t stack_id = 0;
+
     for (size_t i = 0; i < r->n; i++) {
         uint64_t delta;
         if (!hearth_varint_read(&r->at, r->end, &delta) ||
@@ -56,6 +59,7 @@ static bool take_stacks(struct reader *r, uint32_t *stack_ids)
         }
         stack_ids[i] = (uint32_t)stack_id;
     }
+
     return true;
 }
 
@@ -68,6 +72,7 @@ static bool take_values(struct reader *r, int64_t *values)
         }
         values[i] = (int64_t)value;
     }
+
     return true;
 }
 
@@ -81,18 +86,22 @@ static enum hearth_status take_samples(struct reader *r, const struct hearth_att
     if (ret->values == NULL || (wish->stacks && ret->stack_ids == NULL)) {
         return HEARTH_FAIL_ARENA(err, r->arena);
     }
+
     if (!(wish->stacks ? take_stacks(r, ret->stack_ids) : skip_varints(r, r->n))) {
         return fail_damaged("stack traces", err);
     }
+
     if (wish->column >= n_types) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample attributes lack value column %u",
                            (unsigned)wish->column);
     }
+
     /* n * n_types values have a byte each, at least: no overflow. */
     if (!skip_varints(r, r->n * wish->column) || !take_values(r, ret->values) ||
         !skip_varints(r, r->n * (size_t)(n_types - wish->column - 1))) {
         return fail_damaged("values", err);
     }
+
     return HEARTH_OK;
 }
 
@@ -102,6 +111,7 @@ static bool take_presence(struct reader *r, const uint8_t **ret_bitmap, size_t *
     if (n_left(r) == 0 || *r->at > 1) {
         return false;
     }
+
     *ret_bitmap = NULL;
     *ret_n = r->n;
     if (*r->at++ == 1) {
@@ -119,6 +129,7 @@ static bool take_presence(struct reader *r, const uint8_t **ret_bitmap, size_t *
         }
         r->at += n_bytes;
     }
+
     return true;
 }
 
@@ -140,6 +151,7 @@ static bool is_text(enum hearth_attr attr)
 static bool take_value(struct reader *r, enum hearth_attr attr, struct hearth_attr_value *ret)
 {
     struct hearth_attr_value value = {0};
+
     if (is_text(attr)) {
         uint64_t n;
         if (!hearth_varint_read(&r->at, r->end, &n) || n == 0 || n > n_left(r)) {
@@ -154,9 +166,11 @@ static bool take_value(struct reader *r, enum hearth_attr attr, struct hearth_at
         value.hi = attr == HEARTH_ATTR_TRACE_ID ? take_be64(r) : 0;
         value.lo = take_be64(r);
     }
+
     if (ret != NULL) {
         *ret = value;
     }
+
     return true;
 }
 
@@ -173,6 +187,7 @@ static bool take_index(struct reader *r, const uint8_t *bitmap, size_t n_values,
         }
         index[i] = (uint32_t)number + 1;
     }
+
     return true;
 }
 
@@ -183,15 +198,19 @@ static enum hearth_status take_attr(struct reader *r, enum hearth_attr attr,
     const uint8_t *bitmap;
     size_t n_present;
     uint64_t n_values = 0;
+
     if (!take_presence(r, &bitmap, &n_present)) {
         return fail_damaged("which samples have an attribute", err);
     }
+
     if (attr == HEARTH_ATTR_TIMESTAMP) {
         return skip_varints(r, n_present) ? HEARTH_OK : fail_damaged("timestamps", err);
     }
+
     if (!hearth_varint_read(&r->at, r->end, &n_values) || n_values > n_left(r) / 2) {
         return fail_damaged("size of a table", err);
     }
+
     if (column != NULL) {
         column->n_values = (size_t)n_values;
         column->values = hearth_arena_array(r->arena, (size_t)n_values, sizeof column->values[0]);
@@ -200,15 +219,18 @@ static enum hearth_status take_attr(struct reader *r, enum hearth_attr attr,
             return HEARTH_FAIL_ARENA(err, r->arena);
         }
     }
+
     for (uint64_t i = 0; i < n_values; i++) {
         if (!take_value(r, attr, column == NULL ? NULL : &column->values[i])) {
             return fail_damaged("a distinct value", err);
         }
     }
+
     if (!(column == NULL ? skip_varints(r, n_present)
                          : take_index(r, bitmap, (size_t)n_values, column->index))) {
         return fail_damaged("index of a value", err);
     }
+
     return HEARTH_OK;
 }
 
@@ -222,30 +244,37 @@ enum hearth_status hearth_sample_attrs_columns(struct hearth_str bytes,
     if (bytes.n == 0) {
         return HEARTH_OK;
     }
+
     struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, 0, arena};
     uint64_t n, n_types, mask;
     if (*r.at++ != VERSION) {
         return fail_damaged("unknown version", err);
     }
+
     /* Every sample takes a byte for its stack and one for each value. */
     if (!hearth_varint_read(&r.at, r.end, &n) || n == 0 ||
         !hearth_varint_read(&r.at, r.end, &n_types) || n > n_left(&r) || n_types > n_left(&r) / n) {
         return fail_damaged("number of samples", err);
     }
+
     r.n = (size_t)n;
     HEARTH_TRY(take_samples(&r, wish, n_types, ret, err));
     if (!hearth_varint_read(&r.at, r.end, &mask) || mask >> N_ATTRS != 0) {
         return fail_damaged("unknown attributes", err);
     }
+
     for (int attr = 1; attr <= N_ATTRS; attr++) {
         bool wanted = attr < N_ATTRS && (wish->attrs >> attr & 1) != 0;
         if ((mask >> (attr - 1) & 1) != 0) {
             HEARTH_TRY(take_attr(&r, (enum hearth_attr)attr, wanted ? &ret->of[attr] : NULL, err));
         }
     }
+
     if (r.at != r.end) {
         return fail_damaged("bytes are left over", err);
     }
+
     ret->n = r.n;
+
     return HEARTH_OK;
 }

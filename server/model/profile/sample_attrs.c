@@ -68,12 +68,14 @@ static enum kind kind_of(enum hearth_attr attr)
     case HEARTH_ATTR_NONE:
         break;
     }
+
     return KIND_ID;
 }
 
 static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_attr attr)
 {
     struct value value = {0};
+
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
         value.lo = a->span_id;
@@ -106,6 +108,7 @@ static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_at
     case HEARTH_ATTR_NONE:
         break;
     }
+
     return value;
 }
 
@@ -180,6 +183,7 @@ bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
             return false;
         }
     }
+
     return true;
 }
 
@@ -248,9 +252,11 @@ static bool encoder_init(struct encoder *e, const struct hearth_attr_sample *sam
     if (n >= UINT32_MAX) {
         return false;
     }
+
     e->mask = ((size_t)4 << (63 - __builtin_clzll(n))) - 1;
     e->slots = hearth_mem_reallocarray(NULL, e->mask + 1, sizeof e->slots[0]);
     e->present = hearth_mem_reallocarray(NULL, n, sizeof e->present[0]);
+
     return e->slots != NULL && e->present != NULL;
 }
 
@@ -270,6 +276,7 @@ static uint32_t intern(struct encoder *e, enum hearth_attr attr, size_t sample,
     enum kind kind = kind_of(attr);
     struct value value = value_of(&e->samples[sample].attrs, attr);
     size_t at = (size_t)hash_of(kind, &value, e->seed) & e->mask;
+
     for (; e->slots[at].sample != 0; at = (at + 1) & e->mask) {
         struct value other = value_of(&e->samples[e->slots[at].sample - 1].attrs, attr);
         if (value.lo == other.lo && value.hi == other.hi &&
@@ -277,8 +284,10 @@ static uint32_t intern(struct encoder *e, enum hearth_attr attr, size_t sample,
             return e->slots[at].index;
         }
     }
+
     e->slots[at] = (struct slot){(uint32_t)sample + 1, *n_distinct};
     append_value(&e->table, kind, &value);
+
     return (*n_distinct)++;
 }
 
@@ -293,6 +302,7 @@ static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_p
     if (n_present == e->n) {
         return;
     }
+
     for (size_t from = 0; from < e->n; from += 8) {
         unsigned bits = 0;
         for (size_t i = from; i < e->n && i < from + 8; i++) {
@@ -305,6 +315,7 @@ static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_p
 static void append_times(struct encoder *e)
 {
     uint64_t previous = 0;
+
     for (size_t i = 0; i < e->n; i++) {
         uint64_t time = (uint64_t)e->samples[i].attrs.timestamp_ns;
         if (time != 0) {
@@ -326,6 +337,7 @@ static void append_table(struct encoder *e, enum hearth_attr attr)
             hearth_buf_varint(&e->indices, intern(e, attr, i, &n_distinct));
         }
     }
+
     hearth_buf_varint(&e->out, n_distinct);
     hearth_buf_str(&e->out, hearth_buf_view(&e->table));
     hearth_buf_str(&e->out, hearth_buf_view(&e->indices));
@@ -336,6 +348,7 @@ static void append_attrs(struct encoder *e)
 {
     size_t n_present[N_ATTRS + 1] = {0};
     unsigned mask = 0;
+
     for (size_t i = 0; i < e->n; i++) {
         e->present[i] = (uint16_t)present_of(&e->samples[i].attrs);
         mask |= e->present[i];
@@ -343,6 +356,7 @@ static void append_attrs(struct encoder *e)
             n_present[1 + __builtin_ctz(bits)]++;
         }
     }
+
     hearth_buf_varint(&e->out, mask);
     for (int attr = 1; attr <= N_ATTRS; attr++) {
         if (n_present[attr] == 0) {
@@ -365,11 +379,13 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
         *ret = hearth_str_n(NULL, 0);
         return HEARTH_OK;
     }
+
     HEARTH_CLEANUP(encoder_release)
     struct encoder e;
     if (!encoder_init(&e, samples, n)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
     }
+
     hearth_buf_byte(&e.out, VERSION);
     hearth_buf_varint(&e.out, n);
     hearth_buf_varint(&e.out, n_types);
@@ -378,20 +394,25 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
         hearth_buf_varint(&e.out, hearth_zigzag((int64_t)samples[i].stack_id - (int64_t)previous));
         previous = samples[i].stack_id;
     }
+
     for (uint32_t k = 0; k < n_types; k++) {
         for (size_t i = 0; i < n; i++) {
             hearth_buf_varint(&e.out, (uint64_t)samples[i].values[k]);
         }
     }
+
     append_attrs(&e);
     if (hearth_buf_failed(&e.out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
     }
+
     struct hearth_str made = hearth_arena_str(arena, hearth_buf_view(&e.out));
     if (made.p == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     *ret = made;
+
     return HEARTH_OK;
 }
 
@@ -426,6 +447,7 @@ static uint64_t take_be64(struct decoder *d)
 static bool take_value(struct decoder *d, enum kind kind, struct value *ret)
 {
     struct value value = {0};
+
     if (kind == KIND_TEXT) {
         uint64_t n;
         if (!hearth_varint_read(&d->at, d->end, &n) || n > n_left(d)) {
@@ -440,7 +462,9 @@ static bool take_value(struct decoder *d, enum kind kind, struct value *ret)
         value.hi = kind == KIND_TRACE_ID ? take_be64(d) : 0;
         value.lo = take_be64(d);
     }
+
     *ret = value;
+
     return !is_absent(&value);
 }
 
@@ -450,6 +474,7 @@ static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
     if (n_left(d) == 0 || *d->at > 1) {
         return false;
     }
+
     bool some = *d->at++ == 1;
     *ret_bitmap = some ? d->at : NULL;
     if (some) {
@@ -459,6 +484,7 @@ static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
         }
         d->at += n_bytes;
     }
+
     return true;
 }
 
@@ -470,6 +496,7 @@ static bool has(const uint8_t *bitmap, size_t i)
 static bool take_times(struct decoder *d, const uint8_t *bitmap)
 {
     uint64_t time = 0;
+
     for (size_t i = 0; i < d->n; i++) {
         uint64_t delta;
         if (!has(bitmap, i)) {
@@ -481,6 +508,7 @@ static bool take_times(struct decoder *d, const uint8_t *bitmap)
         time += (uint64_t)hearth_unzigzag(delta);
         d->samples[i].attrs.timestamp_ns = (int64_t)time;
     }
+
     return true;
 }
 
@@ -489,18 +517,22 @@ static enum hearth_status take_table(struct decoder *d, enum hearth_attr attr,
 {
     enum kind kind = kind_of(attr);
     uint64_t n_distinct;
+
     if (!hearth_varint_read(&d->at, d->end, &n_distinct) || n_distinct > n_left(d) / 2) {
         return fail_damaged("size of a table", err);
     }
+
     struct value *table = hearth_arena_array(d->arena, (size_t)n_distinct, sizeof table[0]);
     if (table == NULL) {
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
+
     for (uint64_t i = 0; i < n_distinct; i++) {
         if (!take_value(d, kind, &table[i])) {
             return fail_damaged("a distinct value", err);
         }
     }
+
     for (size_t i = 0; i < d->n; i++) {
         uint64_t index;
         if (!has(bitmap, i)) {
@@ -511,15 +543,18 @@ static enum hearth_status take_table(struct decoder *d, enum hearth_attr attr,
         }
         put_value(&d->samples[i].attrs, attr, &table[index]);
     }
+
     return HEARTH_OK;
 }
 
 static enum hearth_status take_attrs(struct decoder *d, struct hearth_err *err)
 {
     uint64_t mask;
+
     if (!hearth_varint_read(&d->at, d->end, &mask) || mask >> N_ATTRS != 0) {
         return fail_damaged("unknown attributes", err);
     }
+
     for (int attr = 1; attr <= N_ATTRS; attr++) {
         const uint8_t *bitmap;
         if ((mask >> (attr - 1) & 1) == 0) {
@@ -534,12 +569,14 @@ static enum hearth_status take_attrs(struct decoder *d, struct hearth_err *err)
             return fail_damaged("timestamps", err);
         }
     }
+
     return d->at == d->end ? HEARTH_OK : fail_damaged("bytes are left over", err);
 }
 
 static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t n_types)
 {
     int64_t stack_id = 0;
+
     for (size_t i = 0; i < d->n; i++) {
         uint64_t delta;
         if (!hearth_varint_read(&d->at, d->end, &delta) ||
@@ -550,6 +587,7 @@ static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t 
         d->samples[i].stack_id = (uint32_t)stack_id;
         d->samples[i].values = values + i * n_types;
     }
+
     for (uint32_t k = 0; k < n_types; k++) {
         for (size_t i = 0; i < d->n; i++) {
             uint64_t value;
@@ -559,6 +597,7 @@ static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t 
             values[i * n_types + k] = (int64_t)value;
         }
     }
+
     return true;
 }
 
@@ -573,12 +612,14 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct he
         *ret_n_types = 0;
         return HEARTH_OK;
     }
+
     struct decoder d = {.arena = arena};
     d.at = (const uint8_t *)bytes.p;
     d.end = d.at + bytes.n;
     if (*d.at++ != VERSION) {
         return fail_damaged("unknown version", err);
     }
+
     uint64_t n, n_types;
     /* Every sample takes a byte for its stack and one for each value. */
     if (!hearth_varint_read(&d.at, d.end, &n) || n == 0 ||
@@ -586,18 +627,22 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct he
         n_types > UINT32_MAX) {
         return fail_damaged("number of samples", err);
     }
+
     d.n = (size_t)n;
     d.samples = hearth_arena_calloc(arena, d.n, sizeof d.samples[0]);
     int64_t *values = hearth_arena_array(arena, d.n * (size_t)n_types, sizeof values[0]);
     if (d.samples == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (!take_stacks_and_values(&d, values, (uint32_t)n_types)) {
         return fail_damaged("stack traces or values", err);
     }
+
     HEARTH_TRY(take_attrs(&d, err));
     *ret_samples = d.samples;
     *ret_n = d.n;
     *ret_n_types = (uint32_t)n_types;
+
     return HEARTH_OK;
 }

@@ -101,11 +101,13 @@ static uint64_t guess_total(const struct hearth_stored_row *row, uint32_t k, str
     if (k == 0) {
         return row->n_samples;
     }
+
     uint64_t factor = 0;
     const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
     if (!hearth_columns_is_multiple(val) || !hearth_varint_read(&at, end, &factor)) {
         return 0;
     }
+
     return factor * (uint64_t)row->totals[0];
 }
 
@@ -147,6 +149,7 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
     bool is_constant = true;
     size_t sizes[MAX_ORDER + 1] = {0};
     struct differ d[MAX_ORDER + 1] = {{.order = 0}, {.order = 1}, {.order = 2}};
+
     for (size_t i = 0; i < n; i++) {
         int64_t value = number(&rows[i], field);
         is_constant = is_constant && value == number(&rows[0], field);
@@ -154,15 +157,18 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
             sizes[order] += hearth_varint_size(hearth_zigzag(next_difference(&d[order], value)));
         }
     }
+
     if (is_constant && n > 0) {
         hearth_buf_byte(out, CONSTANT);
         hearth_buf_varint(out, hearth_zigzag(number(&rows[0], field)));
         return;
     }
+
     unsigned best = 0;
     for (unsigned order = 1; order <= MAX_ORDER; order++) {
         best = sizes[order] < sizes[best] ? order : best;
     }
+
     struct differ again = {.order = best};
     hearth_buf_byte(out, (unsigned char)best);
     for (size_t i = 0; i < n; i++) {
@@ -173,6 +179,7 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
 static void encode_values(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
 {
     bool more = true;
+
     for (uint32_t k = 0; more; k++) {
         more = false;
         for (size_t i = 0; i < n; i++) {
@@ -196,6 +203,7 @@ static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct 
     for (size_t i = 0; i < n; i++) {
         hearth_buf_str(out, rows[i].ids);
     }
+
     bool more = true;
     for (uint32_t k = 0; more; k++) {
         more = false;
@@ -206,6 +214,7 @@ static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct 
             }
         }
     }
+
     for (size_t i = 0; i < n; i++) {
         hearth_buf_str(out, rows[i].attrs);
     }
@@ -215,6 +224,7 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
                                          struct hearth_buf *out, struct hearth_err *err)
 {
     size_t start = out->n;
+
     for (size_t i = 0; i < n; i++) {
         if (rows[i].n_types > HEARTH_SEGMENT_MAX_TYPES) {
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
@@ -222,21 +232,25 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
                                (unsigned)rows[i].n_types, HEARTH_SEGMENT_MAX_TYPES);
         }
     }
+
     hearth_buf_byte(out, FORMAT);
     hearth_buf_varint(out, n);
     for (int field = 0; field < N_FIELDS; field++) {
         encode_numbers(rows, n, number_of_field, field, out);
     }
+
     encode_values(rows, n, out);
     for (size_t i = 0; i < n; i++) {
         hearth_buf_varint(out, rows[i].ids.n);
     }
+
     encode_numbers(rows, n, number_of_attrs, 0, out);
     encode_bytes(rows, n, out);
     if (hearth_buf_failed(out)) {
         out->n = start;
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n);
     }
+
     return HEARTH_OK;
 }
 
@@ -276,32 +290,41 @@ struct numbers {
 static bool open_numbers(struct reader *r, struct numbers *numbers)
 {
     uint64_t word = 0;
+
     if (r->at == r->end || *r->at > CONSTANT) {
         return false;
     }
+
     *numbers = (struct numbers){.form = *r->at++};
     if (numbers->form == CONSTANT && !hearth_varint_read(&r->at, r->end, &word)) {
         return false;
     }
+
     numbers->constant = hearth_unzigzag(word);
+
     return true;
 }
 
 static bool next_number(struct reader *r, struct numbers *numbers, int64_t *ret)
 {
     uint64_t word;
+
     if (numbers->form == CONSTANT) {
         *ret = numbers->constant;
         return true;
     }
+
     if (!hearth_varint_read(&r->at, r->end, &word)) {
         return false;
     }
+
     uint64_t value = (uint64_t)hearth_unzigzag(word);
     for (unsigned i = numbers->form; i-- > 0;) {
         value = numbers->sums[i] += value;
     }
+
     *ret = (int64_t)value;
+
     return true;
 }
 
@@ -321,6 +344,7 @@ static enum hearth_status make_columns(struct reader *r, struct hearth_arena *ar
                                        struct hearth_err *err)
 {
     size_t n_columns = 0;
+
     for (size_t i = 0; i < r->n; i++) {
         /* Both are at most 2^32 and 2^12: no overflow before the comparison stops it. */
         n_columns += r->rows[i].n_types;
@@ -329,17 +353,20 @@ static enum hearth_status make_columns(struct reader *r, struct hearth_arena *ar
             return HEARTH_OK;
         }
     }
+
     r->vals = hearth_arena_array(arena, n_columns, sizeof *r->vals);
     r->totals = hearth_arena_array(arena, n_columns, sizeof *r->totals);
     if (r->vals == NULL || r->totals == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t first = 0;
     for (size_t i = 0; i < r->n; i++) {
         r->rows[i].vals = r->vals + first;
         r->rows[i].totals = r->totals + first;
         first += r->rows[i].n_types;
     }
+
     return HEARTH_OK;
 }
 
@@ -378,6 +405,7 @@ static bool read_values(struct reader *r)
             }
         }
     }
+
     return true;
 }
 
@@ -388,6 +416,7 @@ static bool read_lengths(struct reader *r)
             return false;
         }
     }
+
     struct numbers numbers;
     bool ok = open_numbers(r, &numbers);
     for (size_t i = 0; ok && i < r->n; i++) {
@@ -398,6 +427,7 @@ static bool read_lengths(struct reader *r)
             r->rows[i].attrs = hearth_str_n((const char *)r->at, (size_t)length - 1);
         }
     }
+
     return ok;
 }
 
@@ -419,6 +449,7 @@ static bool read_bytes(struct reader *r)
             return false;
         }
     }
+
     for (uint32_t k = 0; has_column(r, k); k++) {
         for (size_t i = 0; i < r->n; i++) {
             if (k < r->rows[i].n_types) {
@@ -431,11 +462,13 @@ static bool read_bytes(struct reader *r)
             }
         }
     }
+
     for (size_t i = 0; i < r->n; i++) {
         if (r->rows[i].attrs.p != NULL && !take_bytes(r, &r->rows[i].attrs)) {
             return false;
         }
     }
+
     return r->at == r->end;
 }
 
@@ -443,23 +476,29 @@ static enum hearth_status read_all(struct reader *r, struct hearth_arena *arena,
                                    struct hearth_err *err)
 {
     uint64_t n;
+
     *ret_ok = r->at < r->end && *r->at++ == FORMAT && hearth_varint_read(&r->at, r->end, &n) &&
               n <= n_left(r);
     if (!*ret_ok) {
         return HEARTH_OK;
     }
+
     r->n = (size_t)n;
     r->rows = hearth_arena_calloc(arena, r->n, sizeof *r->rows);
     if (r->rows == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (int field = 0; *ret_ok && field < N_FIELDS; field++) {
         *ret_ok = read_field(r, (enum field)field);
     }
+
     if (*ret_ok) {
         HEARTH_TRY(make_columns(r, arena, ret_ok, err));
     }
+
     *ret_ok = *ret_ok && read_values(r) && read_lengths(r) && read_bytes(r);
+
     return HEARTH_OK;
 }
 
@@ -469,15 +508,19 @@ enum hearth_status hearth_segment_decode(struct hearth_str bytes, struct hearth_
 {
     struct reader r = {.at = (const uint8_t *)bytes.p};
     bool ok = bytes.n > 0;
+
     if (ok) {
         r.end = r.at + bytes.n;
         HEARTH_TRY(read_all(&r, arena, &ok, err));
     }
+
     if (!ok) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a segment of %zu bytes is damaged near byte %zu",
                            bytes.n, (size_t)(r.at - (const uint8_t *)bytes.p));
     }
+
     *ret_rows = r.rows;
     *ret_n = r.n;
+
     return HEARTH_OK;
 }

@@ -91,6 +91,7 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
                                                struct hearth_hash128 mapping)
 {
     uint64_t words[3 + 3 * MOST_LINES];
+
     words[0] = mapping.lo;
     words[1] = mapping.hi;
     words[2] = (uint64_t)location->n_lines << 1 | location->is_folded;
@@ -98,6 +99,7 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
     if (location->n_lines == 0) {
         words[n++] = location->address;
     }
+
     const struct hearth_line *line = m->profile->lines + location->first_line;
     for (uint32_t i = 0; i < location->n_lines; i++, line++) {
         if (n + 3 > HEARTH_ARRAY_LEN(words)) {
@@ -112,6 +114,7 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
         words[n++] = function.hi;
         words[n++] = (uint64_t)line->line;
     }
+
     return hearth_hash128(words, n * sizeof words[0], m->seed);
 }
 
@@ -122,9 +125,11 @@ static inline struct hearth_hash128 location_key(const struct maker *m,
         location->n_lines == 0 ? m->keys.ranged_mapping : m->keys.mapping;
     struct hearth_hash128 mapping =
         location->mapping == HEARTH_NO_INDEX ? no_key() : mappings[location->mapping];
+
     if (location->n_lines != 1) {
         return long_location_key(m, location, mapping);
     }
+
     const struct hearth_line *line = &m->profile->lines[location->first_line];
     struct hearth_hash128 function =
         line->function == HEARTH_NO_INDEX ? no_key() : m->keys.function[line->function];
@@ -144,6 +149,7 @@ static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *ha
 {
     struct hearth_hash128 key = {depth, m->seed};
     bool whole = true;
+
     for (uint32_t from = 0; from < depth; from += N_NH_KEYS) {
         uint32_t n = depth - from < N_NH_KEYS ? depth - from : N_NH_KEYS;
         const uint32_t *at = locs + from;
@@ -164,13 +170,16 @@ static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *ha
         key.hi = hearth_hash_mix(key.hi ^ (uint64_t)(sum >> 64), (uint64_t)sum + key.lo);
         key.lo = lo;
     }
+
     *ret_whole = whole;
+
     return key;
 }
 
 static void make_stacks(struct maker *m, const uint64_t *halves)
 {
     const struct hearth_profile *profile = m->profile;
+
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         const uint32_t *locs = profile->stack_locs + profile->stack_first[s];
         uint32_t depth = profile->stack_first[s + 1] - profile->stack_first[s];
@@ -186,9 +195,11 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
                                           struct hearth_err *err)
 {
     struct maker m = {.profile = profile, .seed = hearth_hash_process_seed()};
+
     for (uint32_t i = 0; i < N_NH_KEYS; i++) {
         m.nh[i] = hearth_hash64(&i, sizeof i, m.seed);
     }
+
     m.keys.stack = hearth_arena_array(arena, profile->n_samples, sizeof m.keys.stack[0]);
     m.keys.location = hearth_arena_array(arena, profile->n_locations, sizeof m.keys.location[0]);
     m.keys.function = hearth_arena_array(arena, profile->n_functions, sizeof m.keys.function[0]);
@@ -203,13 +214,16 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
         m.string == NULL || halves == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     make_mappings(&m);
     make_functions(&m);
     for (uint32_t l = 0; l < profile->n_locations; l++) {
         m.keys.location[l] = location_key(&m, &profile->locations[l]);
         halves[l] = m.keys.location[l].lo;
     }
+
     make_stacks(&m, halves);
     *ret_keys = m.keys;
+
     return HEARTH_OK;
 }

@@ -140,21 +140,25 @@ static struct hearth_str go_package(struct hearth_str name)
 static bool is_go_closure(struct hearth_str segment)
 {
     static const char *const words[] = {"func", "gowrap", "deferwrap", ""};
+
     for (size_t w = 0; w < HEARTH_ARRAY_LEN(words); w++) {
         size_t at = strlen(words[w]);
         if (starts(segment, words[w]) && segment.n > at && is_digit(segment.p[at])) {
             return true;
         }
     }
+
     return segment.n == 0;
 }
 
 static struct hearth_str go_class(struct hearth_str name, char *room)
 {
     struct hearth_str package = go_package(name);
+
     if (package.n == 0) {
         return none();
     }
+
     struct hearth_str rest = tail(name, package.n + 1), type = none();
     if (starts(rest, "(*")) {
         size_t end = 2;
@@ -175,12 +179,15 @@ static struct hearth_str go_class(struct hearth_str name, char *room)
             type = head(rest, end);
         }
     }
+
     if (type.n == 0) {
         return none();
     }
+
     memcpy(room, package.p, package.n);
     room[package.n] = '.';
     memcpy(room + package.n + 1, type.p, type.n);
+
     return hearth_str_n(room, package.n + 1 + type.n);
 }
 
@@ -190,6 +197,7 @@ static struct hearth_str go_class(struct hearth_str name, char *room)
 static struct hearth_str dotted_class(struct hearth_str name)
 {
     size_t bang = first_of(name, '!');
+
     name = bang == NOWHERE ? name : tail(name, bang + 1);
     size_t arguments = first_of(name, '(');
     name = head(name, arguments);
@@ -197,11 +205,13 @@ static struct hearth_str dotted_class(struct hearth_str name)
     if (lambda != NOWHERE) {
         return head(name, lambda);
     }
+
     size_t hidden = find(name, "/0x"); /* classes without a name of their own */
     size_t dot = last_of(name, '.');
     if (dot != NOWHERE && dot > 0 && name.p[dot - 1] == '.') { /* "C..ctor" */
         dot--;
     }
+
     return dot == NOWHERE ? none() : head(name, hidden < dot ? hidden : dot);
 }
 
@@ -234,6 +244,7 @@ static struct path path_of(struct hearth_str s)
     static const char anonymous[] = "(anonymous namespace)";
     struct path path = {0, s.n, NOWHERE, NOWHERE};
     size_t depth = 0;
+
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         if (c == '<' || c == '[' || c == '{' || (c == '(' && depth > 0)) {
@@ -258,6 +269,7 @@ static struct path path_of(struct hearth_str s)
             path.last = i++;
         }
     }
+
     return path;
 }
 
@@ -265,6 +277,7 @@ static struct path path_of(struct hearth_str s)
 static struct hearth_str without_arguments(struct hearth_str s, char *room)
 {
     size_t n = 0, depth = 0;
+
     for (size_t i = 0; i < s.n; i++) {
         depth += s.p[i] == '<';
         if (depth == 0) {
@@ -272,18 +285,22 @@ static struct hearth_str without_arguments(struct hearth_str s, char *room)
         }
         depth -= s.p[i] == '>' && depth > 0 && (i == 0 || s.p[i - 1] != '-');
     }
+
     while (n > 0 && room[n - 1] == ':') {
         n--;
     }
+
     return hearth_str_n(room, n);
 }
 
 static struct hearth_str cpp_class(struct hearth_str name, char *room)
 {
     struct path path = path_of(name);
+
     if (path.last == NOWHERE) {
         return none();
     }
+
     struct hearth_str method = tail(head(name, path.end), path.last + 2);
     struct hearth_str qualifier = tail(head(name, path.last), path.begin);
     struct hearth_str nearest =
@@ -296,6 +313,7 @@ static struct hearth_str cpp_class(struct hearth_str name, char *room)
     if (!is_class || starts(nearest, "(anonymous") || starts(nearest, "{")) {
         return none();
     }
+
     return without_arguments(qualifier, room);
 }
 
@@ -304,13 +322,16 @@ static struct hearth_str rust_name(struct hearth_str name)
 {
     size_t at = find_last(name, "::");
     uint64_t hash;
+
     if (at != NOWHERE && name.n - at == 19 && name.p[at + 2] == 'h' &&
         hearth_str_hex_to_u64(tail(name, at + 3), &hash)) {
         name = head(name, at);
     }
+
     while ((at = find_last(name, "::")) != NOWHERE && starts(tail(name, at + 2), "{")) {
         name = head(name, at);
     }
+
     return starts(name, "_<") ? tail(name, 1) : name;
 }
 
@@ -320,6 +341,7 @@ static bool rust_impl(struct hearth_str name, struct hearth_str *type, struct he
     if (!starts(name, "<")) {
         return false;
     }
+
     size_t depth = 0, end = 0, as = NOWHERE;
     for (; end < name.n; end++) {
         depth += name.p[end] == '<';
@@ -331,32 +353,39 @@ static bool rust_impl(struct hearth_str name, struct hearth_str *type, struct he
             as = end;
         }
     }
+
     *type = tail(head(name, as < end ? as : end), 1);
     *trait = as < end ? tail(head(name, end), as + 4) : none();
     static const char *const signs[] = {"&", "mut ", "dyn ", "*const ", "*"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(signs); i++) {
         *type = starts(*type, signs[i]) ? tail(*type, strlen(signs[i])) : *type;
     }
+
     return true;
 }
 
 static struct hearth_str rust_class(struct hearth_str name, char *room)
 {
     struct hearth_str type, trait;
+
     name = rust_name(name);
     if (rust_impl(name, &type, &trait)) {
         return without_arguments(type, room);
     }
+
     name = without_arguments(name, room);
     size_t method = find_last(name, "::");
     if (method == NOWHERE) {
         return none();
     }
+
     while (method > 0 && name.p[method - 1] == ':') { /* "T::<X>::m" */
         method--;
     }
+
     struct hearth_str qualifier = head(name, method);
     size_t nearest = find_last(qualifier, "::");
+
     return is_upper(nearest == NOWHERE ? qualifier : tail(qualifier, nearest + 2)) ? qualifier
                                                                                    : none();
 }
@@ -405,20 +434,24 @@ static struct hearth_str python_package(struct hearth_str file, char *room)
     if (starts(file, "<frozen ") && ends(file, ">")) {
         return tail(head(file, file.n - 1), sizeof "<frozen " - 1);
     }
+
     if (starts(file, "<")) {
         return none();
     }
+
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
     size_t from = 0;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(roots) && from == 0; i++) {
         size_t at = find_last(file, roots[i]);
         from = at == NOWHERE ? 0 : at + strlen(roots[i]);
     }
+
     size_t library = find_last(file, "/lib/python");
     if (from == 0 && library != NOWHERE) {
         size_t slash = hearth_str_find(file, '/', library + sizeof "/lib/python" - 1);
         from = slash < file.n ? slash + 1 : 0;
     }
+
     struct hearth_str module = tail(file, from);
     module = starts(module, "/") ? tail(module, 1) : module;
     size_t dot = last_of(module, '.');
@@ -426,6 +459,7 @@ static struct hearth_str python_package(struct hearth_str file, char *room)
     if (ends(module, "/__init__")) {
         module = head(module, module.n - (sizeof "/__init__" - 1));
     }
+
     return replaced(module, '/', '.', room);
 }
 
@@ -433,9 +467,11 @@ static struct hearth_str python_package(struct hearth_str file, char *room)
 static struct hearth_str ruby_package(struct hearth_str file)
 {
     size_t at = find_last(file, "/gems/");
+
     if (at == NOWHERE) {
         return none();
     }
+
     struct hearth_str gem = tail(file, at + sizeof "/gems/" - 1);
     gem = head(gem, hearth_str_find(gem, '/', 0));
     for (size_t i = 0; i + 1 < gem.n; i++) {
@@ -443,6 +479,7 @@ static struct hearth_str ruby_package(struct hearth_str file)
             return head(gem, i);
         }
     }
+
     return gem;
 }
 
@@ -451,13 +488,16 @@ static struct hearth_str js_package(struct hearth_str file)
     if (starts(file, "node:")) {
         return file;
     }
+
     static const char modules[] = "node_modules/";
     size_t at = find_last(file, modules);
     if (at == NOWHERE) {
         return none();
     }
+
     struct hearth_str package = tail(file, at + sizeof modules - 1);
     size_t end = hearth_str_find(package, '/', 0);
+
     return head(package, starts(package, "@") ? hearth_str_find(package, '/', end + 1) : end);
 }
 
@@ -484,24 +524,29 @@ static enum language language_of_dotted(struct hearth_str name)
     if (find(name, ".(*") != NOWHERE || first_of(name, '[') != NOWHERE) {
         return GO;
     }
+
     struct hearth_str plain = head(name, first_of(name, '('));
     size_t last = last_of(plain, '.');
     if (last == NOWHERE) {
         return UNKNOWN;
     }
+
     if (find(plain, "$$Lambda") != NOWHERE || find(plain, "/0x") != NOWHERE) {
         return JVM;
     }
+
     struct hearth_str above = base_name(head(plain, last));
     size_t n_dots = 0;
     for (size_t i = 0; i < above.n; i++) {
         n_dots += above.p[i] == '.';
     }
+
     size_t before = last_of(above, '.');
     bool capital = is_upper(before == NOWHERE ? above : tail(above, before + 1));
     if (is_go_closure(tail(plain, last + 1))) {
         return GO;
     }
+
     return capital || (n_dots > 1 && above.n == last) ? JVM : GO;
 }
 
@@ -512,15 +557,19 @@ static enum language language_of(struct hearth_str name, struct hearth_str file)
             return g_endings[i].language;
         }
     }
+
     if (starts(file, "<frozen ")) {
         return PYTHON;
     }
+
     if (starts(file, "node:")) {
         return JAVASCRIPT;
     }
+
     if (first_of(name, '#') != NOWHERE && first_of(name, '{') == NOWHERE) {
         return RUBY;
     }
+
     if (find(name, "::") != NOWHERE) {
         size_t hash = find_last(name, "::h");
         bool rust = (hash != NOWHERE && name.n - hash == 19) ||
@@ -528,13 +577,16 @@ static enum language language_of(struct hearth_str name, struct hearth_str file)
                     find(name, " as ") != NOWHERE;
         return rust ? RUST : first_of(name, '\\') != NOWHERE ? PHP : CPP;
     }
+
     if (first_of(name, '\\') != NOWHERE) {
         return PHP;
     }
+
     size_t bang = first_of(name, '!');
     if (bang != NOWHERE && first_of(tail(name, bang), '.') != NOWHERE) {
         return DOTNET;
     }
+
     return starts(name, "0x") ? UNKNOWN : language_of_dotted(name);
 }
 
@@ -563,6 +615,7 @@ struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str 
     case JAVASCRIPT:
         return js_class(name);
     }
+
     return none();
 }
 
@@ -588,6 +641,7 @@ struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_st
     case JAVASCRIPT:
         return js_package(file);
     }
+
     return none();
 }
 

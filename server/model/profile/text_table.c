@@ -19,6 +19,7 @@ void hearth_text_put(struct hearth_text_writer *writer, struct hearth_str text)
         hearth_buf_varint(&writer->body, 0);
         return;
     }
+
     bool is_new = false;
     uint32_t id = hearth_idmap_intern(&writer->ids, hearth_hash128(text.p, text.n, 0),
                                       writer->n + 1, &is_new);
@@ -26,11 +27,13 @@ void hearth_text_put(struct hearth_text_writer *writer, struct hearth_str text)
         writer->failed = true;
         return;
     }
+
     if (is_new) {
         writer->n++;
         hearth_buf_varint(&writer->texts, text.n);
         hearth_buf_str(&writer->texts, text);
     }
+
     hearth_buf_varint(&writer->body, id);
 }
 
@@ -96,6 +99,7 @@ bool hearth_text_reader_init(struct hearth_text_reader *reader, struct hearth_st
                              uint64_t version, struct hearth_arena *arena)
 {
     const uint8_t *at = bytes.n == 0 ? (const uint8_t *)"" : (const uint8_t *)bytes.p;
+
     *reader = (struct hearth_text_reader){.at = at, .end = at + bytes.n};
     reader->failed = hearth_number_get(reader) != version;
     reader->n = (uint32_t)hearth_count_get(reader, 1);
@@ -103,10 +107,12 @@ bool hearth_text_reader_init(struct hearth_text_reader *reader, struct hearth_st
     if (reader->texts == NULL) {
         return false;
     }
+
     for (uint32_t i = 0; i < reader->n; i++) {
         size_t n = hearth_count_get(reader, 1);
         reader->texts[i] = hearth_str_n((const char *)reader->at, n);
         reader->at += n;
     }
+
     return true;
 }

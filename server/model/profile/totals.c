@@ -30,6 +30,7 @@ static enum hearth_status relative_times(const int64_t *ts_ns, size_t n, int64_t
                                          int64_t *ret, uint64_t *ret_scale, struct hearth_err *err)
 {
     uint64_t scale = 0;
+
     for (size_t i = 0; i < n; i++) {
         int64_t distance;
         if (__builtin_sub_overflow(ts_ns[i], t0_ns, &ret[i]) ||
@@ -41,11 +42,14 @@ static enum hearth_status relative_times(const int64_t *ts_ns, size_t n, int64_t
             scale = gcd(size, scale);
         }
     }
+
     scale = scale == 0 ? 1 : scale;
     if (scale > INT64_MAX) { /* one time, INT64_MIN away */
         return fail_times(err);
     }
+
     *ret_scale = scale;
+
     return HEARTH_OK;
 }
 
@@ -55,9 +59,11 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
 {
     int64_t *times = hearth_arena_array(arena, n, sizeof *times);
     uint8_t *out = n > SIZE_MAX - 2 ? NULL : hearth_arena_array(arena, n + 2, MAX_VARINT);
+
     if (times == NULL || out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     uint64_t scale;
     HEARTH_TRY(relative_times(ts_ns, n, t0_ns, times, &scale, err));
     uint8_t *at = out;
@@ -74,7 +80,9 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
             distance = next;
         }
     }
+
     *ret = hearth_str_n((const char *)out, (size_t)(at - out));
+
     return HEARTH_OK;
 }
 
@@ -83,6 +91,7 @@ static enum hearth_status encode_values(const int64_t *values, size_t n, uint32_
                                         struct hearth_str *ret, struct hearth_err *err)
 {
     uint64_t scale = 0, bits = 0;
+
     for (size_t i = 0; i < n; i++) {
         int64_t value = values[i * n_types + k];
         if (value < 0) {
@@ -92,17 +101,21 @@ static enum hearth_status encode_values(const int64_t *values, size_t n, uint32_
         bits |= (uint64_t)value;
         scale = scale == 1 ? 1 : gcd((uint64_t)value, scale);
     }
+
     uint8_t *out =
         n > SIZE_MAX - 1 ? NULL : hearth_arena_array(arena, n + 1, hearth_varint_size(bits));
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     uint8_t *at = out;
     at += hearth_varint_write(at, scale);
     for (size_t i = 0; scale > 0 && i < n; i++) {
         at += hearth_varint_write(at, (uint64_t)values[i * n_types + k] / scale);
     }
+
     *ret = hearth_str_n((const char *)out, (size_t)(at - out));
+
     return HEARTH_OK;
 }
 
@@ -111,15 +124,19 @@ enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *val
                                         struct hearth_totals *ret, struct hearth_err *err)
 {
     struct hearth_totals made;
+
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
     if (made.vals == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(encode_times(ts_ns, n, t0_ns, arena, &made.ts, err));
     for (uint32_t k = 0; k < n_types; k++) {
         HEARTH_TRY(encode_values(values, n, n_types, k, arena, &made.vals[k], err));
     }
+
     *ret = made;
+
     return HEARTH_OK;
 }
 
@@ -137,9 +154,11 @@ static bool open_reader(struct hearth_str ts, struct hearth_str val, struct read
     if (ts.n == 0 || val.n == 0) {
         return false;
     }
+
     *r = (struct reader){.ts = (const uint8_t *)ts.p, .val = (const uint8_t *)val.p};
     r->ts_end = r->ts + ts.n;
     r->val_end = r->val + val.n;
+
     return hearth_varint_read(&r->ts, r->ts_end, &r->n) &&
            hearth_varint_read(&r->ts, r->ts_end, &r->ts_scale) &&
            hearth_varint_read(&r->val, r->val_end, &r->val_scale) && r->ts_scale > 0 &&
@@ -151,9 +170,11 @@ static bool open_reader(struct hearth_str ts, struct hearth_str val, struct read
 static bool next_time(struct reader *r, bool is_first, int64_t t0_ns, int64_t *ret_ts_ns)
 {
     uint64_t word;
+
     if (!hearth_varint_read(&r->ts, r->ts_end, &word)) {
         return false;
     }
+
     int64_t change = hearth_unzigzag(word), ns;
     if (is_first) {
         r->time = change;
@@ -161,6 +182,7 @@ static bool next_time(struct reader *r, bool is_first, int64_t t0_ns, int64_t *r
                __builtin_add_overflow(r->time, r->distance, &r->time)) {
         return false;
     }
+
     return !__builtin_mul_overflow(r->time, (int64_t)r->ts_scale, &ns) &&
            !__builtin_add_overflow(ns, t0_ns, ret_ts_ns);
 }
@@ -168,13 +190,17 @@ static bool next_time(struct reader *r, bool is_first, int64_t t0_ns, int64_t *r
 static bool next_value(struct reader *r, int64_t *ret_value)
 {
     uint64_t word = 0;
+
     if (r->val_scale > 0 && !hearth_varint_read(&r->val, r->val_end, &word)) {
         return false;
     }
+
     if (__builtin_mul_overflow(word, r->val_scale, &word) || word > INT64_MAX) {
         return false;
     }
+
     *ret_value = (int64_t)word;
+
     return true;
 }
 
@@ -184,6 +210,7 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
 {
     struct reader r = {.n = 0};
     bool is_good = open_reader(ts, val, &r);
+
     for (uint64_t i = 0; is_good && i < r.n; i++) {
         int64_t ts_ns, value;
         is_good = next_time(&r, i == 0, t0_ns, &ts_ns) && next_value(&r, &value);
@@ -191,10 +218,12 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
             HEARTH_TRY(visit(context, ts_ns, value, err));
         }
     }
+
     if (!is_good || r.ts != r.ts_end || r.val != r.val_end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "packed totals are damaged (%zu bytes of times, %zu of values)", ts.n,
                            val.n);
     }
+
     return HEARTH_OK;
 }

@@ -40,12 +40,14 @@ struct hearth_trace_id hearth_trace_id_of_text(struct hearth_str text,
                                                enum hearth_id_spelling spelling)
 {
     struct hearth_trace_id id = {0};
+
     /* dd-trace-go writes "trace id" with 32 digits, sixteen of them 0 in a trace of 64 bits. */
     bool is_decimal = spelling == HEARTH_ID_DECIMAL && text.n < HEARTH_TRACE_ID_TEXT &&
                       hearth_str_to_u64(text, &id.lo);
     if (text.n == 0 || is_decimal || read_hex_trace(text, &id)) {
         return id;
     }
+
     return (struct hearth_trace_id){0, hash_of_text(text)};
 }
 
@@ -80,9 +82,11 @@ static size_t add_span(uint64_t *ret, size_t n, uint64_t id)
             return n;
         }
     }
+
     if (id != 0) {
         ret[n++] = id;
     }
+
     return n;
 }
 
@@ -91,17 +95,21 @@ size_t hearth_span_id_meanings(struct hearth_str text, uint64_t ret[HEARTH_SPAN_
     uint64_t id;
     size_t n = 0;
     bool is_number = false;
+
     if (text.n == 0) {
         return 0;
     }
+
     if (read_hex_span(text, &id)) {
         is_number = true;
         n = add_span(ret, n, id);
     }
+
     if (hearth_str_to_u64(text, &id)) {
         is_number = true;
         n = add_span(ret, n, id);
     }
+
     return is_number ? n : add_span(ret, n, hash_of_text(text));
 }
 
@@ -112,9 +120,11 @@ static size_t add_trace(struct hearth_trace_id *ret, size_t n, struct hearth_tra
             return n;
         }
     }
+
     if (!hearth_trace_id_is_none(id)) {
         ret[n++] = id;
     }
+
     return n;
 }
 
@@ -124,19 +134,23 @@ size_t hearth_trace_id_meanings(struct hearth_str text,
     struct hearth_trace_id id;
     size_t n = 0;
     bool is_number = false;
+
     if (text.n == 0) {
         return 0;
     }
+
     if (read_hex_trace(text, &id)) {
         is_number = true;
         n = add_trace(ret, n, id);
         n = add_trace(ret, n, (struct hearth_trace_id){0, id.lo});
     }
+
     id.hi = 0;
     if (hearth_str_to_u64(text, &id.lo)) {
         is_number = true;
         n = add_trace(ret, n, id);
     }
+
     return is_number ? n : add_trace(ret, n, (struct hearth_trace_id){0, hash_of_text(text)});
 }
 
