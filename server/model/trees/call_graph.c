@@ -34,12 +34,15 @@ static int by_total_self_name(const void *a_ptr, const void *b_ptr, void *names_
 {
     const struct hearth_function_total *a = a_ptr, *b = b_ptr;
     const struct hearth_str *names = names_ptr;
+
     if (a->total != b->total) {
         return a->total > b->total ? -1 : 1;
     }
+
     if (a->self != b->self) {
         return a->self > b->self ? -1 : 1;
     }
+
     return hearth_str_cmp(names[a->name], names[b->name]);
 }
 
@@ -48,10 +51,12 @@ static enum hearth_status choose_nodes(struct grapher *g, size_t max_nodes, stru
     const struct hearth_stacktree *tree = g->tree;
     struct hearth_function_total *functions;
     size_t n;
+
     HEARTH_TRY(hearth_stacktree_functions(tree, &g->scratch, &functions, &n, err));
     if (n > 0) {
         qsort_r(functions, n, sizeof functions[0], by_total_self_name, tree->names);
     }
+
     g->graph.n_functions = n;
     n = n < max_nodes ? n : max_nodes;
     g->graph.nodes = hearth_arena_array(g->arena, n, sizeof g->graph.nodes[0]);
@@ -59,13 +64,16 @@ static enum hearth_status choose_nodes(struct grapher *g, size_t max_nodes, stru
     if (g->graph.nodes == NULL || g->node_of == NULL) {
         return HEARTH_FAIL_ARENA(err, g->arena);
     }
+
     memset(g->node_of, 0xff, (tree->n_names + 1) * sizeof g->node_of[0]);
     for (size_t i = 0; i < n; i++) {
         g->node_of[functions[i].name] = (uint32_t)i;
         g->graph.nodes[i] = (struct hearth_call_node){tree->names[functions[i].name],
                                                       functions[i].self, functions[i].total};
     }
+
     g->graph.n_nodes = n;
+
     return HEARTH_OK;
 }
 
@@ -76,25 +84,31 @@ static uint32_t edge_of(struct grapher *g, uint32_t from, uint32_t to, bool is_i
     struct hearth_hash128 key = {hearth_hash_mix(pair, g->tree->seed), pair};
     bool inserted;
     uint32_t edge = hearth_idmap_intern(&g->edge_ids, key, (uint32_t)g->graph.n_edges, &inserted);
+
     if (edge == HEARTH_IDMAP_NONE) {
         return NONE;
     }
+
     if (inserted) { /* there is room: no more edges than nodes of the tree */
         g->graph.edges[g->graph.n_edges++] =
             (struct hearth_call_edge){.from = from, .to = to, .is_indirect = true};
     }
+
     g->graph.edges[edge].is_indirect &= is_indirect;
+
     return edge;
 }
 
 static enum hearth_status find_edges(struct grapher *g, struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = g->tree;
+
     g->places = hearth_arena_array(&g->scratch, tree->n_nodes, sizeof g->places[0]);
     g->graph.edges = hearth_arena_array(&g->scratch, tree->n_nodes, sizeof g->graph.edges[0]);
     if (g->places == NULL || g->graph.edges == NULL) {
         return HEARTH_FAIL_ARENA(err, &g->scratch);
     }
+
     g->places[0] = (struct place){.shown = NONE, .edge = NONE};
     for (size_t i = 1; i < tree->n_nodes; i++) {
         const struct hearth_tree_node *node = &tree->nodes[i];
@@ -113,16 +127,19 @@ static enum hearth_status find_edges(struct grapher *g, struct hearth_err *err)
             }
         }
     }
+
     return HEARTH_OK;
 }
 
 static enum hearth_status sum_edges(struct grapher *g, struct hearth_err *err)
 {
     const struct hearth_tree_node *nodes = g->tree->nodes;
+
     g->on_path = hearth_arena_calloc(&g->scratch, g->graph.n_edges, sizeof g->on_path[0]);
     if (g->on_path == NULL) {
         return HEARTH_FAIL_ARENA(err, &g->scratch);
     }
+
     uint32_t at = nodes[0].first_child;
     while (at != HEARTH_NO_NODE && at != 0) {
         uint32_t edge = g->places[at].edge;
@@ -143,18 +160,22 @@ static enum hearth_status sum_edges(struct grapher *g, struct hearth_err *err)
             up = up && at != 0;
         }
     }
+
     return HEARTH_OK;
 }
 
 static int by_value(const void *a_ptr, const void *b_ptr)
 {
     const struct hearth_call_edge *a = a_ptr, *b = b_ptr;
+
     if (a->value != b->value) {
         return a->value > b->value ? -1 : 1;
     }
+
     if (a->from != b->from) {
         return a->from < b->from ? -1 : 1;
     }
+
     return (a->to > b->to) - (a->to < b->to);
 }
 
@@ -163,24 +184,30 @@ static enum hearth_status keep_edges(struct grapher *g, int64_t min_value, struc
 {
     struct hearth_call_graph *graph = &g->graph;
     size_t n = 0;
+
     for (size_t i = 0; i < graph->n_edges; i++) {
         graph->n_calls += graph->edges[i].value > 0;
         if (graph->edges[i].value > 0 && graph->edges[i].value >= min_value) {
             graph->edges[n++] = graph->edges[i];
         }
     }
+
     if (n > 0) {
         qsort(graph->edges, n, sizeof graph->edges[0], by_value);
     }
+
     struct hearth_call_edge *kept = hearth_arena_array(g->arena, n, sizeof kept[0]);
     if (kept == NULL) {
         return HEARTH_FAIL_ARENA(err, g->arena);
     }
+
     if (n > 0) {
         memcpy(kept, graph->edges, n * sizeof kept[0]);
     }
+
     graph->edges = kept;
     graph->n_edges = n;
+
     return HEARTH_OK;
 }
 
@@ -202,6 +229,7 @@ enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree, s
         *ret = (struct hearth_call_graph){0};
         return HEARTH_OK;
     }
+
     struct grapher g = {.tree = tree, .arena = arena};
     hearth_arena_init_like(&g.scratch, arena);
     hearth_idmap_init(&g.edge_ids);
@@ -209,7 +237,9 @@ enum hearth_status hearth_call_graph_make(const struct hearth_stacktree *tree, s
     if (status == HEARTH_OK) {
         *ret = g.graph;
     }
+
     hearth_idmap_release(&g.edge_ids);
     hearth_arena_release(&g.scratch);
+
     return status;
 }

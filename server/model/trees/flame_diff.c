@@ -135,6 +135,7 @@ static enum hearth_status place_large(struct differ *d, struct placing *p, int64
             return HEARTH_FAIL_ARENA(err, &d->scratch);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -153,6 +154,7 @@ static enum hearth_status find_small(struct differ *d, struct placing *p, int64_
         }
         p->node_of[i] = hearth_stacktree_find(&d->tree, p->node_of[node->parent], name);
     }
+
     return HEARTH_OK;
 }
 
@@ -165,6 +167,7 @@ static enum hearth_status take_values(struct differ *d, const struct placing sid
     if (d->self == NULL || d->total == NULL || d->has == NULL) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
+
     for (size_t s = 0; s < N_SIDES; s++) {
         for (size_t i = 0; i < sides[s].from->n_nodes; i++) {
             uint32_t node = sides[s].node_of[i];
@@ -176,6 +179,7 @@ static enum hearth_status take_values(struct differ *d, const struct placing sid
         }
         d->folded.v[s] = (int64_t)sides[s].from->n_nodes; /* until they are shown */
     }
+
     return HEARTH_OK;
 }
 
@@ -185,9 +189,11 @@ static enum hearth_status align(struct differ *d,
 {
     struct placing sides[N_SIDES];
     int64_t least = 0;
+
     if (hearth_stacktree_root(&d->tree) == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
+
     for (size_t s = 0; s < N_SIDES; s++) {
         int64_t bound;
         HEARTH_ASSERT(!trees[s]->is_cut);
@@ -198,12 +204,15 @@ static enum hearth_status align(struct differ *d,
         HEARTH_TRY(hearth_stacktree_min_total(trees[s], max_nodes, &bound, err));
         least = bound > least ? bound : least;
     }
+
     for (size_t s = 0; s < N_SIDES; s++) {
         HEARTH_TRY(place_large(d, &sides[s], least, err));
     }
+
     for (size_t s = 0; s < N_SIDES; s++) {
         HEARTH_TRY(find_small(d, &sides[s], least, err));
     }
+
     return take_values(d, sides, err);
 }
 
@@ -211,18 +220,23 @@ static enum hearth_status align(struct differ *d,
 static enum hearth_status find_bound(struct differ *d, int64_t max_nodes, struct hearth_err *err)
 {
     size_t n = d->tree.n_nodes - 1; /* the root is not counted */
+
     d->bound = 0;
     if (max_nodes < 1 || (uint64_t)max_nodes >= n) {
         return HEARTH_OK;
     }
+
     uint64_t *totals = hearth_arena_array(&d->scratch, n, sizeof totals[0]);
     if (totals == NULL) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
+
     for (size_t i = 0; i < n; i++) {
         totals[i] = (uint64_t)larger(d->total[i + 1]);
     }
+
     d->bound = hearth_stacktree_bound(totals, n, (size_t)max_nodes);
+
     return HEARTH_OK;
 }
 
@@ -233,9 +247,11 @@ static enum hearth_status expand(struct differ *d, const struct step *step, stru
 {
     const struct hearth_tree_node *nodes = d->tree.nodes;
     struct pair folded, x = step->x;
+
     for (size_t s = 0; s < N_SIDES; s++) {
         folded.v[s] = d->total[step->node].v[s] - d->self[step->node].v[s];
     }
+
     d->n_kids = 0;
     for (uint32_t at = nodes[step->node].first_child; at != HEARTH_NO_NODE;
          at = nodes[at].next_sibling) {
@@ -247,14 +263,17 @@ static enum hearth_status expand(struct differ *d, const struct step *step, stru
         }
         d->kids[d->n_kids++] = hearth_ranked(at, d->tree.names[nodes[at].name]);
     }
+
     if (!hearth_mem_grow(&d->stack, &d->cap_stack, d->n_stack + d->n_kids + 1,
                          sizeof d->stack[0])) {
         return fail_memory(err);
     }
+
     hearth_ranked_sort(d->kids, d->n_kids);
     for (size_t s = 0; s < N_SIDES; s++) {
         x.v[s] += d->self[step->node].v[s];
     }
+
     for (size_t i = 0; i < d->n_kids; i++) {
         uint32_t node = d->kids[i].node;
         d->stack[d->n_stack++] = (struct step){.node = node, .level = step->level + 1, .x = x};
@@ -263,10 +282,12 @@ static enum hearth_status expand(struct differ *d, const struct step *step, stru
             folded.v[s] -= d->total[node].v[s];
         }
     }
+
     if (larger(folded) != 0) {
         d->stack[d->n_stack++] = (struct step){
             .node = HEARTH_NO_NODE, .level = step->level + 1, .x = x, .folded = folded};
     }
+
     return HEARTH_OK;
 }
 
@@ -289,17 +310,21 @@ static bool add_box(struct differ *d, const struct step *step)
                          sizeof d->per_level[0])) {
         return false;
     }
+
     while (d->n_levels <= step->level) {
         d->per_level[d->n_levels++] = 0;
     }
+
     d->per_level[step->level]++;
     bool is_other = step->node == HEARTH_NO_NODE;
     if (step->level == 0) {
         d->used[d->n_used++] = 0; /* "total" is the root's alone */
     }
+
     for (size_t s = 0; !is_other && s < N_SIDES; s++) {
         d->folded.v[s] -= d->has[step->node].v[s];
     }
+
     d->boxes[d->n_boxes++] = (struct box){
         .x = step->x,
         .total = is_other ? step->folded : d->total[step->node],
@@ -309,21 +334,25 @@ static bool add_box(struct differ *d, const struct step *step)
                     ? 0
                     : use_name(d, is_other ? HEARTH_NO_NODE : d->tree.nodes[step->node].name),
     };
+
     return true;
 }
 
 static enum hearth_status collect_boxes(struct differ *d, struct hearth_err *err)
 {
     struct hearth_str other = OTHER;
+
     d->other_name =
         hearth_idmap_find(&d->tree.name_ids, hearth_hash128(other.p, other.n, d->tree.seed));
     d->name_of = hearth_arena_calloc(&d->scratch, d->tree.n_names, sizeof d->name_of[0]);
     if (d->name_of == NULL) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
+
     if (!hearth_mem_grow(&d->stack, &d->cap_stack, 64, sizeof d->stack[0])) {
         return fail_memory(err);
     }
+
     d->stack[d->n_stack++] = (struct step){0};
     while (d->n_stack > 0) {
         struct step step = d->stack[--d->n_stack];
@@ -334,6 +363,7 @@ static enum hearth_status collect_boxes(struct differ *d, struct hearth_err *err
             HEARTH_TRY(expand(d, &step, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -343,6 +373,7 @@ static enum hearth_status collect_boxes(struct differ *d, struct hearth_err *err
 static void encode_level(struct hearth_flame_level *level)
 {
     struct pair end = {0}; /* where the previous box of the level ends */
+
     for (size_t i = 0; i < level->n; i += BOX_VALUES) {
         for (size_t s = 0; s < N_SIDES; s++) {
             int64_t *box = level->values + i + 3 * s;
@@ -361,12 +392,14 @@ static enum hearth_status fill_levels(struct differ *d, struct hearth_flame_diff
     if (diff->levels == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
+
     diff->n_levels = d->n_levels;
     for (size_t l = 0; l < d->n_levels; l++) {
         size_t n = BOX_VALUES * d->per_level[l];
         diff->levels[l] = (struct hearth_flame_level){.values = values, .n = n, .cap = n};
         values += n;
     }
+
     for (size_t i = 0; i < d->n_boxes; i++) {
         const struct box *box = &d->boxes[i];
         int64_t *to = diff->levels[box->level].values + BOX_VALUES * --d->per_level[box->level];
@@ -378,9 +411,11 @@ static enum hearth_status fill_levels(struct differ *d, struct hearth_flame_diff
         to[6] = box->name;
         diff->max_self = larger(box->self) > diff->max_self ? larger(box->self) : diff->max_self;
     }
+
     for (size_t l = 0; l < diff->n_levels; l++) {
         encode_level(&diff->levels[l]);
     }
+
     return HEARTH_OK;
 }
 
@@ -392,6 +427,7 @@ static enum hearth_status fill_names(struct differ *d, struct hearth_flame_diff 
     if (diff->names == NULL) {
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
+
     diff->n_names = d->n_used;
     diff->names[0] = HEARTH_STR("total"); /* the root comes first */
     for (size_t i = 1; i < d->n_used; i++) {
@@ -402,6 +438,7 @@ static enum hearth_status fill_names(struct differ *d, struct hearth_flame_diff 
             return HEARTH_FAIL_ARENA(err, d->arena);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -416,6 +453,7 @@ static enum hearth_status make(struct differ *d,
     if (__builtin_add_overflow(diff.left_total, diff.right_total, &diff.total)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the totals of both sides exceed 64 bits");
     }
+
     HEARTH_TRY(find_bound(d, max_nodes, err));
     HEARTH_TRY(collect_boxes(d, err));
     HEARTH_TRY(fill_names(d, &diff, err));
@@ -423,6 +461,7 @@ static enum hearth_status make(struct differ *d,
     diff.left_folded = d->folded.v[LEFT];
     diff.right_folded = d->folded.v[RIGHT];
     *ret = diff;
+
     return HEARTH_OK;
 }
 

@@ -37,6 +37,7 @@ static enum hearth_status read_levels(struct tree *t, const struct hearth_flameg
     if (t->levels == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t l = 0; l < graph->n_levels; l++) {
         const struct hearth_flame_level *level = &graph->levels[l];
         size_t n = level->n / 4;
@@ -55,6 +56,7 @@ static enum hearth_status read_levels(struct tree *t, const struct hearth_flameg
         }
         t->levels[l] = (struct level){cells, n};
     }
+
     return HEARTH_OK;
 }
 
@@ -62,6 +64,7 @@ static void print_line(struct tree *t, const struct cell *cell, const char *pref
 {
     char value[48];
     double share = (double)cell->total / (double)t->whole;
+
     hearth_human_value((double)cell->total, t->how->unit, value);
     hearth_buf_printf(t->out, "%10s %6.2f%% ", value, 100.0 * share);
     size_t from = t->out->n;
@@ -78,6 +81,7 @@ static void print_line(struct tree *t, const struct cell *cell, const char *pref
 static size_t first_from(const struct cell *cells, size_t n, int64_t x)
 {
     size_t low = 0;
+
     while (low < n) {
         size_t middle = low + (n - low) / 2;
         if (cells[middle].x < x) {
@@ -86,6 +90,7 @@ static size_t first_from(const struct cell *cells, size_t n, int64_t x)
             n = middle;
         }
     }
+
     return low;
 }
 
@@ -97,6 +102,7 @@ static void print_children(struct tree *t, size_t depth, const struct cell *pare
     if (depth >= t->n_levels) {
         return;
     }
+
     const struct cell *cells = t->levels[depth].cells;
     size_t n = t->levels[depth].n, first = first_from(cells, n, parent->x), last = n;
     for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
@@ -106,6 +112,7 @@ static void print_children(struct tree *t, size_t depth, const struct cell *pare
             t->n_left_out++;
         }
     }
+
     for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
         if (cells[i].total < t->smallest) {
             continue;
@@ -135,10 +142,12 @@ enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph
 {
     struct tree t = {.how = how, .out = out, .whole = graph->total};
     char prefix[256] = "";
+
     HEARTH_TRY(read_levels(&t, graph, arena, err));
     if (t.n_levels == 0 || t.levels[0].n == 0 || graph->total <= 0) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a flame graph of nothing");
     }
+
     double smallest = ceil((double)graph->total * how->min_percent / 100.0);
     t.smallest = smallest < 1 ? 1 : (int64_t)smallest;
     print_line(&t, &t.levels[0].cells[0], "");
@@ -151,5 +160,6 @@ enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph
         }
         hearth_buf_byte(out, '\n');
     }
+
     return HEARTH_OK;
 }

@@ -31,10 +31,12 @@
 static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
 {
     uint64_t ones = 0, common = UINT64_MAX; /* the or and the and of all candidates */
+
     for (size_t i = 0; i < n; i++) {
         ones |= v[i];
         common &= v[i];
     }
+
     while (ones != common) {
         unsigned top = 64 - (unsigned)__builtin_clzll(ones ^ common);
         unsigned shift = top > DIGIT_BITS ? top - DIGIT_BITS : 0;
@@ -58,6 +60,7 @@ static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
         }
         n = kept;
     }
+
     return v[0];
 }
 
@@ -72,19 +75,24 @@ enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tre
                                               struct hearth_err *err)
 {
     size_t n = tree->n_nodes == 0 ? 0 : tree->n_nodes - 1; /* the root is not counted */
+
     if (tree->is_cut || max_nodes < 1 || (uint64_t)max_nodes >= n) {
         *ret_min_total = 0;
         return HEARTH_OK;
     }
+
     HEARTH_CLEANUP(hearth_mem_freep)
     uint64_t *totals = hearth_mem_reallocarray(NULL, n, sizeof *totals);
     if (totals == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to truncate a tree of %zu nodes", n);
     }
+
     for (size_t i = 0; i < n; i++) {
         totals[i] = (uint64_t)tree->nodes[i + 1].total; /* >= 0 in a sealed tree */
     }
+
     *ret_min_total = (int64_t)select_largest(totals, n, (size_t)max_nodes);
+
     return HEARTH_OK;
 }
 
@@ -125,10 +133,13 @@ static enum hearth_status walk_start(struct walk *walk, const struct hearth_stac
     if (name != HEARTH_IDMAP_NONE) {
         walk->other_name = name;
     }
+
     if (!hearth_mem_grow(&walk->stack, &walk->cap_stack, 64, sizeof walk->stack[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
     }
+
     walk->stack[walk->n_stack++] = (struct step){0};
+
     return HEARTH_OK;
 }
 
@@ -140,6 +151,7 @@ static enum hearth_status expand(struct walk *walk, const struct step *step, siz
 {
     const struct hearth_tree_node *nodes = walk->tree->nodes;
     int64_t folded = 0;
+
     walk->n_kids = 0;
     for (uint32_t at = nodes[step->node].first_child; at != HEARTH_NO_NODE;
          at = nodes[at].next_sibling) {
@@ -155,11 +167,13 @@ static enum hearth_status expand(struct walk *walk, const struct step *step, siz
         struct hearth_str name = walk->tree->names[nodes[at].name];
         walk->kids[walk->n_kids++] = hearth_ranked(at, name);
     }
+
     size_t n_pushed = walk->n_kids + (folded != 0);
     if (!hearth_mem_grow(&walk->stack, &walk->cap_stack, walk->n_stack + n_pushed,
                          sizeof walk->stack[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
     }
+
     hearth_ranked_sort(walk->kids, walk->n_kids);
     int64_t x = step->x + nodes[step->node].self;
     for (size_t i = 0; i < walk->n_kids; i++) {
@@ -168,12 +182,15 @@ static enum hearth_status expand(struct walk *walk, const struct step *step, siz
             (struct step){.node = node, .level = step->level + 1, .x = x};
         x += nodes[node].total;
     }
+
     if (folded != 0) {
         walk->stack[walk->n_stack++] = (struct step){
             .node = HEARTH_NO_NODE, .level = step->level + 1, .x = x, .folded = folded};
         walk->n_other++;
     }
+
     *ret_n_pushed = n_pushed;
+
     return HEARTH_OK;
 }
 
@@ -224,9 +241,11 @@ static bool add_box(struct boxes *boxes, const struct hearth_stacktree *tree,
                          sizeof boxes->per_level[0])) {
         return false;
     }
+
     while (boxes->n_levels <= step->level) {
         boxes->per_level[boxes->n_levels++] = 0;
     }
+
     boxes->per_level[step->level]++;
     struct box *box = &boxes->v[boxes->n++];
     if (step->level == 0) {
@@ -240,8 +259,10 @@ static bool add_box(struct boxes *boxes, const struct hearth_stacktree *tree,
         *box = (struct box){.total = node->total, .self = node->self};
         box->name = use_name(boxes, node->name);
     }
+
     box->x = step->x;
     box->level = step->level;
+
     return true;
 }
 
@@ -252,6 +273,7 @@ static enum hearth_status collect_boxes(struct walk *walk, struct boxes *boxes,
     if (boxes->name_of == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a flame graph");
     }
+
     while (walk->n_stack > 0) {
         struct step step = walk->stack[--walk->n_stack];
         if (!add_box(boxes, walk->tree, &step)) {
@@ -262,6 +284,7 @@ static enum hearth_status collect_boxes(struct walk *walk, struct boxes *boxes,
             HEARTH_TRY(expand(walk, &step, &n_pushed, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -275,12 +298,14 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
     if (graph->levels == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     graph->n_levels = boxes->n_levels;
     for (size_t l = 0; l < boxes->n_levels; l++) {
         size_t n = 4 * boxes->per_level[l];
         graph->levels[l] = (struct hearth_flame_level){.values = values, .n = n, .cap = n};
         values += n;
     }
+
     for (size_t i = 0; i < boxes->n; i++) {
         const struct box *box = &boxes->v[i];
         struct hearth_flame_level *level = &graph->levels[box->level];
@@ -291,6 +316,7 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
         to[3] = box->name;
         graph->max_self = box->self > graph->max_self ? box->self : graph->max_self;
     }
+
     for (size_t l = 0; l < graph->n_levels; l++) {
         int64_t end = 0; /* where the previous box of the level ends */
         for (size_t i = 0; i < graph->levels[l].n; i += 4) {
@@ -300,6 +326,7 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
             end = x + box[1];
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -308,19 +335,23 @@ static enum hearth_status make_from_walk(struct walk *walk, struct boxes *boxes,
                                          struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = walk->tree;
+
     HEARTH_TRY(collect_boxes(walk, boxes, err));
     struct hearth_flamegraph graph = {.total = tree->nodes[0].total, .n_names = boxes->n_used};
     graph.names = hearth_arena_array(arena, boxes->n_used, sizeof graph.names[0]);
     if (graph.names == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     graph.names[0] = HEARTH_STR("total"); /* the root comes first */
     for (size_t i = 1; i < boxes->n_used; i++) {
         graph.names[i] = boxes->used[i] == HEARTH_NO_NODE ? OTHER : tree->names[boxes->used[i]];
     }
+
     HEARTH_TRY(fill_levels(boxes, arena, &graph, err));
     graph.n_folded = (int64_t)(tree->n_nodes + tree->n_left_out - (boxes->n - walk->n_other));
     *ret = graph;
+
     return HEARTH_OK;
 }
 
@@ -330,15 +361,18 @@ static enum hearth_status make_empty(struct hearth_arena *arena, struct hearth_f
                                      struct hearth_err *err)
 {
     struct hearth_flamegraph graph = {.n_names = 1, .n_levels = 1};
+
     graph.names = hearth_arena_array(arena, 1, sizeof graph.names[0]);
     graph.levels = hearth_arena_array(arena, 1, sizeof graph.levels[0]);
     int64_t *values = hearth_arena_calloc(arena, 4, sizeof *values);
     if (graph.names == NULL || graph.levels == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     graph.names[0] = HEARTH_STR("total");
     graph.levels[0] = (struct hearth_flame_level){.values = values, .n = 4, .cap = 4};
     *ret = graph;
+
     return HEARTH_OK;
 }
 
@@ -349,14 +383,17 @@ enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree, i
     if (tree->n_nodes <= 1) {
         return make_empty(arena, ret, err);
     }
+
     struct boxes boxes = {0};
     struct walk walk;
     enum hearth_status status = walk_start(&walk, tree, max_nodes, err);
     if (status == HEARTH_OK) {
         status = make_from_walk(&walk, &boxes, arena, ret, err);
     }
+
     walk_release(&walk);
     boxes_release(&boxes);
+
     return status;
 }
 
@@ -378,6 +415,7 @@ enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *t
     if (tree->n_nodes <= 1) {
         return HEARTH_OK;
     }
+
     struct walk walk;
     enum hearth_status status = walk_start(&walk, tree, max_nodes, err);
     while (status == HEARTH_OK && walk.n_stack > 0) {
@@ -393,10 +431,12 @@ enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *t
             append_node(out, tree->names[node->name], node->self, n_children);
         }
     }
+
     walk_release(&walk);
     if (status == HEARTH_OK && hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "the tree exceeds the answer limit of %zu bytes",
                            out->limit_bytes);
     }
+
     return status;
 }

@@ -26,6 +26,7 @@ static bool find_shape(struct hearth_str name, size_t *ret_from, size_t *ret_beh
 {
     static const char shape[] = "[go.shape.";
     const size_t n_shape = sizeof shape - 1;
+
     for (size_t at = 0; at + n_shape < name.n; at++) {
         const char *bracket = memchr(name.p + at, '[', name.n - at);
         if (bracket == NULL) {
@@ -43,6 +44,7 @@ static bool find_shape(struct hearth_str name, size_t *ret_from, size_t *ret_beh
         *ret_behind = behind;
         return behind > at + n_shape;
     }
+
     return false;
 }
 
@@ -56,13 +58,16 @@ bool hearth_go_name_shorten(struct hearth_str name, char *out, size_t *ret_n)
 {
     static const char dots[] = "[...]";
     size_t from, behind;
+
     if (!find_shape(name, &from, &behind)) {
         return false;
     }
+
     memcpy(out, name.p, from);
     memcpy(out + from, dots, sizeof dots - 1);
     memcpy(out + from + sizeof dots - 1, name.p + behind, name.n - behind);
     *ret_n = from + sizeof dots - 1 + name.n - behind;
+
     return true;
 }
 
@@ -131,6 +136,7 @@ static bool joiner_init(struct joiner *j)
     j->anchor_of = no_nodes(j->arena, j->n);
     j->moved = no_nodes(j->arena, j->n);
     j->index_of = no_nodes(j->arena, j->n);
+
     return !j->arena->refused;
 }
 
@@ -145,16 +151,19 @@ static enum hearth_status measure(struct joiner *j, const struct hearth_go_cut *
 {
     const struct hearth_tree_node *nodes = j->tree->nodes;
     bool overflow = false;
+
     for (size_t i = 0; i < n_cuts; i++) {
         int64_t *own = &j->own[cuts[i].node];
         int64_t value = cuts[i].value > 0 ? cuts[i].value : 0; /* sums of some are not 0 then */
         overflow |= __builtin_add_overflow(*own, value, own);
     }
+
     for (uint32_t i = 1; i < j->n; i++) {
         uint32_t parent = nodes[i].parent;
         j->depth[i] = j->depth[parent] + 1;
         j->anchor_of[i] = j->depth[i] == OVERLAP ? i : j->anchor_of[parent];
     }
+
     for (uint32_t i = j->n; i-- > 1;) {
         uint32_t parent = nodes[i].parent;
         overflow |= __builtin_add_overflow(j->cut[i], j->own[i], &j->cut[i]);
@@ -162,6 +171,7 @@ static enum hearth_status measure(struct joiner *j, const struct hearth_go_cut *
         overflow |= __builtin_add_overflow(j->cut[parent], j->cut[i], &j->cut[parent]);
         overflow |= __builtin_add_overflow(j->rest[parent], j->rest[i], &j->rest[parent]);
     }
+
     return overflow ? fail_range(err) : HEARTH_OK;
 }
 
@@ -187,6 +197,7 @@ static enum hearth_status find_anchors(struct joiner *j, struct hearth_idmap *by
                                        bool *last_name, struct hearth_err *err)
 {
     size_t cap = 0;
+
     for (uint32_t i = 1; i < j->n; i++) {
         if (j->anchor_of[i] != i || j->cut[i] == 0) {
             continue;
@@ -201,6 +212,7 @@ static enum hearth_status find_anchors(struct joiner *j, struct hearth_idmap *by
         j->anchors[j->n_anchors++] = (struct anchor){.node = i, .best = HEARTH_NO_NODE};
         last_name[j->tree->nodes[i].name] = true;
     }
+
     return HEARTH_OK;
 }
 
@@ -208,9 +220,11 @@ static enum hearth_status find_places(struct joiner *j, struct hearth_err *err)
 {
     struct hearth_idmap by_names;
     bool *last_name = hearth_arena_calloc(j->arena, j->tree->n_names, sizeof last_name[0]);
+
     if (last_name == NULL) {
         return fail_memory(j, err);
     }
+
     hearth_idmap_init(&by_names);
     enum hearth_status status = find_anchors(j, &by_names, last_name, err);
     for (uint32_t i = 1; status == HEARTH_OK && j->n_anchors > 0 && i < j->n; i++) {
@@ -227,7 +241,9 @@ static enum hearth_status find_places(struct joiner *j, struct hearth_err *err)
         }
         j->places[j->n_places++] = (struct place){anchor, i};
     }
+
     hearth_idmap_release(&by_names);
+
     return status;
 }
 
@@ -244,12 +260,14 @@ static int compare_paths(const struct joiner *j, uint32_t a, uint32_t b)
 {
     const struct hearth_tree_node *nodes = j->tree->nodes;
     int order = 0;
+
     while (a != b) {
         int here = hearth_str_cmp(j->tree->names[nodes[a].name], j->tree->names[nodes[b].name]);
         order = here != 0 ? here : order;
         a = nodes[a].parent;
         b = nodes[b].parent;
     }
+
     return order;
 }
 
@@ -258,10 +276,12 @@ static bool is_better(const struct joiner *j, uint32_t node, uint32_t than)
     if (than == HEARTH_NO_NODE) {
         return true;
     }
+
     int64_t a = weight_of(j, node), b = weight_of(j, than);
     if (a != b) {
         return a > b;
     }
+
     return j->depth[node] != j->depth[than] ? j->depth[node] < j->depth[than]
                                             : compare_paths(j, node, than) < 0;
 }
@@ -270,6 +290,7 @@ static bool is_better(const struct joiner *j, uint32_t node, uint32_t than)
 static bool choose(struct joiner *j)
 {
     bool any = false;
+
     for (size_t i = 0; i < j->n_places; i++) {
         struct anchor *anchor = &j->anchors[j->places[i].anchor];
         uint32_t node = j->places[i].node;
@@ -278,6 +299,7 @@ static bool choose(struct joiner *j)
             any = true;
         }
     }
+
     return any;
 }
 
@@ -296,6 +318,7 @@ static uint32_t know_child(struct joiner *j, uint32_t parent, uint32_t name, uin
 static uint32_t child_of(struct joiner *j, uint32_t parent, uint32_t name)
 {
     struct hearth_stacktree *tree = j->tree;
+
     if (parent < j->n && !j->has_children[parent]) {
         for (uint32_t kid = tree->nodes[parent].first_child; kid != HEARTH_NO_NODE;
              kid = tree->nodes[kid].next_sibling) {
@@ -310,8 +333,10 @@ static uint32_t child_of(struct joiner *j, uint32_t parent, uint32_t name)
     if (!hearth_stacktree_reserve(tree, 1)) {
         return HEARTH_NO_NODE;
     }
+
     uint32_t fresh = (uint32_t)tree->n_nodes;
     uint32_t node = know_child(j, parent, name, fresh);
+
     return node == fresh ? hearth_stacktree_append(tree, parent, name) : node;
 }
 
@@ -321,21 +346,26 @@ static enum hearth_status move_node(struct joiner *j, uint32_t node, uint32_t pl
 {
     struct hearth_stacktree *tree = j->tree;
     uint32_t to = place;
+
     if (j->anchor_of[node] != node) {
         to = child_of(j, j->moved[tree->nodes[node].parent], tree->nodes[node].name);
     } else if (j->rest[place] == 0) {
         to = j->moved[place];
     }
+
     if (to == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(err, tree->arena);
     }
+
     j->moved[node] = to;
     if (j->own[node] == 0) {
         return HEARTH_OK;
     }
+
     j->n_joined++;
     tree->nodes[node].self -= j->own[node];
     int64_t *self = &tree->nodes[to].self;
+
     return __builtin_add_overflow(*self, j->own[node], self) ||
                    __builtin_add_overflow(j->value, j->own[node], &j->value)
                ? fail_range(err)
@@ -353,9 +383,11 @@ static enum hearth_status move_round(struct joiner *j, struct hearth_err *err)
             HEARTH_TRY(move_node(j, i, anchor->best, err));
         }
     }
+
     for (size_t i = 0; i < j->n_anchors; i++) {
         j->anchors[i].is_joined |= j->anchors[i].best != HEARTH_NO_NODE;
     }
+
     return HEARTH_OK;
 }
 
@@ -365,11 +397,13 @@ static enum hearth_status join(struct joiner *j, const struct hearth_go_cut *cut
     if (!joiner_init(j)) {
         return HEARTH_FAIL_ARENA(err, j->arena);
     }
+
     HEARTH_TRY(measure(j, cuts, n_cuts, err));
     HEARTH_TRY(find_places(j, err));
     for (int round = 0; round < MAX_ROUNDS && choose(j); round++) {
         HEARTH_TRY(move_round(j, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -379,6 +413,7 @@ enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
                                          int64_t *ret_value, struct hearth_err *err)
 {
     struct joiner j = {.tree = tree, .arena = scratch};
+
     hearth_idmap_init(&j.children);
     enum hearth_status status = tree->n_nodes == 0 ? HEARTH_OK : join(&j, cuts, n_cuts, err);
     hearth_idmap_release(&j.children);
@@ -387,9 +422,11 @@ enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
     if (status == HEARTH_OK && j.n_joined > 0) {
         status = hearth_stacktree_prune(tree, err);
     }
+
     if (status == HEARTH_OK) {
         *ret_n_joined = j.n_joined;
         *ret_value = j.value;
     }
+
     return status;
 }

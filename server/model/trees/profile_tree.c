@@ -27,11 +27,14 @@ static uint32_t name_of_address(struct adding *a, const struct hearth_location *
 {
     const struct hearth_profile *p = a->profile;
     struct hearth_str file = {"", 0};
+
     if (location->mapping != HEARTH_NO_INDEX) {
         file = p->strings[p->mappings[location->mapping].filename];
     }
+
     char text[HEARTH_FRAME_NAME_BYTES];
     size_t n = hearth_frame_name(location->address, file, text);
+
     return hearth_stacktree_name(a->tree, hearth_str_n(text, n));
 }
 
@@ -41,20 +44,24 @@ static uint32_t descend(struct adding *a, uint32_t node, uint32_t location_idx)
     if (location_idx == HEARTH_NO_INDEX) {
         return child_named(a, node, hearth_stacktree_name(a->tree, HEARTH_FRAME_UNKNOWN));
     }
+
     const struct hearth_location *location = &a->profile->locations[location_idx];
     if (location->n_lines == 0) {
         return child_named(a, node, name_of_address(a, location));
     }
+
     for (uint32_t i = location->n_lines; i-- > 0 && node != HEARTH_NO_NODE;) {
         uint32_t function = a->profile->lines[location->first_line + i].function;
         node = child_named(a, node, name_of_string(a, a->profile->functions[function].name));
     }
+
     return node;
 }
 
 static enum hearth_status add_all(struct adding *a, uint32_t type_idx, struct hearth_err *err)
 {
     const struct hearth_profile *p = a->profile;
+
     for (uint32_t s = 0; s < p->n_samples; s++) {
         int64_t value = p->values[(size_t)s * p->n_types + type_idx];
         uint32_t node = hearth_stacktree_root(a->tree);
@@ -70,6 +77,7 @@ static enum hearth_status add_all(struct adding *a, uint32_t type_idx, struct he
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of stack traces exceeds 64 bits");
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -83,7 +91,9 @@ enum hearth_status hearth_stacktree_add_profile(struct hearth_stacktree *tree,
     if (a.name_of == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a tree of stack traces");
     }
+
     enum hearth_status status = add_all(&a, type_idx, err);
     hearth_mem_free(a.name_of);
+
     return status;
 }

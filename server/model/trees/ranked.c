@@ -6,13 +6,16 @@
 static uint64_t name_prefix(struct hearth_str name)
 {
     uint64_t prefix = 0;
+
     if (name.n >= 8) {
         memcpy(&prefix, name.p, 8);
         return __builtin_bswap64(prefix); /* our machines are little-endian */
     }
+
     for (size_t i = 0; i < name.n; i++) {
         prefix |= (uint64_t)(unsigned char)name.p[i] << (56 - 8 * i);
     }
+
     return prefix;
 }
 
@@ -36,6 +39,7 @@ void hearth_ranked_sort(struct hearth_ranked *kids, size_t n)
         qsort(kids, n, sizeof *kids, by_name);
         return;
     }
+
     for (size_t i = 1; i < n; i++) {
         struct hearth_ranked kid = kids[i];
         size_t at = i;

@@ -40,16 +40,20 @@ static bool within_limit(struct hearth_stacktree *tree, size_t more_bytes)
     size_t held = tree->cap_nodes * sizeof tree->nodes[0] +
                   tree->cap_names * sizeof tree->names[0] + hearth_idmap_bytes(&tree->name_ids) +
                   hearth_idmap_bytes(&tree->child_ids);
+
     if (limit != 0 && (held >= limit || more_bytes >= limit - held)) {
         return false;
     }
+
     size_t want = held + more_bytes;
     size_t more = want > tree->budgeted_bytes ? want - tree->budgeted_bytes : 0;
     if (!hearth_budget_take(tree->arena->budget, more)) {
         tree->arena->over_budget = true;
         return false;
     }
+
     tree->budgeted_bytes += more;
+
     return true;
 }
 
@@ -81,14 +85,17 @@ static bool ensure_root(struct hearth_stacktree *tree)
     if (HEARTH_LIKELY(tree->n_nodes > 0)) {
         return true;
     }
+
     if (!reserve_name(tree) || !reserve_node(tree)) {
         return false;
     }
+
     tree->names[0] = hearth_str_n("", 0);
     tree->n_names = 1;
     tree->nodes[0] = (struct hearth_tree_node){
         .parent = HEARTH_NO_NODE, .first_child = HEARTH_NO_NODE, .next_sibling = HEARTH_NO_NODE};
     tree->n_nodes = 1;
+
     return true;
 }
 
@@ -102,36 +109,44 @@ uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str 
     if (!ensure_root(tree)) {
         return HEARTH_IDMAP_NONE;
     }
+
     if (text.n == 0) {
         return 0;
     }
+
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, tree->seed);
     uint32_t name = hearth_idmap_find(&tree->name_ids, key);
     if (name != HEARTH_IDMAP_NONE) {
         return name;
     }
+
     if (!reserve_name(tree)) {
         return HEARTH_IDMAP_NONE;
     }
+
     struct hearth_str copy = hearth_arena_str(tree->arena, text);
     if (copy.p == NULL) {
         return HEARTH_IDMAP_NONE;
     }
+
     bool inserted;
     name = hearth_idmap_intern(&tree->name_ids, key, (uint32_t)tree->n_names, &inserted);
     if (name != HEARTH_IDMAP_NONE) {
         tree->names[tree->n_names++] = copy;
     }
+
     return name;
 }
 
 bool hearth_stacktree_reserve(struct hearth_stacktree *tree, size_t n_more)
 {
     size_t want;
+
     if (!ensure_root(tree) || __builtin_add_overflow(tree->n_nodes, n_more, &want) ||
         want >= UINT32_MAX) {
         return false;
     }
+
     return want <= tree->cap_nodes ||
            (within_limit(tree, (want - tree->cap_nodes) * sizeof tree->nodes[0]) &&
             hearth_mem_grow(&tree->nodes, &tree->cap_nodes, want, sizeof tree->nodes[0]));
@@ -142,6 +157,7 @@ uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent,
     if (!ensure_root(tree) || !reserve_node(tree)) {
         return HEARTH_NO_NODE;
     }
+
     HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
     uint32_t node = (uint32_t)tree->n_nodes;
     tree->nodes[node] = (struct hearth_tree_node){.parent = parent,
@@ -150,6 +166,7 @@ uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent,
                                                   .name = name};
     tree->nodes[parent].first_child = node;
     tree->n_nodes++;
+
     return node;
 }
 
@@ -166,6 +183,7 @@ static bool map_children(struct hearth_stacktree *tree)
     if (tree->n_mapped == 0) {
         tree->n_mapped = 1; /* the root is nobody's child */
     }
+
     for (; tree->n_mapped < tree->n_nodes; tree->n_mapped++) {
         const struct hearth_tree_node *node = &tree->nodes[tree->n_mapped];
         bool inserted;
@@ -174,6 +192,7 @@ static bool map_children(struct hearth_stacktree *tree)
             return false;
         }
     }
+
     return true;
 }
 
@@ -190,6 +209,7 @@ uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, 
     if (!ensure_root(tree) || (tree->n_mapped < tree->n_nodes && !map_children(tree))) {
         return HEARTH_NO_NODE;
     }
+
     HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
     struct hearth_hash128 key = child_key(tree, parent, name);
     if (HEARTH_UNLIKELY(tree->n_nodes == tree->cap_nodes)) {
@@ -201,13 +221,16 @@ uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, 
             return HEARTH_NO_NODE;
         }
     }
+
     bool inserted;
     uint32_t fresh = (uint32_t)tree->n_nodes;
     uint32_t node = hearth_idmap_intern(&tree->child_ids, key, fresh, &inserted);
     if (node == HEARTH_IDMAP_NONE || !inserted) {
         return node;
     }
+
     tree->n_mapped++;
+
     return hearth_stacktree_append(tree, parent, name); /* there is room: it is `fresh` */
 }
 
@@ -216,6 +239,7 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
     if (!ensure_root(tree)) {
         return HEARTH_FAIL_ARENA(err, tree->arena);
     }
+
     struct hearth_tree_node *nodes = tree->nodes;
     for (size_t i = 0; i < tree->n_nodes; i++) {
         if (nodes[i].self < 0) {
@@ -225,6 +249,7 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
         }
         nodes[i].total = nodes[i].self;
     }
+
     for (size_t i = tree->n_nodes; i-- > 1;) {
         int64_t *above = &nodes[nodes[i].parent].total;
         if (__builtin_add_overflow(*above, nodes[i].total, above)) {
@@ -234,6 +259,7 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
                                HEARTH_STR_ARG(tree->names[nodes[nodes[i].parent].name]));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -263,11 +289,13 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
         new_number[i] = n;
         nodes[n++] = node;
     }
+
     tree->n_nodes = n;
 
     /* The table is made again when a child is looked for. */
     hearth_idmap_reset(&tree->child_ids);
     tree->n_mapped = 0;
+
     return HEARTH_OK;
 }
 
@@ -284,6 +312,7 @@ static void sum_by_name(const struct hearth_stacktree *tree, struct hearth_funct
 {
     const struct hearth_tree_node *nodes = tree->nodes;
     uint32_t at = nodes[0].first_child;
+
     while (at != HEARTH_NO_NODE && at != 0) {
         const struct hearth_tree_node *node = &nodes[at];
         struct hearth_function_total *sum = &sums[node->name];
@@ -313,12 +342,15 @@ static int by_self_total_name(const void *a_ptr, const void *b_ptr, void *names_
 {
     const struct hearth_function_total *a = a_ptr, *b = b_ptr;
     const struct hearth_str *names = names_ptr;
+
     if (a->self != b->self) {
         return a->self > b->self ? -1 : 1;
     }
+
     if (a->total != b->total) {
         return a->total > b->total ? -1 : 1;
     }
+
     return hearth_str_cmp(names[a->name], names[b->name]);
 }
 
@@ -329,14 +361,17 @@ enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tre
 {
     struct hearth_function_total *sums =
         hearth_arena_calloc(arena, tree->n_names + 1, sizeof *sums);
+
     HEARTH_CLEANUP(hearth_mem_freep)
     uint32_t *on_path = hearth_mem_calloc(tree->n_names + 1, sizeof *on_path);
     if (sums == NULL || on_path == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (tree->n_nodes > 0) {
         sum_by_name(tree, sums, on_path);
     }
+
     size_t n = 0;
     for (size_t name = 0; name < tree->n_names; name++) {
         if (sums[name].self != 0 || sums[name].total != 0) {
@@ -345,10 +380,13 @@ enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tre
             n++;
         }
     }
+
     if (n > 0) {
         qsort_r(sums, n, sizeof *sums, by_self_total_name, tree->names);
     }
+
     *ret = sums;
     *ret_n = n;
+
     return HEARTH_OK;
 }
