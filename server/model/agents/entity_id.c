@@ -56,13 +56,16 @@ struct hearth_str hearth_instance_public_id(struct hearth_str service, struct he
 static bool hash(struct hearth_buf *text, struct hearth_entity_hash *ret)
 {
     bool ok = !hearth_buf_failed(text);
+
     if (ok) {
         struct hearth_sha256 state;
         hearth_sha256_init(&state);
         hearth_sha256_add(&state, hearth_buf_view(text));
         hearth_sha256_end_hex(&state, ret->text);
     }
+
     hearth_buf_release(text);
+
     return ok;
 }
 

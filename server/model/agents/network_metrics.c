@@ -84,16 +84,20 @@ static bool make_room(struct hearth_network_sums *sums, struct hearth_network_ce
     if (cell->n_items < cell->cap) {
         return true;
     }
+
     uint32_t cap = cell->cap == 0 ? 8 : cell->cap * 2;
     void *more = hearth_arena_array(sums->arena, cap, size);
     if (more == NULL) {
         return false;
     }
+
     if (cell->n_items > 0) {
         memcpy(more, *items, cell->n_items * size);
     }
+
     *items = more;
     cell->cap = cap;
+
     return true;
 }
 
@@ -103,26 +107,32 @@ static enum hearth_status add_code(struct hearth_network_sums *sums,
 {
     uint32_t at = 0;
     int order = 1;
+
     while (at < cell->n_items && (order = hearth_str_cmp(code, cell->codes[at].code)) > 0) {
         at++;
     }
+
     if (at < cell->n_items && order == 0) {
         cell->codes[at].sum += value;
         return HEARTH_OK;
     }
+
     if (cell->n_items == HEARTH_NETWORK_MAX_CODES) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "more than %d status codes",
                            HEARTH_NETWORK_MAX_CODES);
     }
+
     void *items = cell->codes;
     struct hearth_str copy = hearth_arena_str(sums->arena, code);
     if (copy.p == NULL || !make_room(sums, cell, &items, sizeof cell->codes[0])) {
         return HEARTH_FAIL_ARENA(err, sums->arena);
     }
+
     cell->codes = items;
     memmove(cell->codes + at + 1, cell->codes + at, (cell->n_items - at) * sizeof cell->codes[0]);
     cell->codes[at] = (struct hearth_network_code){copy, value};
     cell->n_items++;
+
     return HEARTH_OK;
 }
 
@@ -131,28 +141,34 @@ static enum hearth_status add_bucket(struct hearth_network_sums *sums,
                                      struct hearth_network_bucket bucket, struct hearth_err *err)
 {
     uint32_t at = cell->n_items;
+
     while (at > 0 && cell->buckets[at - 1].lower >= bucket.lower) {
         at--;
     }
+
     if (at < cell->n_items && !(cell->buckets[at].lower > bucket.lower)) {
         return __builtin_add_overflow(cell->buckets[at].count, bucket.count,
                                       &cell->buckets[at].count)
                    ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a bucket's counts do not fit 63 bits")
                    : HEARTH_OK;
     }
+
     if (cell->n_items == HEARTH_NETWORK_MAX_BUCKETS) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "more than %d buckets",
                            HEARTH_NETWORK_MAX_BUCKETS);
     }
+
     void *items = cell->buckets;
     if (!make_room(sums, cell, &items, sizeof cell->buckets[0])) {
         return HEARTH_FAIL_ARENA(err, sums->arena);
     }
+
     cell->buckets = items;
     memmove(cell->buckets + at + 1, cell->buckets + at,
             (cell->n_items - at) * sizeof cell->buckets[0]);
     cell->buckets[at] = bucket;
     cell->n_items++;
+
     return HEARTH_OK;
 }
 
@@ -166,9 +182,11 @@ enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums, un
                                             struct hearth_err *err)
 {
     struct hearth_network_cell *cell = &sums->cells[meter];
+
     if (!is_quantity(value) || value > MAX_AMOUNT) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%g is no amount", value);
     }
+
     if (hearth_network_meters[meter].kind == CODES) {
         if (code.n == 0 || code.n > HEARTH_NETWORK_CODE_BYTES || !hearth_str_utf8_valid(code)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -177,8 +195,10 @@ enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums, un
         }
         HEARTH_TRY(add_code(sums, cell, code, value, err));
     }
+
     cell->sum += value;
     cell->n = 1;
+
     return HEARTH_OK;
 }
 
@@ -203,6 +223,7 @@ static void put_number(double value, struct hearth_buf *out)
         hearth_buf_varint(out, (uint64_t)value << 1);
         return;
     }
+
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     hearth_buf_varint(out, 1);
@@ -214,9 +235,11 @@ static void put_number(double value, struct hearth_buf *out)
 void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth_buf *out)
 {
     uint64_t n = 0;
+
     for (unsigned i = 0; i < HEARTH_NETWORK_METERS; i++) {
         n += sums->cells[i].n > 0;
     }
+
     hearth_buf_byte(out, VERSION);
     hearth_buf_varint(out, n);
     for (unsigned i = 0; i < HEARTH_NETWORK_METERS; i++) {
@@ -251,20 +274,26 @@ struct reader {
 static bool get_number(struct reader *reader, double *ret)
 {
     uint64_t head, bits = 0;
+
     if (!hearth_varint_read(&reader->at, reader->end, &head)) {
         return false;
     }
+
     if ((head & 1) == 0) {
         *ret = (double)(head >> 1);
         return true;
     }
+
     if (head != 1 || reader->end - reader->at < 8) {
         return false;
     }
+
     for (int i = 0; i < 8; i++) {
         bits |= (uint64_t)*reader->at++ << (8 * i);
     }
+
     memcpy(ret, &bits, sizeof bits);
+
     return true;
 }
 
@@ -279,9 +308,11 @@ static enum hearth_status merge_items(struct hearth_network_sums *sums, unsigned
     struct hearth_network_cell *cell = &sums->cells[meter];
     uint64_t n, length;
     double number;
+
     if (!hearth_varint_read(&reader->at, reader->end, &n)) {
         return cut(err);
     }
+
     for (uint64_t i = 0; i < n; i++) { /* each takes a byte at least */
         enum hearth_status status;
         if (hearth_network_meters[meter].kind == CODES) {
@@ -311,6 +342,7 @@ static enum hearth_status merge_items(struct hearth_network_sums *sums, unsigned
             return status;
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -320,10 +352,12 @@ enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct
     struct reader reader = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n};
     uint64_t n, meter = 0;
     int64_t last = -1;
+
     if (bytes.n == 0 || *reader.at++ != VERSION ||
         !hearth_varint_read(&reader.at, reader.end, &n) || n > HEARTH_NETWORK_METERS) {
         return cut(err);
     }
+
     for (; n > 0; n--) {
         if (!hearth_varint_read(&reader.at, reader.end, &meter) || meter >= HEARTH_NETWORK_METERS ||
             (int64_t)meter <= last) {
@@ -342,6 +376,7 @@ enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct
         }
         cell->n++;
     }
+
     return reader.at == reader.end ? HEARTH_OK : cut(err);
 }
 
@@ -359,9 +394,11 @@ double hearth_network_percentile(const struct hearth_network_cell *cell, unsigne
     for (uint32_t i = 0; i < cell->n_items; i++) {
         total += (u128)(uint64_t)cell->buckets[i].count;
     }
+
     if (total == 0) {
         return 0;
     }
+
     u128 wanted = (total * percentile + 50) / 100;
     for (uint32_t i = 0; i < cell->n_items; i++) {
         so_far += (u128)(uint64_t)cell->buckets[i].count;
@@ -369,5 +406,6 @@ double hearth_network_percentile(const struct hearth_network_cell *cell, unsigne
             return isinf(cell->buckets[i].lower) ? 0 : cell->buckets[i].lower;
         }
     }
+
     return 0;
 }

@@ -132,6 +132,7 @@ static int64_t second_of(int64_t at_ms)
 static void hold_values(struct line *line)
 {
     const struct hearth_monitor_value *values = line->from->values;
+
     for (size_t i = 0; i < line->from->n_values; i++) {
         int64_t second = second_of(values[i].at_ms);
         if (line->n > 0 && line->slots[line->n - 1].second == second) {
@@ -154,6 +155,7 @@ static void spread_values(struct line *line)
     const struct hearth_monitor_value *values = line->from->values;
     size_t n = line->from->n_values;
     int64_t before = INT64_MIN;
+
     for (size_t i = 0, end; i < n; i = end) {
         int64_t second = second_of(values[i].at_ms);
         for (end = i + 1; end < n && second_of(values[end].at_ms) == second; end++) {
@@ -172,16 +174,19 @@ static enum hearth_status open_line(struct replay *replay, const struct hearth_m
                                     struct hearth_err *err)
 {
     struct line *line = &replay->lines[replay->n_lines++];
+
     *line = (struct line){.from = from};
     line->slots = hearth_arena_array(replay->arena, from->n_values, sizeof line->slots[0]);
     if (line->slots == NULL) {
         return HEARTH_FAIL_ARENA(err, replay->arena);
     }
+
     if (hearth_monitor_is_http(from->monitor)) {
         spread_values(line);
     } else {
         hold_values(line);
     }
+
     return HEARTH_OK;
 }
 
@@ -190,6 +195,7 @@ static int64_t count_matches(const struct line *line, int64_t second, int64_t pe
                              double threshold, double *ret_oldest)
 {
     int64_t n = 0, from = second - period + 1;
+
     for (size_t i = line->first; i < line->n && line->slots[i].second <= second; i++) {
         const struct slot *slot = &line->slots[i];
         int64_t begin = slot->second > from ? slot->second : from;
@@ -199,6 +205,7 @@ static int64_t count_matches(const struct line *line, int64_t second, int64_t pe
             n += end - begin;
         }
     }
+
     return n;
 }
 
@@ -221,17 +228,21 @@ static bool item_wants(const struct hearth_check_item *item, const struct hearth
     if (item->monitor != line->monitor) {
         return false;
     }
+
     if (!hearth_monitor_is_http(item->monitor)) {
         return true;
     }
+
     if (item->n_uri_paths == 0) {
         return item->uri_regex.n > 0 ? hearth_str_eq(line->uri, item->uri_regex)
                                      : hearth_str_eq_c(line->uri, HEARTH_URI_GLOBAL);
     }
+
     bool wanted = false;
     for (size_t i = 0; i < item->n_uri_paths; i++) {
         wanted = wanted || hearth_str_eq(line->uri, item->uri_paths[i]);
     }
+
     return wanted;
 }
 
@@ -265,6 +276,7 @@ static bool has_come_true(const struct replay *replay, const struct hearth_polic
         };
         return true;
     }
+
     return false;
 }
 
@@ -280,6 +292,7 @@ static bool is_silent(const struct replay *replay, size_t first_of_instance,
             return true;
         }
     }
+
     return false;
 }
 
@@ -299,7 +312,9 @@ static enum hearth_status add_trigger(struct replay *replay,
         replay->triggers = more;
         replay->cap = cap;
     }
+
     replay->triggers[replay->n_triggers++] = *trigger;
+
     return HEARTH_OK;
 }
 
@@ -310,6 +325,7 @@ static enum hearth_status check_target(struct replay *replay,
     struct hearth_policy_trigger found, best;
     int best_rank = 0;
     bool any = false;
+
     for (size_t i = 0; i < replay->n_lines; i++) {
         const struct line *line = &replay->lines[i];
         if (is_silent(replay, first_of_instance, target->kind, line->from, at_ms) ||
@@ -324,6 +340,7 @@ static enum hearth_status check_target(struct replay *replay,
             any = true;
         }
     }
+
     return any ? add_trigger(replay, &best, err) : HEARTH_OK;
 }
 
@@ -337,13 +354,16 @@ static int by_time(const void *a, const void *b)
 static enum hearth_status find_times(struct replay *replay, struct hearth_err *err)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < replay->n_lines; i++) {
         n += replay->lines[i].from->n_values;
     }
+
     replay->times = hearth_arena_array(replay->arena, n, sizeof replay->times[0]);
     if (replay->times == NULL) {
         return HEARTH_FAIL_ARENA(err, replay->arena);
     }
+
     replay->n_times = 0;
     for (size_t i = 0; i < replay->n_lines; i++) {
         const struct hearth_monitor_line *line = replay->lines[i].from;
@@ -354,15 +374,18 @@ static enum hearth_status find_times(struct replay *replay, struct hearth_err *e
             }
         }
     }
+
     if (replay->n_times > 0) {
         qsort(replay->times, replay->n_times, sizeof replay->times[0], by_time);
     }
+
     return HEARTH_OK;
 }
 
 static enum hearth_status replay_instance(struct replay *replay, struct hearth_err *err)
 {
     size_t first_of_instance = replay->n_triggers;
+
     HEARTH_TRY(find_times(replay, err));
     for (size_t i = 0; i < replay->n_times; i++) {
         if (i > 0 && replay->times[i] == replay->times[i - 1]) {
@@ -374,6 +397,7 @@ static enum hearth_status replay_instance(struct replay *replay, struct hearth_e
                                     first_of_instance, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -411,10 +435,12 @@ enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targe
                             .start_ms = start_ms,
                             .end_ms = end_ms,
                             .arena = arena};
+
     replay.lines = hearth_arena_array(arena, n_lines, sizeof replay.lines[0]);
     if (replay.lines == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     find_periods(&replay);
     for (size_t i = 0, end; i < n_lines; i = end) {
         replay.n_lines = 0;
@@ -424,10 +450,13 @@ enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targe
         }
         HEARTH_TRY(replay_instance(&replay, err));
     }
+
     if (replay.n_triggers > 1) {
         qsort(replay.triggers, replay.n_triggers, sizeof replay.triggers[0], by_trigger);
     }
+
     *ret = replay.triggers;
     *ret_n = replay.n_triggers;
+
     return HEARTH_OK;
 }

@@ -27,6 +27,7 @@ static size_t parent_of(const struct hearth_idmap *ids,
                         const struct hearth_request_segment *segment, size_t own)
 {
     const struct hearth_span *first = segment->n_spans > 0 ? &segment->spans[0] : NULL;
+
     for (size_t i = 0; first != NULL && i < first->n_refs; i++) {
         const struct hearth_span_ref *ref = &first->refs[i];
         if (!ref->across_threads) {
@@ -38,6 +39,7 @@ static size_t parent_of(const struct hearth_idmap *ids,
             return found;
         }
     }
+
     return NONE;
 }
 
@@ -56,6 +58,7 @@ static void hang(struct link *links, size_t child, size_t parent)
 static void place(struct link *links, size_t root, size_t *order, size_t *ret_n)
 {
     size_t n = 0;
+
     order[n++] = root;
     links[root].is_placed = true;
     for (size_t i = 0; i < n; i++) {
@@ -66,6 +69,7 @@ static void place(struct link *links, size_t root, size_t *order, size_t *ret_n)
             }
         }
     }
+
     *ret_n = n;
 }
 
@@ -74,18 +78,22 @@ static bool take_request(const struct hearth_request_segment *segments, const si
                          size_t *n_requests)
 {
     bool is_profiled = false;
+
     for (size_t i = 0; i < n; i++) {
         is_profiled = is_profiled || segments[order[i]].is_profiled;
     }
+
     if (!is_profiled) {
         return true;
     }
+
     struct hearth_request *request = &requests[(*n_requests)++];
     request->segments = hearth_arena_array(arena, n, sizeof *request->segments);
     request->n_segments = n;
     for (size_t i = 0; i < n && request->segments != NULL; i++) {
         request->segments[i] = &segments[order[i]];
     }
+
     return request->segments != NULL;
 }
 
@@ -102,12 +110,14 @@ static bool link_all(const struct hearth_request_segment *segments, size_t n, st
             return false;
         }
     }
+
     for (size_t i = 0; i < n; i++) {
         size_t parent = parent_of(ids, &segments[i], i);
         if (parent != NONE) {
             hang(links, i, parent);
         }
     }
+
     return true;
 }
 
@@ -118,9 +128,11 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
     struct link *links = hearth_arena_array(arena, n, sizeof *links);
     size_t *order = hearth_arena_array(arena, n, sizeof *order), n_requests = 0;
     struct hearth_request *requests = hearth_arena_array(arena, n, sizeof *requests);
+
     if (links == NULL || order == NULL || requests == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     struct hearth_idmap ids;
     hearth_idmap_init(&ids);
     bool linked = link_all(segments, n, links, &ids);
@@ -128,6 +140,7 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
     if (!linked) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to join %zu segments", n);
     }
+
     /* First those that nobody known called; what is left then are circles. */
     for (int with_circles = 0; with_circles < 2; with_circles++) {
         for (size_t i = 0; i < n; i++) {
@@ -141,7 +154,9 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
             }
         }
     }
+
     *ret = requests;
     *ret_n = n_requests;
+
     return HEARTH_OK;
 }

@@ -46,16 +46,20 @@ static enum hearth_status make_room(struct growing *growing, struct hearth_err *
     if (growing->n < growing->cap) {
         return HEARTH_OK;
     }
+
     uint32_t cap = growing->cap == 0 ? 64 : growing->cap * 2;
     struct node *nodes = hearth_arena_array(growing->arena, cap, sizeof *nodes);
     if (nodes == NULL || cap < growing->cap) {
         return HEARTH_FAIL_ARENA(err, growing->arena);
     }
+
     if (growing->n > 0) {
         memcpy(nodes, growing->nodes, growing->n * sizeof *nodes);
     }
+
     growing->nodes = nodes;
     growing->cap = cap;
+
     return HEARTH_OK;
 }
 
@@ -71,6 +75,7 @@ static enum hearth_status child_of(struct growing *growing, uint32_t parent, str
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a tree of %" PRIu32 " nodes",
                            growing->n);
     }
+
     if (is_new) {
         uint32_t *first =
             parent == NONE ? &growing->first_root : &growing->nodes[parent].first_child;
@@ -79,7 +84,9 @@ static enum hearth_status child_of(struct growing *growing, uint32_t parent, str
         *first = id;
         growing->n++;
     }
+
     *ret = id;
+
     return HEARTH_OK;
 }
 
@@ -97,10 +104,12 @@ static void pass_through(struct node *node, const struct hearth_snapshot *snapsh
 {
     bool goes_on = node->count > 0 && node->segment == snapshot->segment &&
                    (int64_t)node->sequence + 1 == snapshot->sequence;
+
     if (!goes_on) {
         end_run(node);
         node->first_ms = snapshot->at_ms;
     }
+
     node->segment = snapshot->segment;
     node->sequence = snapshot->sequence;
     node->last_ms = snapshot->at_ms;
@@ -123,12 +132,15 @@ static int compare_snapshots(const void *left, const void *right)
 {
     const struct hearth_snapshot *a = *(const struct hearth_snapshot *const *)left;
     const struct hearth_snapshot *b = *(const struct hearth_snapshot *const *)right;
+
     if (a->segment != b->segment) {
         return a->segment < b->segment ? -1 : 1;
     }
+
     if (a->sequence != b->sequence) {
         return a->sequence < b->sequence ? -1 : 1;
     }
+
     return a < b ? -1 : a > b; /* of two with one number, the first given */
 }
 
@@ -143,6 +155,7 @@ static bool take(const struct hearth_snapshot *snapshots, size_t n,
                  int64_t *n_found)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
+
     for (size_t i = 0; i < n; i++) {
         const struct hearth_snapshot *it = &snapshots[i];
         if (it->segment == query->segment && it->at_ms >= query->start_ms &&
@@ -151,12 +164,15 @@ static bool take(const struct hearth_snapshot *snapshots, size_t n,
             max = it->sequence > max ? it->sequence : max;
         }
     }
+
     if (min > max) {
         return false;
     }
+
     *n_found += max + 1 - min;
     int64_t end = limit > 0 && max + 1 - min > limit ? min + limit : max + 1;
     *ret = (struct taken){query->segment, min, end};
+
     return true;
 }
 
@@ -178,15 +194,18 @@ static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t
                                  size_t *ret_n, struct hearth_err *err)
 {
     const struct hearth_snapshot **chosen = hearth_arena_array(arena, n, sizeof *chosen);
+
     if (chosen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_chosen = 0;
     for (size_t i = 0; i < n; i++) {
         if (is_taken(taken, n_taken, &snapshots[i])) {
             chosen[n_chosen++] = &snapshots[i];
         }
     }
+
     qsort(chosen, n_chosen, sizeof *chosen, compare_snapshots);
     size_t n_kept = 0;
     for (size_t i = 0; i < n_chosen; i++) {
@@ -195,8 +214,10 @@ static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t
             chosen[n_kept++] = chosen[i];
         }
     }
+
     *ret = chosen;
     *ret_n = n_kept;
+
     return HEARTH_OK;
 }
 
@@ -206,12 +227,15 @@ static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t
 static bool comes_before(const struct growing *growing, uint32_t left, uint32_t right)
 {
     const struct node *a = &growing->nodes[left], *b = &growing->nodes[right];
+
     if (a->duration_ms != b->duration_ms) {
         return a->duration_ms > b->duration_ms;
     }
+
     if (a->count != b->count) {
         return a->count > b->count;
     }
+
     return hearth_str_cmp(a->code, b->code) < 0;
 }
 
@@ -219,13 +243,16 @@ static bool comes_before(const struct growing *growing, uint32_t left, uint32_t 
 static uint32_t merge_lists(struct growing *growing, uint32_t a, uint32_t b)
 {
     uint32_t first = NONE, *end = &first;
+
     while (a != NONE && b != NONE) {
         uint32_t *from = comes_before(growing, b, a) ? &b : &a;
         *end = *from;
         end = &growing->nodes[*from].next_sibling;
         *from = *end;
     }
+
     *end = a != NONE ? a : b;
+
     return first;
 }
 
@@ -233,9 +260,11 @@ static uint32_t merge_lists(struct growing *growing, uint32_t a, uint32_t b)
 static uint32_t sort_siblings(struct growing *growing, uint32_t first)
 {
     uint32_t runs[32];
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(runs); i++) {
         runs[i] = NONE;
     }
+
     while (first != NONE) {
         uint32_t run = first;
         first = growing->nodes[run].next_sibling;
@@ -247,10 +276,12 @@ static uint32_t sort_siblings(struct growing *growing, uint32_t first)
         }
         runs[i] = run;
     }
+
     uint32_t all = NONE;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(runs); i++) {
         all = merge_lists(growing, runs[i], all);
     }
+
     return all;
 }
 
@@ -259,6 +290,7 @@ static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
                        struct hearth_snapshot_tree *ret)
 {
     size_t n = 0;
+
     order[n++] = root;
     for (size_t i = 0; i < n; i++) {
         struct node *node = &growing->nodes[order[i]];
@@ -267,10 +299,12 @@ static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
             order[n++] = c;
         }
     }
+
     struct hearth_snapshot_node *out = hearth_arena_calloc(growing->arena, n, sizeof *out);
     if (out == NULL) {
         return false;
     }
+
     size_t next_child = 1; /* children follow in the order of their parents */
     for (size_t i = 0; i < n; i++) {
         const struct node *node = &growing->nodes[order[i]];
@@ -283,7 +317,9 @@ static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
             out[next_child++].parent_id = (int32_t)i + 1;
         }
     }
+
     *ret = (struct hearth_snapshot_tree){out, n};
+
     return true;
 }
 
@@ -296,10 +332,12 @@ static enum hearth_status write_trees(struct growing *growing, struct hearth_sna
             growing->nodes[parent].children_ms += growing->nodes[i].duration_ms;
         }
     }
+
     growing->first_root = sort_siblings(growing, growing->first_root);
     for (uint32_t r = growing->first_root; r != NONE; r = growing->nodes[r].next_sibling) {
         ret->n_trees++;
     }
+
     uint32_t *order = hearth_arena_array(growing->arena, growing->n, sizeof *order);
     ret->trees = hearth_arena_array(growing->arena, ret->n_trees, sizeof *ret->trees);
     bool ok = order != NULL && ret->trees != NULL;
@@ -307,6 +345,7 @@ static enum hearth_status write_trees(struct growing *growing, struct hearth_sna
     for (uint32_t r = growing->first_root; ok && r != NONE; r = growing->nodes[r].next_sibling) {
         ok = write_tree(growing, r, order, &ret->trees[i++]);
     }
+
     return ok ? HEARTH_OK : HEARTH_FAIL_ARENA(err, growing->arena);
 }
 
@@ -335,23 +374,28 @@ enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snap
     if (taken == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_taken = 0;
     for (size_t i = 0; i < n_queries; i++) {
         n_taken += take(snapshots, n, &queries[i], limit, &taken[n_taken], &ret->n_found);
     }
+
     const struct hearth_snapshot **chosen;
     size_t n_chosen;
     HEARTH_TRY(choose(snapshots, n, taken, n_taken, arena, &chosen, &n_chosen, err));
     for (size_t i = 0; i < n_chosen; i++) {
         ret->n_cut += chosen[i]->is_cut;
     }
+
     struct growing growing;
     growing_init(&growing, arena);
     enum hearth_status status = grow(&growing, chosen, n_chosen, err);
     if (status == HEARTH_OK) {
         status = write_trees(&growing, ret, err);
     }
+
     hearth_idmap_release(&growing.ids);
+
     return status;
 }
 
@@ -361,9 +405,11 @@ static int64_t period_ms_of(const struct hearth_profile *profile)
 {
     struct hearth_str unit = profile->strings[profile->period_type.unit];
     int64_t period = profile->period, ms = 0;
+
     if (period <= 0) {
         return DEFAULT_PERIOD_MS;
     }
+
     if (hearth_str_eq_c(unit, "nanoseconds") || hearth_str_eq_c(unit, "ns")) {
         ms = period / 1000000;
     } else if (hearth_str_eq_c(unit, "microseconds") || hearth_str_eq_c(unit, "us")) {
@@ -377,6 +423,7 @@ static int64_t period_ms_of(const struct hearth_profile *profile)
     } else {
         return DEFAULT_PERIOD_MS;
     }
+
     return ms > 0 ? ms : 1;
 }
 
@@ -385,9 +432,11 @@ static struct hearth_str name_location(const struct hearth_profile *profile, uin
                                        struct hearth_arena *arena)
 {
     const struct hearth_location *it = &profile->locations[location];
+
     if (it->n_lines == 0) {
         return hearth_str_c(hearth_arena_printf(arena, "0x%" PRIx64, it->address));
     }
+
     struct hearth_str all = {0};
     for (uint32_t i = 0; i < it->n_lines; i++) {
         const struct hearth_line *line = &profile->lines[it->first_line + i];
@@ -399,6 +448,7 @@ static struct hearth_str name_location(const struct hearth_profile *profile, uin
             return all;
         }
     }
+
     return all;
 }
 
@@ -414,12 +464,15 @@ static enum hearth_status add_sample(struct growing *growing, const struct heart
 {
     int64_t count = profile->n_types == 0 ? 1 : profile->values[(size_t)sample * profile->n_types];
     int64_t ms;
+
     if (count <= 0) {
         return HEARTH_OK;
     }
+
     if (__builtin_mul_overflow(count, period_ms, &ms)) {
         ms = INT64_MAX;
     }
+
     uint32_t at = NONE;
     for (uint32_t k = profile->stack_first[sample + 1]; k > profile->stack_first[sample]; k--) {
         uint32_t location = profile->stack_locs[k - 1];
@@ -429,6 +482,7 @@ static enum hearth_status add_sample(struct growing *growing, const struct heart
         growing->nodes[at].count = add_saturating(growing->nodes[at].count, count);
         growing->nodes[at].duration_ms = add_saturating(growing->nodes[at].duration_ms, ms);
     }
+
     return HEARTH_OK;
 }
 
@@ -436,9 +490,11 @@ static enum hearth_status add_sample(struct growing *growing, const struct heart
 static enum hearth_status join_roots(struct growing *growing, struct hearth_err *err)
 {
     uint32_t first = growing->first_root, root;
+
     if (first == NONE || growing->nodes[first].next_sibling == NONE) {
         return HEARTH_OK;
     }
+
     growing->first_root = NONE;
     HEARTH_TRY(make_room(growing, err));
     root = growing->n++;
@@ -452,6 +508,7 @@ static enum hearth_status join_roots(struct growing *growing, struct hearth_err 
         growing->nodes[root].duration_ms =
             add_saturating(growing->nodes[root].duration_ms, node->duration_ms);
     }
+
     return HEARTH_OK;
 }
 
@@ -462,21 +519,25 @@ static enum hearth_status grow_profile(struct growing *growing,
 {
     struct hearth_str *names =
         hearth_arena_array(growing->arena, profile->n_locations, sizeof *names);
+
     if (names == NULL) {
         return HEARTH_FAIL_ARENA(err, growing->arena);
     }
+
     for (uint32_t i = 0; i < profile->n_locations; i++) {
         names[i] = name_location(profile, i, growing->arena);
         if (names[i].p == NULL) {
             return HEARTH_FAIL_ARENA(err, growing->arena);
         }
     }
+
     int64_t period_ms = period_ms_of(profile);
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         if (is_wanted == NULL || is_wanted(context, s)) {
             HEARTH_TRY(add_sample(growing, profile, names, s, period_ms, err));
         }
     }
+
     return join_roots(growing, err);
 }
 
@@ -493,6 +554,8 @@ hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
     if (status == HEARTH_OK) {
         status = write_trees(&growing, ret, err);
     }
+
     hearth_idmap_release(&growing.ids);
+
     return status;
 }

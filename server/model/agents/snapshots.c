@@ -27,9 +27,11 @@ static void put_cut(struct hearth_text_writer *to, const struct hearth_snapshot 
                     size_t n)
 {
     size_t n_cut = 0, next = 0;
+
     for (size_t i = 0; i < n; i++) {
         n_cut += snapshots[i].is_cut;
     }
+
     if (n_cut == 0) {
         return;
     }
@@ -48,6 +50,7 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
 {
     static const struct hearth_snapshot nothing;
     struct hearth_text_writer to;
+
     hearth_text_writer_init(&to);
     hearth_number_put(&to, n);
     for (size_t i = 0; i < n; i++) {
@@ -62,6 +65,7 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
             hearth_text_put(&to, it->frames[k]);
         }
     }
+
     put_cut(&to, snapshots, n);
     hearth_text_writer_finish(&to, VERSION, out);
 }
@@ -71,6 +75,7 @@ static bool snapshot_get(struct hearth_text_reader *from, const struct hearth_sn
                          struct hearth_arena *arena, struct hearth_snapshot *ret)
 {
     int64_t step = hearth_signed_get(from);
+
     from->failed = from->failed || step < -(int64_t)UINT32_MAX || step > (int64_t)UINT32_MAX;
     int64_t sequence = from->failed ? 0 : before->sequence + step;
     from->failed = from->failed || sequence < INT32_MIN || sequence > INT32_MAX;
@@ -82,20 +87,25 @@ static bool snapshot_get(struct hearth_text_reader *from, const struct hearth_sn
     if (frames == NULL) {
         return false;
     }
+
     if (n_same > 0) {
         memcpy(frames, before->frames, n_same * sizeof *frames);
     }
+
     for (uint32_t k = 0; k < n_more; k++) {
         frames[n_same + k] = hearth_text_get(from);
     }
+
     ret->frames = frames;
     ret->n_frames = n_same + n_more;
+
     return true;
 }
 
 static void get_cut(struct hearth_text_reader *from, struct hearth_snapshot *snapshots, size_t n)
 {
     size_t n_cut = hearth_count_get(from, 1), next = 0;
+
     from->failed = from->failed || n_cut == 0;
     for (size_t i = 0; i < n_cut && !from->failed; i++) {
         if (next == n) {
@@ -114,14 +124,17 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t seg
 {
     static const struct hearth_snapshot nothing;
     struct hearth_text_reader from;
+
     if (!hearth_text_reader_init(&from, bytes, VERSION, arena)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n = hearth_count_get(&from, MIN_SNAPSHOT_BYTES);
     struct hearth_snapshot *snapshots = hearth_arena_array(arena, n, sizeof *snapshots);
     if (snapshots == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n && !from.failed; i++) {
         snapshots[i].segment = segment;
         snapshots[i].is_cut = false;
@@ -129,14 +142,18 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t seg
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     if (!from.failed && from.at != from.end) {
         get_cut(&from, snapshots, n);
     }
+
     if (from.failed || from.at != from.end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "stored snapshots are damaged (%zu bytes)",
                            bytes.n);
     }
+
     *ret = snapshots;
     *ret_n = n;
+
     return HEARTH_OK;
 }

@@ -74,14 +74,17 @@ static void sort_by_digit(const struct hearth_association *from, struct hearth_a
                           size_t n, unsigned shift)
 {
     size_t count[N_DIGITS] = {0}, at = 0;
+
     for (size_t i = 0; i < n; i++) {
         count[from[i].key >> shift & (N_DIGITS - 1)]++;
     }
+
     for (size_t digit = 0; digit < N_DIGITS; digit++) {
         size_t here = count[digit];
         count[digit] = at;
         at += here;
     }
+
     for (size_t i = 0; i < n; i++) {
         to[count[from[i].key >> shift & (N_DIGITS - 1)]++] = from[i];
     }
@@ -91,9 +94,11 @@ static void sort_by_digit(const struct hearth_association *from, struct hearth_a
 static void sort_many(struct hearth_association *all, struct hearth_association *scratch, size_t n)
 {
     uint64_t differs = 1ull << (2 * DIGIT_BITS - 1); /* so that there are 22 */
+
     for (size_t i = 1; i < n; i++) {
         differs |= all[i].key ^ all[0].key;
     }
+
     unsigned shift = 64 - (unsigned)__builtin_clzll(differs) - 2 * DIGIT_BITS;
     sort_by_digit(all, scratch, n, shift);
     sort_by_digit(scratch, all, n, shift + DIGIT_BITS);
@@ -115,6 +120,7 @@ size_t hearth_associations_sort(struct hearth_association *all, struct hearth_as
     } else if (n > 1) {
         qsort(all, n, sizeof *all, compare);
     }
+
     size_t n_out = 0;
     for (size_t i = 0; i < n; i++) {
         if (n_out > 0 && compare(&all[n_out - 1], &all[i]) == 0) {
@@ -123,6 +129,7 @@ size_t hearth_associations_sort(struct hearth_association *all, struct hearth_as
             all[n_out++] = all[i];
         }
     }
+
     return n_out;
 }
 
@@ -140,28 +147,33 @@ static void collect(struct collector *c, uint64_t id, uint64_t *last, unsigned o
     if (id == 0 || id == *last) {
         return; /* samples of one span mostly follow each other */
     }
+
     *last = id;
     uint64_t key = hearth_span_key(id);
     size_t slot = (size_t)key & c->mask;
     while (c->slots[slot] != 0 && c->found[c->slots[slot] - 1].key != key) {
         slot = (slot + 1) & c->mask;
     }
+
     if (c->slots[slot] == 0) {
         c->found[c->n] = (struct hearth_association){.key = key};
         c->slots[slot] = (uint32_t)++c->n;
     }
+
     c->found[c->slots[slot] - 1].of |= (uint8_t)of;
 }
 
 static size_t count_ids(const struct hearth_attr_sample *samples, size_t n)
 {
     size_t n_ids = 0;
+
     for (size_t i = 0; i < n; i++) {
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
         n_ids += attrs->span_id != 0;
         n_ids += attrs->local_root_span_id != 0;
         n_ids += (attrs->trace_id_lo | attrs->trace_id_hi) != 0;
     }
+
     return n_ids;
 }
 
@@ -177,15 +189,18 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
     if (n_ids == 0) {
         return HEARTH_OK;
     }
+
     while (n_slots < 2 * n_ids) {
         n_slots *= 2;
     }
+
     struct collector c = {.found = hearth_arena_array(scratch, n_ids, sizeof *c.found),
                           .slots = hearth_arena_calloc(scratch, n_slots, sizeof *c.slots),
                           .mask = n_slots - 1};
     if (c.found == NULL || c.slots == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
+
     uint64_t last_span = 0, last_root = 0, last_trace = 0;
     for (size_t i = 0; i < n; i++) {
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
@@ -195,13 +210,16 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
         collect(&c, attrs->trace_id_lo != 0 ? attrs->trace_id_lo : attrs->trace_id_hi, &last_trace,
                 HEARTH_OF_TRACE);
     }
+
     struct hearth_association *found = hearth_arena_array(keep, c.n, sizeof *found);
     if (found == NULL) {
         return HEARTH_FAIL_ARENA(err, keep);
     }
+
     memcpy(found, c.found, c.n * sizeof *found);
     *ret = found;
     *ret_n = c.n;
+
     return HEARTH_OK;
 }
 
@@ -229,6 +247,7 @@ void hearth_associations_put_fresh(const struct hearth_association *associations
     if (n == 0) {
         return;
     }
+
     hearth_buf_varint(out, n);
     hearth_buf_varint(out, (uint32_t)series_id);
     hearth_buf_varint(out, hearth_zigzag(ts_ns));
@@ -236,10 +255,12 @@ void hearth_associations_put_fresh(const struct hearth_association *associations
     if (keys == NULL) {
         return;
     }
+
     for (size_t i = 0; i < n; i++) {
         write_big_endian(keys + 8 * i, associations[i].key);
         keys[8 * n + i] = (char)associations[i].of;
     }
+
     out->n += n * 9;
 }
 
@@ -251,9 +272,11 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
     const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.n;
     struct hearth_association *all = hearth_arena_array(arena, bytes.n / 9, sizeof *all);
     size_t n_all = 0;
+
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     while (at < end) {
         uint64_t n, series_id, ts;
         if (!hearth_varint_read(&at, end, &n) || !hearth_varint_read(&at, end, &series_id) ||
@@ -274,8 +297,10 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
         }
         at += 9 * n;
     }
+
     *ret = all;
     *ret_n = n_all;
+
     return HEARTH_OK;
 }
 
@@ -306,6 +331,7 @@ void hearth_associations_pack(const struct hearth_association *associations, siz
     int64_t origin_ns = day * HEARTH_NS_PER_DAY;
     uint64_t scale = scale_of(associations, n, origin_ns);
     uint64_t mask = UINT64_MAX >> bits, previous = 0;
+
     hearth_buf_varint(out, n);
     hearth_buf_byte(out, KEY_BITS);
     hearth_buf_varint(out, scale);
@@ -335,6 +361,7 @@ struct unpacker {
 static bool take_one(struct unpacker *u, struct hearth_association *ret)
 {
     uint64_t delta, service, series_id, time, since_ns;
+
     if (!hearth_varint_read(&u->at, u->end, &delta) ||
         !hearth_varint_read(&u->at, u->end, &service) ||
         !hearth_varint_read(&u->at, u->end, &series_id) ||
@@ -344,12 +371,14 @@ static bool take_one(struct unpacker *u, struct hearth_association *ret)
         since_ns >= (uint64_t)HEARTH_NS_PER_DAY) {
         return false;
     }
+
     u->key += delta;
     *ret = (struct hearth_association){.key = u->first_key | u->key << u->shift,
                                        .of = (uint8_t)(service & ALL_OF),
                                        .service_id = (int32_t)(service >> OF_BITS),
                                        .series_id = (int32_t)series_id,
                                        .ts_ns = u->origin_ns + (int64_t)since_ns};
+
     return true;
 }
 
@@ -359,6 +388,7 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
                                               unsigned *ret_key_bits, struct hearth_err *err)
 {
     struct unpacker u = {.at = (const uint8_t *)bytes.p};
+
     u.end = u.at + bytes.n;
     uint64_t n;
     if (bits > HEARTH_SPAN_BUCKET_BITS || bucket >> bits != 0 ||
@@ -366,11 +396,13 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
         day > INT64_MAX / HEARTH_NS_PER_DAY - 1 || day < INT64_MIN / HEARTH_NS_PER_DAY + 1) {
         return fail_damaged("head", err);
     }
+
     unsigned key_bits = *u.at++;
     if (!hearth_varint_read(&u.at, u.end, &u.scale) || u.scale == 0 ||
         n > (size_t)(u.end - u.at) / 4) {
         return fail_damaged("number of associations", err);
     }
+
     u.shift = 64 - key_bits;
     u.first_key = bits == 0 ? 0 : (uint64_t)bucket << (64 - bits);
     u.max_key = UINT64_MAX >> bits >> u.shift;
@@ -379,16 +411,20 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         if (!take_one(&u, &all[i])) {
             return fail_damaged("an association", err);
         }
     }
+
     if (u.at != u.end) {
         return fail_damaged("bytes are left over", err);
     }
+
     *ret = all;
     *ret_n = (size_t)n;
     *ret_key_bits = key_bits;
+
     return HEARTH_OK;
 }

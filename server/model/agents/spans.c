@@ -79,6 +79,7 @@ static void put_more(struct hearth_text_writer *to, const struct hearth_span *sp
         hearth_text_put(to, ref->endpoint);
         hearth_text_put(to, ref->address);
     }
+
     put_tags(to, span->tags, span->n_tags);
     hearth_number_put(to, span->n_logs);
     for (size_t i = 0; i < span->n_logs; i++) {
@@ -91,6 +92,7 @@ static void put_span(struct hearth_text_writer *to, const struct hearth_span *sp
                      int64_t previous_id, int64_t origin_ns, int64_t unit_ns)
 {
     bool has_more = span->n_refs > 0 || span->n_tags > 0 || span->n_logs > 0;
+
     hearth_number_put(to, (span->has_parent ? HAS_PARENT : 0u) |
                               (span->skip_analysis ? SKIPS : 0u) | (has_more ? HAS_MORE : 0u) |
                               (unsigned)span->kind << KIND_SHIFT |
@@ -99,6 +101,7 @@ static void put_span(struct hearth_text_writer *to, const struct hearth_span *sp
     if (span->has_parent) {
         hearth_signed_put(to, minus(span->parent_id, span->span_id));
     }
+
     hearth_signed_put(to, minus(span->start_ns, origin_ns) / unit_ns);
     hearth_signed_put(to, minus(span->end_ns, span->start_ns) / unit_ns);
     hearth_text_put(to, span->name);
@@ -114,9 +117,11 @@ void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t orig
                          struct hearth_buf *out)
 {
     bool whole = true;
+
     for (size_t i = 0; i < n && whole; i++) {
         whole = is_whole(&spans[i], origin_ns);
     }
+
     struct hearth_text_writer to;
     hearth_text_writer_init(&to);
     hearth_number_put(&to, whole);
@@ -125,6 +130,7 @@ void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t orig
         put_span(&to, &spans[i], i == 0 ? 0 : spans[i - 1].span_id, origin_ns,
                  whole ? NS_PER_MS : 1);
     }
+
     hearth_text_writer_finish(&to, VERSION, out);
 }
 
@@ -183,6 +189,7 @@ static void more_get(struct reading *reading, struct hearth_span *span)
     for (size_t i = 0; i < span->n_refs; i++) {
         ref_get(&reading->from, &span->refs[i]);
     }
+
     span->tags = tags_get(reading, &span->n_tags);
     span->logs = array_get(reading, MIN_LOG_BYTES, sizeof *span->logs, &span->n_logs);
     for (size_t i = 0; i < span->n_logs; i++) {
@@ -203,6 +210,7 @@ static void span_get(struct reading *reading, int64_t previous_id, struct hearth
     struct hearth_text_reader *from = &reading->from;
     unsigned flags = (unsigned)hearth_below_get(from, MAX_FLAGS);
     unsigned kind = flags >> KIND_SHIFT & 7u, status = flags >> STATUS_SHIFT;
+
     from->failed = from->failed || kind >= HEARTH_N_SPAN_KINDS || status >= HEARTH_N_SPAN_STATUSES;
     span->kind = from->failed ? HEARTH_SPAN_LOCAL : (enum hearth_span_kind)kind;
     span->status = from->failed ? HEARTH_SPAN_UNSET : (enum hearth_span_status)status;
@@ -226,26 +234,33 @@ enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_n
                                        size_t *ret_n, struct hearth_err *err)
 {
     struct reading reading = {.arena = arena, .origin_ns = origin_ns};
+
     if (!hearth_text_reader_init(&reading.from, bytes, VERSION, arena)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     reading.unit_ns = hearth_below_get(&reading.from, 1) == 1 ? NS_PER_MS : 1;
     size_t n = hearth_count_get(&reading.from, MIN_SPAN_BYTES);
     struct hearth_span *spans = hearth_arena_calloc(arena, n, sizeof *spans);
     if (spans == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n && !reading.from.failed && !arena->refused; i++) {
         span_get(&reading, i == 0 ? 0 : spans[i - 1].span_id, &spans[i]);
     }
+
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (reading.from.failed || reading.from.at != reading.from.end) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "stored spans are damaged (%zu bytes)", bytes.n);
     }
+
     *ret = spans;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -254,6 +269,7 @@ enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_n
 int64_t hearth_trace_key(struct hearth_str id, bool is_raw)
 {
     uint64_t words[2];
+
     if (!is_raw && id.n == 32 && hearth_str_hex_to_u64(hearth_str_n(id.p, 16), &words[0]) &&
         hearth_str_hex_to_u64(hearth_str_n(id.p + 16, 16), &words[1])) {
         char bytes[16];
@@ -262,5 +278,6 @@ int64_t hearth_trace_key(struct hearth_str id, bool is_raw)
         }
         return (int64_t)hearth_hash64(bytes, sizeof bytes, 0);
     }
+
     return (int64_t)hearth_hash64(id.p, id.n, 0);
 }

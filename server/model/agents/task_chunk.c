@@ -34,9 +34,11 @@ struct hearth_task_builder *hearth_task_builder_new(enum hearth_stack_kind kind,
                                                     struct hearth_arena *arena)
 {
     struct hearth_task_builder *b = hearth_mem_zalloc(sizeof *b);
+
     if (b == NULL) {
         return NULL;
     }
+
     b->kind = kind;
     b->limits = *limits;
     b->arena = arena;
@@ -44,6 +46,7 @@ struct hearth_task_builder *hearth_task_builder_new(enum hearth_stack_kind kind,
     hearth_idmap_init(&b->string_ids);
     hearth_idmap_init(&b->stack_ids);
     hearth_idmap_init(&b->record_ids);
+
     return b;
 }
 
@@ -63,19 +66,24 @@ static bool make_room(struct hearth_task_builder *b, struct growing *table, size
     if (n <= table->cap - table->n) {
         return true;
     }
+
     size_t cap = table->cap == 0 ? 64 : (size_t)table->cap * 2;
     while (cap < table->n + n) {
         cap *= 2;
     }
+
     void *p = cap < UINT32_MAX ? hearth_arena_array(b->arena, cap, size) : NULL;
     if (p == NULL) {
         return false;
     }
+
     if (table->n > 0) {
         memcpy(p, table->p, table->n * size);
     }
+
     table->p = p;
     table->cap = (uint32_t)cap;
+
     return true;
 }
 
@@ -91,21 +99,25 @@ static uint32_t intern_string(struct hearth_task_builder *b, struct hearth_str t
         text = hearth_str_n(text.p + cut, text.n - cut);
         notes->strings_cut++;
     }
+
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, b->seed);
     uint32_t id = hearth_idmap_find(&b->string_ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         return id;
     }
+
     struct hearth_str copy = hearth_arena_str(b->arena, text);
     bool inserted;
     if (copy.p == NULL || !make_room(b, &b->strings, 1, sizeof copy)) {
         return HEARTH_IDMAP_NONE;
     }
+
     id = hearth_idmap_intern(&b->string_ids, key, b->strings.n, &inserted);
     if (id != HEARTH_IDMAP_NONE) {
         ((struct hearth_str *)b->strings.p)[b->strings.n++] = copy;
         b->n_text += text.n + 1;
     }
+
     return id;
 }
 
@@ -115,6 +127,7 @@ static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_
     if (n > UINT32_MAX / 2 || !make_room(b, &b->frames, n, sizeof(uint32_t))) {
         return HEARTH_IDMAP_NONE;
     }
+
     uint32_t *frames = (uint32_t *)b->frames.p + b->frames.n;
     for (size_t i = 0; i < n; i++) {
         frames[i] = intern_string(b, symbols[i], notes);
@@ -122,10 +135,12 @@ static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_
             return HEARTH_IDMAP_NONE;
         }
     }
+
     bool inserted;
     if (!make_room(b, &b->stacks, 1, sizeof(struct hearth_task_stack))) {
         return HEARTH_IDMAP_NONE;
     }
+
     uint32_t id = hearth_idmap_intern(
         &b->stack_ids, hearth_hash128(frames, n * sizeof *frames, b->seed), b->stacks.n, &inserted);
     if (id != HEARTH_IDMAP_NONE && inserted) {
@@ -133,6 +148,7 @@ static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_
             (struct hearth_task_stack){b->frames.n, (uint32_t)n};
         b->frames.n += (uint32_t)n;
     }
+
     return id;
 }
 
@@ -141,9 +157,11 @@ static void cut_depth(struct hearth_task_builder *b, struct hearth_task_datum *d
                       struct hearth_task_notes *notes)
 {
     size_t depth = d->n_kernel + d->n_user;
+
     if (b->limits.max_depth == 0 || depth <= b->limits.max_depth) {
         return;
     }
+
     size_t n = depth - b->limits.max_depth;
     size_t of_kernel = n < d->n_kernel ? n : d->n_kernel;
     d->kernel += of_kernel;
@@ -162,25 +180,30 @@ static enum hearth_status add_record(struct hearth_task_builder *b,
     if (d->n_kernel > 0) {
         record->kernel = intern_stack(b, d->kernel, d->n_kernel, notes);
     }
+
     if (d->n_user > 0) {
         record->user = intern_stack(b, d->user, d->n_user, notes);
     }
+
     bool failed = (d->n_kernel > 0 && record->kernel == HEARTH_IDMAP_NONE) ||
                   (d->n_user > 0 && record->user == HEARTH_IDMAP_NONE);
     if (failed || !make_room(b, &b->records, 1, sizeof *record)) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
+
     bool inserted;
     uint32_t id = hearth_idmap_intern(&b->record_ids, hearth_task_record_key(record), b->records.n,
                                       &inserted);
     if (id == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
     }
+
     if (inserted) {
         ((struct hearth_task_record *)b->records.p)[b->records.n++] = *record;
     } else {
         notes->n_repeated++;
     }
+
     return HEARTH_OK;
 }
 
@@ -195,6 +218,7 @@ enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
             "be negative",
             (long long)datum->count, (long long)datum->duration_ns);
     }
+
     struct hearth_task_datum d = *datum;
     struct hearth_task_record record = {
         .kernel = HEARTH_NO_STACK,
@@ -210,10 +234,12 @@ enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
         notes->n_empty++;
         return HEARTH_OK;
     }
+
     uint64_t before = notes->stacks_cut + notes->strings_cut;
     cut_depth(b, &d, notes);
     HEARTH_TRY(add_record(b, &d, &record, notes, err));
     b->n_cut += notes->stacks_cut + notes->strings_cut != before;
+
     return HEARTH_OK;
 }
 
@@ -252,21 +278,25 @@ struct hearth_hash128 hearth_task_record_key(const struct hearth_task_record *re
 static struct hearth_hash128 hash_stack(const struct hearth_task_chunk *chunk, uint32_t stack)
 {
     struct hearth_hash128 hash = {0};
+
     if (stack == HEARTH_NO_STACK) {
         return hash;
     }
+
     const struct hearth_task_stack *s = &chunk->stacks[stack];
     for (uint32_t i = 0; i < s->n; i++) {
         struct hearth_str text = chunk->strings[chunk->frames[s->first + i]];
         const struct hearth_hash128 parts[2] = {hash, hearth_hash128(text.p, text.n, 0)};
         hash = hearth_hash128(parts, sizeof parts, 0);
     }
+
     return hash;
 }
 
 struct hearth_hash128 hearth_task_chunk_hash(const struct hearth_task_chunk *chunk)
 {
     struct hearth_hash128 sum = {(uint64_t)chunk->kind, chunk->n_records};
+
     for (uint32_t i = 0; i < chunk->n_records; i++) {
         const struct hearth_task_record *r = &chunk->records[i];
         const struct {
@@ -278,6 +308,7 @@ struct hearth_hash128 hearth_task_chunk_hash(const struct hearth_task_chunk *chu
         sum.lo += hash.lo; /* a sum: records have no order */
         sum.hi += hash.hi;
     }
+
     return hearth_hash128(&sum, sizeof sum, 0);
 }
 
@@ -295,35 +326,44 @@ void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_b
     for (uint32_t i = 0; i < c->n_strings; i++) {
         hearth_buf_varint(out, c->strings[i].n);
     }
+
     for (uint32_t i = 0; i < c->n_strings; i++) {
         hearth_buf_str(out, c->strings[i]);
     }
+
     hearth_buf_varint(out, c->n_stacks);
     for (uint32_t i = 0; i < c->n_stacks; i++) {
         hearth_buf_varint(out, c->stacks[i].n);
     }
+
     for (uint32_t i = 0; i < c->n_stacks; i++) {
         for (uint32_t k = 0; k < c->stacks[i].n; k++) {
             hearth_buf_varint(out, c->frames[c->stacks[i].first + k]);
         }
     }
+
     const struct hearth_task_record *r = c->records;
     hearth_buf_varint(out, c->n_records);
     for (uint32_t i = 0; i < c->n_records; i++) {
         put_stack_column(out, r[i].kernel);
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         hearth_buf_varint(out, hearth_zigzag(r[i].kernel_id));
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         put_stack_column(out, r[i].user);
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         hearth_buf_varint(out, hearth_zigzag(r[i].user_id));
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         hearth_buf_varint(out, (uint64_t)r[i].count);
     }
+
     for (uint32_t i = 0; c->kind == HEARTH_STACKS_OFF_CPU && i < c->n_records; i++) {
         hearth_buf_varint(out, (uint64_t)r[i].duration_ns);
     }
@@ -353,12 +393,15 @@ static enum hearth_status take(struct reader *r, uint64_t max, uint64_t *ret)
 static enum hearth_status take_count(struct reader *r, const char *what, uint32_t *ret)
 {
     uint64_t n;
+
     r->what = what;
     HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
     if (n > (uint64_t)(r->end - r->at) || n >= UINT32_MAX) {
         return damaged(r);
     }
+
     *ret = (uint32_t)n;
+
     return HEARTH_OK;
 }
 
@@ -369,19 +412,23 @@ static enum hearth_status take_strings(struct reader *r, struct hearth_task_chun
     if (c->strings == NULL) {
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
+
     uint64_t n, sum = 0;
     for (uint32_t i = 0; i < c->n_strings; i++) {
         HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
         c->strings[i].n = (size_t)n;
         sum += n; /* each below the size of the bytes, so there is no overflow */
     }
+
     if (sum > (uint64_t)(r->end - r->at)) {
         return damaged(r);
     }
+
     for (uint32_t i = 0; i < c->n_strings; i++) {
         c->strings[i].p = (const char *)r->at;
         r->at += c->strings[i].n;
     }
+
     return HEARTH_OK;
 }
 
@@ -392,6 +439,7 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
     if (c->stacks == NULL) {
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
+
     uint64_t n, sum = 0;
     for (uint32_t i = 0; i < c->n_stacks; i++) {
         HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
@@ -401,14 +449,17 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
         c->stacks[i] = (struct hearth_task_stack){(uint32_t)sum, (uint32_t)n};
         sum += n;
     }
+
     if (sum > (uint64_t)(r->end - r->at)) {
         return damaged(r);
     }
+
     c->n_frames = (uint32_t)sum;
     c->frames = hearth_arena_array(r->arena, c->n_frames, sizeof *c->frames);
     if (c->frames == NULL) {
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
+
     for (uint32_t i = 0; i < c->n_frames; i++) {
         HEARTH_TRY(take(r, UINT32_MAX, &n));
         if (n >= c->n_strings) {
@@ -416,6 +467,7 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
         }
         c->frames[i] = (uint32_t)n;
     }
+
     return HEARTH_OK;
 }
 
@@ -451,27 +503,34 @@ static enum hearth_status take_records(struct reader *r, struct hearth_task_chun
     if (c->records == NULL) {
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_stack(r, c, &c->records[i].kernel));
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_id(r, &c->records[i].kernel_id));
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_stack(r, c, &c->records[i].user));
         if (c->records[i].user == HEARTH_NO_STACK && c->records[i].kernel == HEARTH_NO_STACK) {
             return damaged(r);
         }
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_id(r, &c->records[i].user_id));
     }
+
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_value(r, &c->records[i].count));
     }
+
     for (uint32_t i = 0; c->kind == HEARTH_STACKS_OFF_CPU && i < c->n_records; i++) {
         HEARTH_TRY(take_value(r, &c->records[i].duration_ns));
     }
+
     return HEARTH_OK;
 }
 
@@ -481,6 +540,7 @@ enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes, struct hear
     struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, arena, err,
                        "head"};
     uint64_t version, kind;
+
     *ret = (struct hearth_task_chunk){.kind = (enum hearth_stack_kind)0};
     HEARTH_TRY(take(&r, UINT64_MAX, &version));
     HEARTH_TRY(take(&r, HEARTH_STACKS_OFF_CPU, &kind));
@@ -488,10 +548,12 @@ enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes, struct hear
     if (version != VERSION || kind == 0) {
         return damaged(&r);
     }
+
     ret->kind = (enum hearth_stack_kind)kind;
     HEARTH_TRY(take_strings(&r, ret));
     HEARTH_TRY(take_stacks(&r, ret));
     HEARTH_TRY(take_records(&r, ret));
     r.what = "more bytes than records";
+
     return r.at == r.end ? HEARTH_OK : damaged(&r);
 }

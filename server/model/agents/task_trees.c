@@ -33,12 +33,14 @@ struct hearth_stack_forest {
 struct hearth_stack_forest *hearth_stack_forest_new(struct hearth_arena *arena)
 {
     struct hearth_stack_forest *f = hearth_mem_zalloc(sizeof *f);
+
     if (f != NULL) {
         f->arena = arena;
         f->seed = hearth_hash_process_seed();
         hearth_idmap_init(&f->symbol_ids);
         hearth_idmap_init(&f->node_ids);
     }
+
     return f;
 }
 
@@ -58,15 +60,19 @@ static bool grow(struct hearth_stack_forest *f, void **p, uint32_t n, uint32_t *
     size_t maps = hearth_idmap_bytes(&f->symbol_ids) + hearth_idmap_bytes(&f->node_ids);
     bool fits = larger < UINT32_MAX && (f->arena->limit_bytes == 0 || maps < f->arena->limit_bytes);
     void *grown = fits ? hearth_arena_array(f->arena, larger, size) : NULL;
+
     if (grown == NULL) {
         f->arena->refused = true;
         return false;
     }
+
     if (n > 0) {
         memcpy(grown, *p, n * size);
     }
+
     *p = grown;
     *cap = (uint32_t)larger;
+
     return true;
 }
 
@@ -74,14 +80,17 @@ static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str t
 {
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, f->seed);
     uint32_t id = hearth_idmap_find(&f->symbol_ids, key);
+
     if (id != HEARTH_IDMAP_NONE) {
         return id;
     }
+
     void *p = f->symbols;
     if (f->n_symbols == f->cap_symbols &&
         !grow(f, &p, f->n_symbols, &f->cap_symbols, sizeof *f->symbols)) {
         return HEARTH_IDMAP_NONE;
     }
+
     f->symbols = p;
     struct hearth_str copy = hearth_arena_str(f->arena, text);
     bool inserted;
@@ -90,6 +99,7 @@ static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str t
     if (id != HEARTH_IDMAP_NONE) {
         f->symbols[f->n_symbols++] = copy;
     }
+
     return id;
 }
 
@@ -100,6 +110,7 @@ static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_
     const struct hearth_hash128 key = {hearth_hash_mix(where, f->seed ^ (uint64_t)space),
                                        where * 2 + (uint64_t)space};
     bool inserted;
+
     if (f->n_nodes == f->cap_nodes) {
         void *p = f->nodes;
         if (!grow(f, &p, f->n_nodes, &f->cap_nodes, sizeof *f->nodes)) {
@@ -107,10 +118,12 @@ static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_
         }
         f->nodes = p;
     }
+
     uint32_t id = hearth_idmap_intern(&f->node_ids, key, f->n_nodes, &inserted);
     if (id != HEARTH_IDMAP_NONE && inserted) {
         f->nodes[f->n_nodes++] = (struct node){parent, symbol, space, 0};
     }
+
     return id;
 }
 
@@ -125,12 +138,14 @@ static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_
             return false;
         }
     }
+
     for (uint32_t i = 0; i < chunk->n_strings; i++) {
         f->of_chunk[i] = intern_symbol(f, chunk->strings[i]);
         if (f->of_chunk[i] == HEARTH_IDMAP_NONE) {
             return false;
         }
     }
+
     return true;
 }
 
@@ -143,6 +158,7 @@ static enum hearth_status add_frames(struct hearth_stack_forest *f,
     if (stack == HEARTH_NO_STACK) {
         return HEARTH_OK;
     }
+
     const struct hearth_task_stack *s = &chunk->stacks[stack];
     for (uint32_t i = s->n; i > 0; i--) {
         *at = child_of(f, *at, f->of_chunk[chunk->frames[s->first + i - 1]], space);
@@ -155,6 +171,7 @@ static enum hearth_status add_frames(struct hearth_stack_forest *f,
                                "the sum of the stack traces exceeds 64 bits: shorten the range");
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -163,9 +180,11 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
                                            enum hearth_stack_weight weight, struct hearth_err *err)
 {
     bool by_duration = weight == HEARTH_STACK_DURATION && chunk->kind == HEARTH_STACKS_OFF_CPU;
+
     if (!map_symbols(f, chunk)) {
         return HEARTH_FAIL_ARENA(err, f->arena);
     }
+
     for (uint32_t i = 0; i < chunk->n_records; i++) {
         const struct hearth_task_record *record = &chunk->records[i];
         int64_t value = by_duration ? record->duration_ns : record->count;
@@ -175,6 +194,7 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
             HEARTH_TRY(add_frames(f, chunk, record->kernel, HEARTH_STACK_KERNEL, value, &at, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -190,14 +210,18 @@ struct placed {
 static int compare_nodes(const void *va, const void *vb)
 {
     const struct placed *pa = va, *pb = vb;
+
     if (pa->parent_place != pb->parent_place) {
         return pa->parent_place < pb->parent_place ? -1 : 1;
     }
+
     const struct node *a = &pa->forest->nodes[pa->node], *b = &pb->forest->nodes[pb->node];
     if (a->total != b->total) {
         return a->total > b->total ? -1 : 1;
     }
+
     int order = hearth_str_cmp(pa->forest->symbols[a->symbol], pb->forest->symbols[b->symbol]);
+
     return order != 0 ? order : (int)a->space - (int)b->space;
 }
 
@@ -209,22 +233,27 @@ struct children {
 static bool find_children(struct hearth_stack_forest *f, struct children *ret)
 {
     uint32_t n = f->n_nodes;
+
     ret->first = hearth_arena_calloc(f->arena, (size_t)n + 2, sizeof *ret->first);
     ret->list = hearth_arena_array(f->arena, (size_t)n + 1, sizeof *ret->list);
     uint32_t *at = hearth_arena_array(f->arena, (size_t)n + 1, sizeof *at);
     if (ret->first == NULL || ret->list == NULL || at == NULL) {
         return false;
     }
+
     for (uint32_t i = 0; i < n; i++) {
         ret->first[(f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent) + 1]++;
     }
+
     for (uint32_t p = 0; p <= n; p++) {
         ret->first[p + 1] += ret->first[p];
         at[p] = ret->first[p];
     }
+
     for (uint32_t i = 0; i < n; i++) {
         ret->list[at[f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent]++] = i;
     }
+
     return true;
 }
 
@@ -234,12 +263,15 @@ static uint32_t append_children(const struct hearth_stack_forest *f,
                                 struct placed *queue, uint32_t end)
 {
     uint32_t from = end;
+
     for (uint32_t k = children->first[node]; k < children->first[node + 1]; k++) {
         queue[end++] = (struct placed){f, place, children->list[k]};
     }
+
     if (end - from > 1) {
         qsort(&queue[from], end - from, sizeof *queue, compare_nodes);
     }
+
     return end;
 }
 
@@ -248,6 +280,7 @@ static void make_tree(const struct hearth_stack_forest *f, const struct children
                       size_t *ret_n)
 {
     uint32_t end = 1;
+
     queue[0] = (struct placed){f, NO_NODE, root};
     for (uint32_t at = 0; at < end; at++) {
         const struct node *node = &f->nodes[queue[at].node];
@@ -260,6 +293,7 @@ static void make_tree(const struct hearth_stack_forest *f, const struct children
         };
         end = append_children(f, children, queue[at].node, at, queue, end);
     }
+
     *ret_n = end;
 }
 
@@ -273,20 +307,25 @@ enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
     struct placed *roots = hearth_arena_array(arena, n + 1, sizeof *roots);
     struct placed *queue = hearth_arena_array(arena, n + 1, sizeof *queue);
     struct hearth_stack_element *elements = hearth_arena_array(arena, n + 1, sizeof *elements);
+
     if (roots == NULL || queue == NULL || elements == NULL || !find_children(f, &children)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_roots = append_children(f, &children, (uint32_t)n, NO_NODE, roots, 0);
     struct hearth_stack_tree *trees = hearth_arena_array(arena, n_roots + 1, sizeof *trees);
     if (trees == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n_roots; i++) {
         trees[i].elements = elements;
         make_tree(f, &children, roots[i].node, queue, elements, &trees[i].n);
         elements += trees[i].n;
     }
+
     *ret = trees;
     *ret_n = n_roots;
+
     return HEARTH_OK;
 }
