@@ -26,7 +26,9 @@ static enum hearth_status finish_texts(struct hearth_str *texts, size_t n,
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     qsort(texts, n, sizeof *texts, compare_texts);
+
     return HEARTH_OK;
 }
 
@@ -42,13 +44,16 @@ static enum hearth_status labels_of(const struct hearth_label_index *index,
     const uint32_t *pairs = hearth_index_series_pairs(index, series);
     struct hearth_labels labels = {
         .v = hearth_arena_array(arena, schema->n_names + (size_t)N_DERIVED, sizeof *labels.v)};
+
     if (labels.v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < schema->n_names; i++) {
         labels.v[labels.n++] = (struct hearth_label){index->names[schema->names[i]].text,
                                                      hearth_index_pair_value(index, pairs[i])};
     }
+
     for (size_t i = 0; i < N_DERIVED; i++) {
         uint32_t text = hearth_index_derived_text(index, group, column, (enum derived)i);
         if (text != 0) {
@@ -56,8 +61,10 @@ static enum hearth_status labels_of(const struct hearth_label_index *index,
                 (struct hearth_label){hearth_index_derived_names[i], index->texts[text]};
         }
     }
+
     hearth_labels_sort(&labels);
     *ret_labels = labels;
+
     return HEARTH_OK;
 }
 
@@ -69,11 +76,13 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
 {
     uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
     const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+
     if (series == NULL ||
         hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "series %d has no column %u in the label index",
                            (int)hit->series_id, hit->column);
     }
+
     return labels_of(index, series, hit->column, arena, ret_labels, err);
 }
 
@@ -83,23 +92,28 @@ enum hearth_status hearth_label_index_columns(const struct hearth_label_index *i
                                               struct hearth_err *err)
 {
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
+
     *ret_hits = NULL;
     *ret_n = 0;
     if (ordinal == ORD_NONE) {
         return HEARTH_OK;
     }
+
     const struct index_group *group = &index->groups[index->series[ordinal].group];
     const struct index_shape *shape = &index->shapes[group->shape];
     struct hearth_series_hit *hits = hearth_arena_array(arena, shape->n_columns, sizeof hits[0]);
     if (hits == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (uint16_t c = 0; c < shape->n_columns; c++) {
         hits[c] = (struct hearth_series_hit){series_id, index->services[group->service].id,
                                              shape->id, c, shape->n_columns};
     }
+
     *ret_hits = hits;
     *ret_n = shape->n_columns;
+
     return HEARTH_OK;
 }
 
@@ -137,9 +151,11 @@ static void see_names(void *context, uint32_t series)
     const struct index_group *group = &index->groups[index->series[series].group];
     const struct index_schema *schema = &index->schemas[group->schema];
     const struct index_shape *shape = &index->shapes[group->shape];
+
     for (size_t i = 0; i < schema->n_names; i++) {
         answer->seen[schema->names[i]] = 1;
     }
+
     for (size_t c = 0; c < shape->n_columns; c++) {
         for (size_t i = 0; answer->query->column_ok[shape->first_column + c] && i < N_DERIVED;
              i++) {
@@ -155,6 +171,7 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
                                             struct hearth_err *err)
 {
     struct index_query query;
+
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
     struct names_answer answer = {.query = &query};
     struct hearth_str *names = hearth_arena_array(arena, index->n_names + N_DERIVED, sizeof *names);
@@ -162,6 +179,7 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
     if (names == NULL || answer.seen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(hearth_index_walk(&query, want_any, see_names, &answer, arena, err));
     size_t n = 0;
     for (size_t i = 0; i < index->n_names; i++) {
@@ -169,14 +187,17 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
             names[n++] = index->names[i].text;
         }
     }
+
     for (size_t i = 0; i < N_DERIVED; i++) {
         if (answer.derived[i]) {
             names[n++] = hearth_index_derived_names[i];
         }
     }
+
     HEARTH_TRY(finish_texts(names, n, arena, err));
     *ret_names = names;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -187,6 +208,7 @@ struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
 {
     struct index_wanted wanted = {
         .text = name, .derived = hearth_index_derived_of(name), .name = ORD_NONE, .n_values = 1};
+
     if (wanted.derived != N_DERIVED) {
         wanted.n_values = index->n_texts;
     } else {
@@ -195,6 +217,7 @@ struct index_wanted hearth_index_look_up(const struct hearth_label_index *index,
             wanted.n_values = (size_t)index->names[wanted.name].pairs.n + 1;
         }
     }
+
     return wanted;
 }
 
@@ -251,6 +274,7 @@ static void see_values(void *context, uint32_t ordinal)
     const struct index_series *series = &index->series[ordinal];
     const struct index_shape *shape = &index->shapes[index->groups[series->group].shape];
     bool per_column = answer->wanted.derived < N_COLUMN_DERIVED;
+
     for (size_t c = 0; c < (per_column ? shape->n_columns : 1u); c++) {
         if (!per_column || answer->query->column_ok[shape->first_column + c]) {
             answer->seen[hearth_index_value_of(index, &answer->wanted, series, c)] = 1;
@@ -267,6 +291,7 @@ static void search_values(struct index_query *query, struct values_answer *answe
 {
     const struct hearth_label_index *index = query->index;
     const struct ord_list *pairs = &index->names[answer->wanted.name].pairs;
+
     for (uint32_t i = 0; i < pairs->n; i++) {
         const struct ord_list *postings = &index->pairs[ord_list_at(pairs)[i]].postings;
         for (uint32_t k = 0; k < postings->n && !answer->seen[i + 1]; k++) {
@@ -284,6 +309,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
                                              struct hearth_err *err)
 {
     struct index_query query;
+
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
     struct values_answer answer = {.query = &query, .wanted = hearth_index_look_up(index, name)};
     size_t n = 0, n_values = answer.wanted.n_values;
@@ -291,28 +317,34 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
     if (answer.seen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     bool broad = query.candidates == NULL && query.n_bound > index->n_series / 2;
     if (broad && answer.wanted.name != ORD_NONE) {
         search_values(&query, &answer);
     } else {
         HEARTH_TRY(hearth_index_walk(&query, want_values, see_values, &answer, arena, err));
     }
+
     for (size_t i = 1; i < n_values; i++) {
         n += answer.seen[i];
     }
+
     struct hearth_str *values = hearth_arena_array(arena, n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     n = 0;
     for (uint32_t i = 1; i < n_values; i++) {
         if (answer.seen[i]) {
             values[n++] = hearth_index_value_text(index, &answer.wanted, i);
         }
     }
+
     HEARTH_TRY(finish_texts(values, n, arena, err));
     *ret_values = values;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -322,6 +354,7 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64
                                    int64_t *ret_hour)
 {
     bool found = false;
+
     for (size_t i = 0; i < index->n_groups; i++) {
         int64_t hour;
         if (activity_first(&index->groups[i].activity, from_hour, &hour) &&
@@ -330,6 +363,7 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64
             found = true;
         }
     }
+
     return found;
 }
 
@@ -337,6 +371,7 @@ bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_
                                   int64_t *ret_hour)
 {
     bool found = false;
+
     for (size_t i = 0; i < index->n_groups; i++) {
         int64_t hour;
         if (activity_last(&index->groups[i].activity, to_hour, &hour) &&
@@ -345,5 +380,6 @@ bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_
             found = true;
         }
     }
+
     return found;
 }

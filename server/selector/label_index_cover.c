@@ -11,14 +11,17 @@
 static int compare_hits(const void *a, const void *b)
 {
     struct hearth_series_hit left, right;
+
     memcpy(&left, a, sizeof left);
     memcpy(&right, b, sizeof right);
     if (left.service_id != right.service_id) {
         return left.service_id < right.service_id ? -1 : 1;
     }
+
     if (left.series_id != right.series_id) {
         return left.series_id < right.series_id ? -1 : 1;
     }
+
     return (left.column > right.column) - (left.column < right.column);
 }
 
@@ -34,9 +37,11 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
                                       size_t *ret_n, struct hearth_err *err)
 {
     struct claim *claims = hearth_arena_array(arena, n_hits, sizeof *claims);
+
     if (claims == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n = 0, of_service = 0; /* first claim of the service at hand */
     for (size_t i = 0; i < n_hits; i++) {
         struct hearth_series_hit hit = hits[i];
@@ -51,11 +56,14 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
         }
         claims[c].n_selected++;
     }
+
     if (n > 0) {
         qsort(claims, n, sizeof *claims, compare_hits);
     }
+
     *ret_claims = claims;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -66,6 +74,7 @@ static void count_group(const struct hearth_label_index *index, const struct ind
     struct hearth_series_hit first = {.service_id = index->services[group->service].id,
                                       .series_id = -index->shapes[group->shape].id};
     size_t low = 0, high = n;
+
     while (low < high) {
         size_t mid = (low + high) / 2;
         if (compare_hits(&claims[mid].hit, &first) < 0) {
@@ -74,21 +83,25 @@ static void count_group(const struct hearth_label_index *index, const struct ind
             high = mid;
         }
     }
+
     size_t end = low, most = 0;
     while (end < n && claims[end].hit.service_id == first.service_id &&
            claims[end].hit.series_id == first.series_id) {
         most = claims[end].n_selected > most ? claims[end].n_selected : most;
         end++;
     }
+
     if (end == low || claims[low].n_active > most ||
         !activity_meets(&group->activity, from_hour, to_hour)) {
         return;
     }
+
     size_t n_active = claims[low].n_active;
     const uint32_t *series = ord_list_at(&group->series);
     for (uint32_t i = 0; i < group->series.n && n_active <= most; i++) {
         n_active += activity_meets(&index->series[series[i]].activity, from_hour, to_hour);
     }
+
     for (size_t c = low; c < end; c++) {
         claims[c].n_active = n_active;
     }
@@ -103,23 +116,28 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
 {
     struct claim *claims;
     size_t n_claims, n = 0;
+
     HEARTH_TRY(make_claims(hits, n_hits, arena, &claims, &n_claims, err));
     int64_t from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR);
     int64_t to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR);
     for (size_t g = 0; n_claims > 0 && g < index->n_groups; g++) {
         count_group(index, &index->groups[g], from_hour, to_hour, claims, n_claims);
     }
+
     struct hearth_series_hit *covered = hearth_arena_array(arena, n_claims, sizeof *covered);
     if (covered == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n_claims; i++) {
         if (claims[i].n_active == claims[i].n_selected) {
             covered[n++] = claims[i].hit;
         }
     }
+
     *ret_covered = covered;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -129,9 +147,11 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
                                                   uint32_t **ret_first, struct hearth_err *err)
 {
     uint32_t *first = hearth_arena_array(arena, n_hits, sizeof first[0]);
+
     if (first == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     struct hearth_idmap by_labels;
     hearth_idmap_init(&by_labels);
     enum hearth_status status = HEARTH_OK;
@@ -154,7 +174,9 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
                 HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compare series by their labels");
         }
     }
+
     hearth_idmap_release(&by_labels);
     *ret_first = first;
+
     return status;
 }

@@ -80,11 +80,13 @@ static enum hearth_status intern_text(struct hearth_label_index *index, struct h
         *ret_ordinal = 0;
         return HEARTH_OK;
     }
+
     struct hearth_hash128 key = text_key(index, text);
     *ret_ordinal = hearth_idmap_find(&index->text_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     struct hearth_str copy = hearth_arena_str(&index->arena, text);
     bool inserted;
     if (copy.p == NULL || !GROW(index, texts, 1) ||
@@ -92,16 +94,20 @@ static enum hearth_status intern_text(struct hearth_label_index *index, struct h
                                             &inserted)) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_MEMORY;
     }
+
     index->texts[index->n_texts++] = copy;
+
     return HEARTH_OK;
 }
 
 struct hearth_label_index *hearth_label_index_new(void)
 {
     struct hearth_label_index *index = hearth_mem_zalloc(sizeof *index);
+
     if (index == NULL) {
         return NULL;
     }
+
     hearth_arena_init(&index->arena, 0);
     index->seed = hearth_hash_process_seed();
     hearth_idmap_init(&index->name_map);
@@ -113,7 +119,9 @@ struct hearth_label_index *hearth_label_index_new(void)
         hearth_label_index_free(index);
         return NULL;
     }
+
     index->texts[index->n_texts++] = HEARTH_STR("");
+
     return index;
 }
 
@@ -122,25 +130,31 @@ void hearth_label_index_free(struct hearth_label_index *index)
     if (index == NULL) {
         return;
     }
+
     for (size_t i = 0; i < index->n_series; i++) {
         activity_release(&index->series[i].activity);
     }
+
     for (size_t i = 0; i < index->n_groups; i++) {
         activity_release(&index->groups[i].activity);
         ord_list_release(&index->groups[i].series);
     }
+
     for (size_t i = 0; i < index->n_names; i++) {
         ord_list_release(&index->names[i].pairs);
     }
+
     for (size_t i = 0; i < index->n_pairs; i++) {
         ord_list_release(&index->pairs[i].postings);
     }
+
     void *const arrays[] = {index->services,  index->shapes,  index->columns, index->names,
                             index->pairs,     index->schemas, index->groups,  index->series,
                             index->pair_pool, index->texts};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(arrays); i++) {
         hearth_mem_free(arrays[i]);
     }
+
     id_table_release(&index->service_ids);
     id_table_release(&index->shape_ids);
     id_table_release(&index->pair_ids);
@@ -162,6 +176,7 @@ size_t hearth_label_index_series(const struct hearth_label_index *index)
 size_t hearth_label_index_bytes(const struct hearth_label_index *index)
 {
     size_t n = sizeof *index + index->arena.used_bytes + index->list_bytes;
+
     n += index->cap_services * sizeof *index->services + index->cap_shapes * sizeof *index->shapes;
     n += index->cap_columns * sizeof *index->columns + index->cap_names * sizeof *index->names;
     n += index->cap_pairs * sizeof *index->pairs + index->cap_schemas * sizeof *index->schemas;
@@ -172,6 +187,7 @@ size_t hearth_label_index_bytes(const struct hearth_label_index *index)
     n += hearth_idmap_bytes(&index->name_map) + hearth_idmap_bytes(&index->pair_map) +
          hearth_idmap_bytes(&index->text_map) + hearth_idmap_bytes(&index->schema_map) +
          hearth_idmap_bytes(&index->group_map);
+
     return n;
 }
 
@@ -195,6 +211,7 @@ static bool leaves_out(struct hearth_label_index *index, size_t more)
     if (index->max_bytes == 0) {
         return false;
     }
+
     more += NEXT_GROWTH(index, services) + NEXT_GROWTH(index, shapes) +
             NEXT_GROWTH(index, columns) + NEXT_GROWTH(index, pairs) + NEXT_GROWTH(index, groups) +
             NEXT_GROWTH(index, series) + NEXT_GROWTH(index, pair_pool) + NEXT_GROWTH(index, texts);
@@ -204,6 +221,7 @@ static bool leaves_out(struct hearth_label_index *index, size_t more)
     size_t n_bytes = hearth_label_index_bytes(index);
     bool is_full = more > index->max_bytes || n_bytes > index->max_bytes - more;
     index->is_cut = index->is_cut || is_full;
+
     return is_full;
 }
 
@@ -219,16 +237,20 @@ enum hearth_status hearth_label_index_add_service(struct hearth_label_index *ind
     if (service_id <= 0) {
         return HEARTH_CORRUPT;
     }
+
     if (id_table_get(&index->service_ids, service_id) != ORD_NONE || leaves_out(index, name.n)) {
         return HEARTH_OK;
     }
+
     uint32_t text;
     HEARTH_TRY(intern_text(index, name, &text));
     if (!GROW(index, services, 1) || !id_table_reserve(&index->service_ids, service_id)) {
         return HEARTH_NO_MEMORY;
     }
+
     id_table_set(&index->service_ids, service_id, (uint32_t)index->n_services);
     index->services[index->n_services++] = (struct index_service){service_id, text};
+
     return HEARTH_OK;
 }
 
@@ -239,6 +261,7 @@ static enum hearth_status intern_name(struct hearth_label_index *index, struct h
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     uint32_t text;
     bool inserted;
     HEARTH_TRY(intern_text(index, name, &text));
@@ -247,8 +270,10 @@ static enum hearth_status intern_name(struct hearth_label_index *index, struct h
                                        (uint32_t)index->n_names, &inserted)) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_MEMORY;
     }
+
     index->names[index->n_names++] = (struct index_name){
         .text = index->texts[text], .is_derived = hearth_index_derived_of(name) != N_DERIVED};
+
     return HEARTH_OK;
 }
 
@@ -258,15 +283,18 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
     if (pair_id <= 0 || name.n == 0 || value.n == 0 || value.n > UINT32_MAX) {
         return HEARTH_CORRUPT;
     }
+
     if (id_table_get(&index->pair_ids, pair_id) != ORD_NONE ||
         leaves_out(index, name.n + value.n)) {
         return HEARTH_OK;
     }
+
     uint32_t name_ord;
     HEARTH_TRY(intern_name(index, name, &name_ord));
     if (!id_table_reserve(&index->pair_ids, pair_id)) {
         return HEARTH_NO_MEMORY;
     }
+
     struct hearth_hash128 key = pair_key(index, name_ord, value);
     uint32_t ordinal = hearth_idmap_find(&index->pair_map, key);
     if (ordinal == HEARTH_IDMAP_NONE) {
@@ -285,7 +313,9 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
                                                              .value_idx = owner->pairs.n};
         ord_list_push(&owner->pairs, ordinal);
     }
+
     id_table_set(&index->pair_ids, pair_id, ordinal);
+
     return HEARTH_OK;
 }
 
@@ -313,10 +343,13 @@ static enum hearth_status derive_column(struct hearth_label_index *index, struct
         [DERIVED_PERIOD_TYPE] = type.period_type,
         [DERIVED_PERIOD_UNIT] = type.period_unit,
     };
+
     for (size_t i = 0; i < N_COLUMN_DERIVED; i++) {
         HEARTH_TRY(intern_text(index, parts[i], &ret_column->text[i]));
     }
+
     ret_column->stored_type = 0;
+
     return HEARTH_OK;
 }
 
@@ -325,11 +358,13 @@ static bool is_cpu_of_wall(struct hearth_str type_id, const struct hearth_str *t
 {
     struct hearth_profile_type type = parts_of(type_id);
     bool is_cpu = hearth_str_eq_c(type.name, CPU_NAME) && hearth_str_eq_c(type.sample_type, "cpu");
+
     for (size_t i = 0; is_cpu && i < n; i++) {
         if (hearth_str_eq_c(parts_of(type_ids[i]).name, WALL_NAME)) {
             return true;
         }
     }
+
     return false;
 }
 
@@ -339,6 +374,7 @@ static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
                                              struct index_column *ret_column)
 {
     struct hearth_buf id;
+
     hearth_buf_init(&id, 0);
     hearth_buf_cstr(&id, WALL_NAME);
     hearth_buf_append(&id, type_id.p + sizeof CPU_NAME - 1, type_id.n - (sizeof CPU_NAME - 1));
@@ -346,10 +382,13 @@ static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
     if (status == HEARTH_OK) {
         status = derive_column(index, hearth_buf_view(&id), ret_column);
     }
+
     if (status == HEARTH_OK) {
         status = intern_text(index, type_id, &ret_column->stored_type);
     }
+
     hearth_buf_release(&id);
+
     return status;
 }
 
@@ -359,30 +398,37 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
     if (shape_id <= 0 || n_types == 0 || n_types > UINT16_MAX) {
         return HEARTH_CORRUPT;
     }
+
     if (id_table_get(&index->shape_ids, shape_id) != ORD_NONE) {
         return HEARTH_OK;
     }
+
     size_t n_bytes = 0;
     for (size_t i = 0; i < n_types; i++) {
         n_bytes += 2 * type_ids[i].n; /* the id, and its parts */
     }
+
     if (leaves_out(index, n_bytes)) {
         return HEARTH_OK;
     }
+
     if (!GROW(index, columns, n_types) || !GROW(index, shapes, 1) ||
         !id_table_reserve(&index->shape_ids, shape_id)) {
         return HEARTH_NO_MEMORY;
     }
+
     for (size_t i = 0; i < n_types; i++) {
         struct index_column *column = &index->columns[index->n_columns + i];
         HEARTH_TRY(is_cpu_of_wall(type_ids[i], type_ids, n_types)
                        ? derive_cpu_of_wall(index, type_ids[i], column)
                        : derive_column(index, type_ids[i], column));
     }
+
     id_table_set(&index->shape_ids, shape_id, (uint32_t)index->n_shapes);
     index->shapes[index->n_shapes++] = (struct index_shape){
         .id = shape_id, .first_column = (uint32_t)index->n_columns, .n_columns = (uint16_t)n_types};
     index->n_columns += n_types;
+
     return HEARTH_OK;
 }
 
@@ -390,10 +436,12 @@ static enum hearth_status intern_schema(struct hearth_label_index *index, const 
                                         size_t n, uint32_t *ret_ordinal)
 {
     struct hearth_hash128 key = ords_key(index, names, n);
+
     *ret_ordinal = hearth_idmap_find(&index->schema_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     uint32_t *copy = hearth_arena_array(&index->arena, n, sizeof *copy);
     bool inserted;
     if (copy == NULL || !GROW(index, schemas, 1) ||
@@ -401,10 +449,13 @@ static enum hearth_status intern_schema(struct hearth_label_index *index, const 
                                             &inserted)) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_MEMORY;
     }
+
     if (n > 0) {
         memcpy(copy, names, n * sizeof *copy);
     }
+
     index->schemas[index->n_schemas++] = (struct index_schema){copy, (uint16_t)n};
+
     return HEARTH_OK;
 }
 
@@ -413,21 +464,25 @@ static enum hearth_status intern_group(struct hearth_label_index *index, uint32_
 {
     const uint32_t parts[] = {service, shape, schema};
     struct hearth_hash128 key = ords_key(index, parts, 3);
+
     *ret_ordinal = hearth_idmap_find(&index->group_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     bool inserted;
     if (!GROW(index, groups, 1) ||
         (*ret_ordinal = hearth_idmap_intern(&index->group_map, key, (uint32_t)index->n_groups,
                                             &inserted)) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_MEMORY;
     }
+
     index->groups[index->n_groups++] =
         (struct index_group){.service = service,
                              .shape = shape,
                              .schema = schema,
                              .service_text = index->services[service].text};
+
     return HEARTH_OK;
 }
 
@@ -437,6 +492,7 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
                                         uint32_t *names, size_t *ret_n)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < n_pairs; i++) {
         uint32_t pair = id_table_get(&index->pair_ids, pair_ids[i]);
         if (pair == ORD_NONE) {
@@ -457,7 +513,9 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
         names[at] = name;
         pairs[at] = pair;
     }
+
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -468,20 +526,25 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
 {
     uint32_t service = id_table_get(&index->service_ids, service_id);
     uint32_t shape = id_table_get(&index->shape_ids, shape_id);
+
     if (series_id <= 0 || n_pairs > MAX_PAIRS) {
         return HEARTH_CORRUPT;
     }
+
     if (service == ORD_NONE || shape == ORD_NONE) {
         return missing(index);
     }
+
     if (id_table_get(&index->series_ids, series_id) != ORD_NONE ||
         leaves_out(index, n_pairs * sizeof(uint32_t))) {
         return HEARTH_OK;
     }
+
     if (!GROW(index, pair_pool, 2 * n_pairs) || !GROW(index, series, 1) ||
         !id_table_reserve(&index->series_ids, series_id)) {
         return HEARTH_NO_MEMORY;
     }
+
     /* The names are only needed until the schema is known; they borrow the room behind the pairs.
      */
     uint32_t *pairs = index->pair_pool + index->n_pair_pool, *names = pairs + n_pairs;
@@ -491,25 +554,30 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
     if (status != HEARTH_OK) {
         return status == HEARTH_NOT_FOUND ? missing(index) : status;
     }
+
     HEARTH_TRY(intern_schema(index, names, n, &schema));
     HEARTH_TRY(intern_group(index, service, shape, schema, &group));
     if (!ord_list_reserve(&index->groups[group].series, &index->list_bytes)) {
         return HEARTH_NO_MEMORY;
     }
+
     for (size_t i = 0; i < n; i++) {
         if (!ord_list_reserve(&index->pairs[pairs[i]].postings, &index->list_bytes)) {
             return HEARTH_NO_MEMORY;
         }
     }
+
     uint32_t ordinal = (uint32_t)index->n_series;
     ord_list_push(&index->groups[group].series, ordinal);
     for (size_t i = 0; i < n; i++) {
         ord_list_push(&index->pairs[pairs[i]].postings, ordinal);
     }
+
     id_table_set(&index->series_ids, series_id, ordinal);
     index->series[index->n_series++] =
         (struct index_series){.id = series_id, .group = group, .first_pair = index->n_pair_pool};
     index->n_pair_pool += n;
+
     return HEARTH_OK;
 }
 
@@ -517,25 +585,31 @@ enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index, 
                                               int32_t day, uint32_t hours)
 {
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
+
     if (ordinal == ORD_NONE) {
         return index->is_cut ? HEARTH_OK : HEARTH_NOT_FOUND;
     }
+
     hours &= (1u << 24) - 1;
     if (hours == 0) {
         return HEARTH_OK;
     }
+
     if (index->max_bytes > 0 && hearth_label_index_bytes(index) > index->max_bytes - HOURS_BYTES) {
         index->is_cut = true;
         return HEARTH_OK;
     }
+
     struct activity *own = &index->series[ordinal].activity;
     struct activity *common = &index->groups[index->series[ordinal].group].activity;
     if (!activity_reserve(own, day, &index->list_bytes) ||
         !activity_reserve(common, day, &index->list_bytes)) {
         return HEARTH_NO_MEMORY;
     }
+
     activity_add(own, day, hours);
     activity_add(common, day, hours);
+
     return HEARTH_OK;
 }
 
@@ -552,12 +626,14 @@ static void renumber(const struct hearth_label_index *index, struct ord_list *li
 {
     uint32_t *ords = list->cap == 0 ? list->u.few : list->u.many;
     uint32_t kept = 0;
+
     for (uint32_t i = 0; i < list->n; i++) {
         uint32_t ordinal = id_table_get(&index->series_ids, index->series[ords[i]].id);
         if (ordinal != ORD_NONE) {
             ords[kept++] = ordinal;
         }
     }
+
     list->n = kept;
 }
 
@@ -567,9 +643,11 @@ static void compact(struct hearth_label_index *index)
     for (size_t i = 0; i < index->n_pairs; i++) {
         renumber(index, &index->pairs[i].postings);
     }
+
     for (size_t i = 0; i < index->n_groups; i++) {
         renumber(index, &index->groups[i].series);
     }
+
     size_t n_series = 0, n_pool = 0;
     for (size_t i = 0; i < index->n_series; i++) {
         struct index_series *series = &index->series[i];
@@ -585,6 +663,7 @@ static void compact(struct hearth_label_index *index)
         n_pool += n;
         index->series[n_series++] = *series;
     }
+
     index->n_series = n_series;
     index->n_pair_pool = n_pool;
 }
@@ -592,6 +671,7 @@ static void compact(struct hearth_label_index *index)
 void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour)
 {
     uint32_t next = 0;
+
     for (size_t i = 0; i < index->n_series; i++) {
         struct index_series *series = &index->series[i];
         /* A series that was just added has no hour yet; it has lost nothing. */
@@ -600,9 +680,11 @@ void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour)
         bool gone = had && series->activity.n == 0;
         id_table_set(&index->series_ids, series->id, gone ? ORD_NONE : next++);
     }
+
     for (size_t i = 0; i < index->n_groups; i++) {
         activity_trim(&index->groups[i].activity, hour);
     }
+
     if (next < index->n_series) {
         compact(index);
     }

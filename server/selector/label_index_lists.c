@@ -15,17 +15,21 @@ bool id_table_reserve(struct id_table *table, int32_t id)
 {
     size_t page = (uint32_t)id / PAGE_IDS;
     size_t cap = table->cap;
+
     if (!hearth_mem_grow(&table->pages, &table->cap, page + 1, sizeof *table->pages)) {
         return false;
     }
+
     table->n_bytes += (table->cap - cap) * sizeof *table->pages;
     for (; table->n_pages <= page; table->n_pages++) {
         table->pages[table->n_pages] = NULL;
     }
+
     if (table->pages[page] == NULL) {
         table->pages[page] = hearth_mem_calloc(PAGE_IDS, sizeof **table->pages);
         table->n_bytes += table->pages[page] == NULL ? 0 : PAGE_IDS * sizeof **table->pages;
     }
+
     return table->pages[page] != NULL;
 }
 
@@ -54,24 +58,30 @@ void id_table_release(struct id_table *table)
 bool ord_list_reserve(struct ord_list *list, size_t *n_bytes)
 {
     uint32_t have = list->cap == 0 ? HEARTH_ARRAY_LEN(list->u.few) : list->cap;
+
     if (list->n < have) {
         return true;
     }
+
     if (have > UINT32_MAX / 2) {
         return false;
     }
+
     uint32_t cap = have < 8 ? 8 : have + have / 2;
     uint32_t *old = list->cap == 0 ? NULL : list->u.many;
     uint32_t *grown = hearth_mem_reallocarray(old, cap, sizeof *grown);
     if (grown == NULL) {
         return false;
     }
+
     if (list->cap == 0) {
         memcpy(grown, list->u.few, sizeof list->u.few);
     }
+
     *n_bytes += (cap - list->cap) * sizeof *grown;
     list->u.many = grown;
     list->cap = cap;
+
     return true;
 }
 
@@ -97,9 +107,11 @@ static struct day_hours *days_of(struct activity *activity)
 static uint32_t first_day(const struct day_hours *days, uint32_t n, int64_t day)
 {
     uint32_t low = 0, high = n;
+
     if (n > 0 && days[n - 1].day < day) {
         return n;
     }
+
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (days[mid].day < day) {
@@ -108,6 +120,7 @@ static uint32_t first_day(const struct day_hours *days, uint32_t n, int64_t day)
             high = mid;
         }
     }
+
     return low;
 }
 
@@ -115,24 +128,30 @@ bool activity_reserve(struct activity *activity, int32_t day, size_t *n_bytes)
 {
     uint32_t have = activity->cap == 0 ? 1 : activity->cap;
     uint32_t at = first_day(days_of(activity), activity->n, day);
+
     if (activity->n < have || (at < activity->n && days_of(activity)[at].day == day)) {
         return true;
     }
+
     if (have > UINT32_MAX / 2) {
         return false;
     }
+
     uint32_t cap = have < 4 ? 4 : have + have / 2;
     struct day_hours *old = activity->cap == 0 ? NULL : activity->u.many;
     struct day_hours *grown = hearth_mem_reallocarray(old, cap, sizeof *grown);
     if (grown == NULL) {
         return false;
     }
+
     if (activity->cap == 0) {
         grown[0] = activity->u.one;
     }
+
     *n_bytes += (cap - activity->cap) * sizeof *grown;
     activity->u.many = grown;
     activity->cap = cap;
+
     return true;
 }
 
@@ -140,10 +159,12 @@ void activity_add(struct activity *activity, int32_t day, uint32_t hours)
 {
     struct day_hours *days = days_of(activity);
     uint32_t at = first_day(days, activity->n, day);
+
     if (at < activity->n && days[at].day == day) {
         days[at].hours |= hours;
         return;
     }
+
     memmove(days + at + 1, days + at, (activity->n - at) * sizeof *days);
     days[at] = (struct day_hours){day, hours};
     activity->n++;
@@ -153,6 +174,7 @@ bool activity_meets(const struct activity *activity, int64_t from_hour, int64_t 
 {
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t from_day = floor_div(from_hour, 24), to_day = floor_div(to_hour, 24);
+
     for (uint32_t i = first_day(days, activity->n, from_day);
          i < activity->n && days[i].day <= to_day; i++) {
         uint32_t hours = days[i].hours;
@@ -166,6 +188,7 @@ bool activity_meets(const struct activity *activity, int64_t from_hour, int64_t 
             return true;
         }
     }
+
     return false;
 }
 
@@ -173,6 +196,7 @@ bool activity_first(const struct activity *activity, int64_t from_hour, int64_t 
 {
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t from_day = floor_div(from_hour, 24);
+
     for (uint32_t i = first_day(days, activity->n, from_day); i < activity->n; i++) {
         uint32_t hours = days[i].hours;
         if (days[i].day == from_day) {
@@ -183,6 +207,7 @@ bool activity_first(const struct activity *activity, int64_t from_hour, int64_t 
             return true;
         }
     }
+
     return false;
 }
 
@@ -190,6 +215,7 @@ bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *re
 {
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t to_day = floor_div(to_hour, 24);
+
     for (uint32_t i = first_day(days, activity->n, to_day + 1); i-- > 0;) {
         uint32_t hours = days[i].hours;
         if (days[i].day == to_day) {
@@ -200,6 +226,7 @@ bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *re
             return true;
         }
     }
+
     return false;
 }
 
@@ -208,10 +235,12 @@ void activity_trim(struct activity *activity, int32_t hour)
     struct day_hours *days = days_of(activity);
     int64_t day = floor_div(hour, 24);
     uint32_t first = first_day(days, activity->n, day);
+
     if (first < activity->n && days[first].day == day) {
         days[first].hours &= UINT32_MAX << (hour - day * 24);
         first += days[first].hours == 0 ? 1 : 0;
     }
+
     if (first > 0) {
         memmove(days, days + first, (activity->n - first) * sizeof *days);
         activity->n -= first;

@@ -31,26 +31,31 @@ static enum want want_rows(void *context, uint32_t group)
 {
     const struct projection *p = context;
     const struct hearth_label_index *index = p->query->index;
+
     for (size_t i = 0; i < p->n_wanted; i++) {
         if (hearth_index_varies(index, &p->wanted[i], &index->groups[group])) {
             return WANT_ALL;
         }
     }
+
     return WANT_ANY;
 }
 
 static void add_row(struct projection *p, const struct index_series *series, size_t column)
 {
     const struct hearth_label_index *index = p->query->index;
+
     if (p->refused || p->n_rows >= p->max_rows ||
         !hearth_mem_grow(&p->rows, &p->cap_rows, (p->n_rows + 1) * p->n_wanted, sizeof *p->rows)) {
         p->refused = true;
         return;
     }
+
     uint32_t *row = p->rows + p->n_rows * p->n_wanted;
     for (size_t i = 0; i < p->n_wanted; i++) {
         row[i] = hearth_index_value_of(index, &p->wanted[i], series, column);
     }
+
     bool inserted = false;
     struct hearth_hash128 key = hearth_hash128(row, p->n_wanted * sizeof *row, index->seed);
     p->refused =
@@ -64,6 +69,7 @@ static void see_rows(void *context, uint32_t ordinal)
     const struct hearth_label_index *index = p->query->index;
     const struct index_series *series = &index->series[ordinal];
     const struct index_shape *shape = &index->shapes[index->groups[series->group].shape];
+
     for (size_t c = 0; c < shape->n_columns; c++) {
         if (p->query->column_ok[shape->first_column + c]) {
             add_row(p, series, c);
@@ -78,6 +84,7 @@ static void see_rows(void *context, uint32_t ordinal)
 static bool any_name_exists(const struct projection *p)
 {
     const struct hearth_label_index *index = p->query->index;
+
     for (size_t g = 0; g < index->n_groups; g++) {
         const struct index_group *group = &index->groups[g];
         const struct index_shape *shape = &index->shapes[group->shape];
@@ -95,6 +102,7 @@ static bool any_name_exists(const struct projection *p)
             }
         }
     }
+
     return false;
 }
 
@@ -120,6 +128,7 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
     struct ranked_text *used = NULL;
     struct hearth_str *texts = NULL;
     size_t n = 0;
+
     if (rank_of != NULL) {
         for (size_t r = 0; r < p->n_rows; r++) {
             uint32_t value = p->rows[r * p->n_wanted + i];
@@ -129,9 +138,11 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
         used = hearth_arena_array(arena, n, sizeof *used);
         texts = hearth_arena_array(arena, n, sizeof *texts);
     }
+
     if (used == NULL || texts == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     n = 0;
     for (uint32_t value = 1; value < wanted->n_values; value++) {
         if (rank_of[value] != 0) {
@@ -139,6 +150,7 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
                 hearth_index_value_text(p->query->index, wanted, value), value};
         }
     }
+
     qsort(used, n, sizeof *used, compare_ranked);
     for (size_t k = 0; k < n; k++) {
         rank_of[used[k].value] = (uint32_t)k + 1;
@@ -147,12 +159,15 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     rank_of[0] = 0;
     for (size_t r = 0; r < p->n_rows; r++) {
         uint32_t *value = &p->rows[r * p->n_wanted + i];
         *value = rank_of[*value];
     }
+
     *ret_texts = texts;
+
     return HEARTH_OK;
 }
 
@@ -173,6 +188,7 @@ static int compare_rows(const void *a, const void *b, void *n_wanted)
 {
     const uint32_t *left, *right;
     size_t n;
+
     memcpy(&left, a, sizeof left);
     memcpy(&right, b, sizeof right);
     memcpy(&n, n_wanted, sizeof n);
@@ -188,6 +204,7 @@ static int compare_rows(const void *a, const void *b, void *n_wanted)
         }
         return left[i] < right[i] ? -1 : 1;
     }
+
     return 0;
 }
 
@@ -200,12 +217,15 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
     const uint32_t **order = hearth_arena_array(arena, p->n_rows, sizeof *order);
     struct hearth_labels *sets = hearth_arena_array(arena, p->n_rows, sizeof *sets);
     size_t n_sets = 0, n_labels = 0;
+
     if (texts == NULL || order == NULL || sets == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < p->n_wanted; i++) {
         HEARTH_TRY(rank_column(p, i, arena, &texts[i], err));
     }
+
     for (size_t r = 0; r < p->n_rows; r++) {
         const uint32_t *row = p->rows + r * p->n_wanted;
         if (!is_empty_from(row, 0, p->n_wanted) || any_name_exists(p)) {
@@ -215,11 +235,13 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
             n_labels += row[i] != 0;
         }
     }
+
     qsort_r(order, n_sets, sizeof *order, compare_rows, &p->n_wanted);
     struct hearth_label *labels = hearth_arena_array(arena, n_labels, sizeof *labels);
     if (labels == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t s = 0; s < n_sets; s++) {
         sets[s] = (struct hearth_labels){.v = labels};
         for (size_t i = 0; i < p->n_wanted; i++) {
@@ -230,8 +252,10 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
         }
         labels += sets[s].n;
     }
+
     *ret_sets = sets;
     *ret_n = n_sets;
+
     return HEARTH_OK;
 }
 
@@ -249,9 +273,11 @@ static enum hearth_status prepare_wanted(struct projection *p, const struct hear
                                          struct hearth_err *err)
 {
     struct index_wanted *wanted = hearth_arena_array(arena, n_names, sizeof *wanted);
+
     if (wanted == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n_names; i++) {
         struct hearth_str copy = hearth_arena_str(arena, names[i]);
         if (copy.p == NULL) {
@@ -260,13 +286,16 @@ static enum hearth_status prepare_wanted(struct projection *p, const struct hear
         wanted[i] = hearth_index_look_up(p->query->index, copy);
         p->per_column = p->per_column || wanted[i].derived < N_COLUMN_DERIVED;
     }
+
     qsort(wanted, n_names, sizeof *wanted, compare_wanted);
     for (size_t i = 0; i < n_names; i++) {
         if (p->n_wanted == 0 || !hearth_str_eq(wanted[p->n_wanted - 1].text, wanted[i].text)) {
             wanted[p->n_wanted++] = wanted[i];
         }
     }
+
     p->wanted = wanted;
+
     return HEARTH_OK;
 }
 
@@ -277,6 +306,7 @@ static enum hearth_status project_on_names(struct index_query *query,
                                            struct hearth_err *err)
 {
     struct projection p = {.query = query};
+
     HEARTH_TRY(prepare_wanted(&p, names, n_names, arena, err));
     p.max_rows =
         arena->limit_bytes == 0
@@ -287,11 +317,14 @@ static enum hearth_status project_on_names(struct index_query *query,
     if (status == HEARTH_OK && p.refused) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu label sets", p.n_rows);
     }
+
     if (status == HEARTH_OK) {
         status = make_sets(&p, arena, ret_sets, ret_n, err);
     }
+
     hearth_idmap_release(&p.seen);
     hearth_mem_free(p.rows);
+
     return status;
 }
 
@@ -316,6 +349,7 @@ static enum hearth_status copy_labels(struct hearth_labels *labels, struct heart
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -327,15 +361,18 @@ static enum hearth_status project_on_all(const struct hearth_label_index *index,
 {
     struct hearth_series_hit *hits;
     size_t n_hits, n = 0;
+
     HEARTH_TRY(
         hearth_label_index_select(index, selector, from_ns, to_ns, arena, &hits, &n_hits, err));
     struct hearth_labels *sets = hearth_arena_array(arena, n_hits, sizeof *sets);
     if (sets == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n_hits; i++) {
         HEARTH_TRY(hearth_label_index_labels(index, &hits[i], arena, &sets[i], err));
     }
+
     qsort(sets, n_hits, sizeof *sets, compare_sets);
     for (size_t i = 0; i < n_hits; i++) {
         if (n == 0 || hearth_labels_cmp(&sets[n - 1], &sets[i]) != 0) {
@@ -343,8 +380,10 @@ static enum hearth_status project_on_all(const struct hearth_label_index *index,
             HEARTH_TRY(copy_labels(&sets[n++], arena, err));
         }
     }
+
     *ret_sets = sets;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -358,14 +397,17 @@ enum hearth_status hearth_label_index_project(const struct hearth_label_index *i
 {
     struct index_query query;
     struct hearth_str *all = NULL;
+
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
     if (n_names > 0) {
         return project_on_names(&query, names, n_names, arena, ret_sets, ret_n, err);
     }
+
     HEARTH_TRY(
         hearth_label_index_names(index, selector, from_ns, to_ns, arena, &all, &n_names, err));
     if (n_names == 0 || query.n_bound > MAX_CELLS / n_names) {
         return project_on_all(index, selector, from_ns, to_ns, arena, ret_sets, ret_n, err);
     }
+
     return project_on_names(&query, all, n_names, arena, ret_sets, ret_n, err);
 }

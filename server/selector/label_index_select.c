@@ -19,6 +19,7 @@
 int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
 {
     int low = 0, high = schema->n_names;
+
     while (low < high) {
         int mid = (low + high) / 2;
         if (schema->names[mid] < name) {
@@ -27,6 +28,7 @@ int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
             high = mid;
         }
     }
+
     return low < schema->n_names && schema->names[low] == name ? low : -1;
 }
 
@@ -40,6 +42,7 @@ static bool column_matches(const struct hearth_label_index *index,
 
     /* A column that is stored under another type is also found by that: it is not excluded by it. */
     bool is_positive = matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_RE;
+
     return derived == DERIVED_PROFILE_TYPE && is_positive && column->stored_type != 0 &&
            hearth_matcher_matches(matcher, index->texts[column->stored_type]);
 }
@@ -49,6 +52,7 @@ static void decide_derived(struct index_query *query, const struct hearth_matche
                            enum derived derived)
 {
     const struct hearth_label_index *index = query->index;
+
     if (derived >= N_COLUMN_DERIVED) {
         for (size_t i = 0; i < index->n_services; i++) {
             query->service_ok[i] =
@@ -57,6 +61,7 @@ static void decide_derived(struct index_query *query, const struct hearth_matche
         }
         return;
     }
+
     for (size_t i = 0; i < index->n_columns; i++) {
         query->column_ok[i] =
             query->column_ok[i] && column_matches(index, &index->columns[i], matcher, derived);
@@ -75,10 +80,12 @@ static enum hearth_status decide_own(struct index_query *query,
                               .is_equality = matcher->kind == HEARTH_MATCH_KIND_LITERAL,
                               .negated = matcher->op == HEARTH_MATCH_NE ||
                                          matcher->op == HEARTH_MATCH_NRE};
+
     if (test.name == ORD_NONE) {
         query->nothing = query->nothing || !matcher->matches_empty;
         return HEARTH_OK;
     }
+
     if (test.is_equality) {
         test.only_pair = hearth_index_find_pair(index, test.name, matcher->literals[0]);
         query->nothing = query->nothing ||
@@ -89,7 +96,9 @@ static enum hearth_status decide_own(struct index_query *query,
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     query->tests[query->n_tests++] = test;
+
     return HEARTH_OK;
 }
 
@@ -100,14 +109,17 @@ static size_t count_candidates(const struct index_query *query, const struct lab
     const struct hearth_matcher *matcher = test->matcher;
     bool listed = matcher->kind == HEARTH_MATCH_KIND_LITERAL ||
                   matcher->kind == HEARTH_MATCH_KIND_ALTERNATION;
+
     if (!listed || test->negated || matcher->matches_empty) {
         return SIZE_MAX;
     }
+
     size_t n = 0;
     for (size_t i = 0; i < matcher->n_literals; i++) {
         uint32_t pair = hearth_index_find_pair(query->index, test->name, matcher->literals[i]);
         n += pair == ORD_NONE ? 0 : query->index->pairs[pair].postings.n;
     }
+
     return n;
 }
 
@@ -117,11 +129,13 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
     const struct hearth_label_index *index = query->index;
     const struct label_test *best = NULL;
     size_t n_best = SIZE_MAX, n_in_groups = 0;
+
     for (size_t i = 0; i < index->n_groups; i++) {
         const struct index_group *group = &index->groups[i];
         bool ok = query->service_ok[group->service] && query->shape_ok[group->shape];
         n_in_groups += ok ? group->series.n : 0;
     }
+
     for (size_t i = 0; i < query->n_tests; i++) {
         size_t n = count_candidates(query, &query->tests[i]);
         if (n < n_best) {
@@ -129,14 +143,17 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
             best = &query->tests[i];
         }
     }
+
     query->n_bound = n_in_groups;
     if (best == NULL || n_best > n_in_groups / CANDIDATE_ADVANTAGE) {
         return HEARTH_OK;
     }
+
     query->candidates = hearth_arena_array(arena, n_best, sizeof *query->candidates);
     if (query->candidates == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < best->matcher->n_literals; i++) {
         uint32_t pair = hearth_index_find_pair(index, best->name, best->matcher->literals[i]);
         if (pair != ORD_NONE) {
@@ -146,7 +163,9 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
             query->n_candidates += postings->n;
         }
     }
+
     query->n_bound = n_best;
+
     return HEARTH_OK;
 }
 
@@ -171,6 +190,7 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
         query->shape_ok == NULL || query->states == NULL || query->positions == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     memset(query->service_ok, 1, index->n_services);
     memset(query->column_ok, 1, index->n_columns);
     for (size_t i = 0; i < selector->n; i++) {
@@ -181,11 +201,13 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
             HEARTH_TRY(decide_own(query, &selector->matchers[i], arena, err));
         }
     }
+
     for (size_t i = 0; i < index->n_shapes; i++) {
         for (size_t c = 0; c < index->shapes[i].n_columns; c++) {
             query->shape_ok[i] |= query->column_ok[index->shapes[i].first_column + c];
         }
     }
+
     return choose_candidates(query, arena, err);
 }
 
@@ -196,11 +218,13 @@ static bool pair_passes(const struct hearth_label_index *index, struct label_tes
     if (test->is_equality) {
         return (pair == test->only_pair) != test->negated;
     }
+
     uint8_t *verdict = &test->verdicts[index->pairs[pair].value_idx];
     if (*verdict == 0) {
         bool yes = hearth_matcher_matches(test->matcher, hearth_index_pair_value(index, pair));
         *verdict = yes ? 2 : 1;
     }
+
     return *verdict == 2;
 }
 
@@ -215,10 +239,12 @@ static enum group_state judge_group(struct index_query *query, const struct inde
 {
     const struct index_schema *schema = &query->index->schemas[group->schema];
     enum group_state state = GROUP_YES;
+
     if (query->nothing || !query->service_ok[group->service] || !query->shape_ok[group->shape] ||
         !activity_meets(&group->activity, query->from_hour, query->to_hour)) {
         return GROUP_NO;
     }
+
     for (size_t i = 0; i < query->n_tests; i++) {
         query->positions[i] = hearth_index_schema_find(schema, query->tests[i].name);
         if (query->positions[i] >= 0) {
@@ -227,6 +253,7 @@ static enum group_state judge_group(struct index_query *query, const struct inde
             return GROUP_NO;
         }
     }
+
     return state;
 }
 
@@ -246,9 +273,11 @@ static enum group_state decide_group(struct index_query *query, uint32_t g)
 bool hearth_index_passes(struct index_query *query, const struct index_series *series)
 {
     enum group_state state = decide_group(query, series->group);
+
     if (state == GROUP_NO || !activity_meets(&series->activity, query->from_hour, query->to_hour)) {
         return false;
     }
+
     const uint32_t *pairs = hearth_index_series_pairs(query->index, series);
     for (size_t i = 0; state == GROUP_OPEN && i < query->n_tests; i++) {
         if (query->positions[i] >= 0 &&
@@ -256,6 +285,7 @@ bool hearth_index_passes(struct index_query *query, const struct index_series *s
             return false;
         }
     }
+
     return true;
 }
 
@@ -263,6 +293,7 @@ static void walk_groups(struct index_query *query, index_want_fn *want, index_vi
                         void *context)
 {
     const struct hearth_label_index *index = query->index;
+
     for (uint32_t g = 0; g < index->n_groups; g++) {
         const struct index_group *group = &index->groups[g];
         enum group_state state = decide_group(query, g);
@@ -306,11 +337,14 @@ enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *w
         walk_groups(query, want, visit, context);
         return HEARTH_OK;
     }
+
     uint8_t *wants = hearth_arena_zalloc(arena, query->index->n_groups);
     if (wants == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     walk_candidates(query, want, visit, context, wants);
+
     return HEARTH_OK;
 }
 
@@ -377,18 +411,21 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
                                              struct hearth_err *err)
 {
     struct index_query query;
+
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
     struct selection selection = {.index = index, .query = &query};
     selection.keys = hearth_arena_array(arena, query.n_bound, sizeof *selection.keys);
     if (selection.keys == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(hearth_index_walk(&query, want_all, collect_key, &selection, arena, err));
     struct hearth_series_hit *hits = hearth_arena_array(arena, selection.n_hits, sizeof *hits);
     uint64_t *room = hearth_arena_array(arena, selection.n, sizeof *room);
     if (hits == NULL || room == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     sort_keys(selection.keys, room, selection.n);
     size_t n = 0;
     for (size_t i = 0; i < selection.n; i++) {
@@ -407,7 +444,9 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
             }
         }
     }
+
     *ret_hits = hits;
     *ret_n = n;
+
     return HEARTH_OK;
 }

@@ -19,6 +19,7 @@
 static bool in_sorted(const struct hearth_str *v, size_t n, struct hearth_str value)
 {
     size_t low = 0, high = n;
+
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         int order = hearth_str_cmp(v[mid], value);
@@ -31,6 +32,7 @@ static bool in_sorted(const struct hearth_str *v, size_t n, struct hearth_str va
             high = mid;
         }
     }
+
     return false;
 }
 
@@ -42,9 +44,11 @@ static bool regex_matches_repaired(const struct hearth_regex *regex, struct hear
 {
     char few[768] = "";
     char *text = value.n <= sizeof few / 3 ? few : hearth_mem_reallocarray(NULL, value.n, 3);
+
     if (text == NULL) {
         return false;
     }
+
     size_t n = 0;
     for (size_t i = 0; i < value.n;) {
         size_t len = hearth_selector_utf8_len(value.p + i, value.n - i);
@@ -58,16 +62,19 @@ static bool regex_matches_repaired(const struct hearth_regex *regex, struct hear
             i += len;
         }
     }
+
     bool yes = hearth_regex_matches(regex, text, n);
     if (text != few) {
         hearth_mem_free(text);
     }
+
     return yes;
 }
 
 static bool matches_pattern(const struct hearth_matcher *matcher, struct hearth_str value)
 {
     const struct hearth_str *literals = matcher->literals;
+
     switch (matcher->kind) {
     case HEARTH_MATCH_KIND_LITERAL:
         return hearth_str_eq(value, literals[0]);
@@ -87,9 +94,11 @@ static bool matches_pattern(const struct hearth_matcher *matcher, struct hearth_
     case HEARTH_MATCH_KIND_REGEX:
         break;
     }
+
     if (!hearth_str_utf8_valid(value)) {
         return regex_matches_repaired(matcher->regex, value);
     }
+
     return hearth_regex_matches(matcher->regex, value.p, value.n);
 }
 
@@ -106,10 +115,12 @@ static enum hearth_status compile_engine(struct hearth_matcher *matcher, size_t 
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "regular expression is longer than %u bytes", MAX_ENGINE_BYTES);
     }
+
     if (n_engines >= MAX_ENGINES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "more than %u regular expressions in one selector", MAX_ENGINES);
     }
+
     char why[256];
     matcher->regex = hearth_regex_new(matcher->value.p, matcher->value.n, why, sizeof why);
     if (matcher->regex == NULL) {
@@ -118,6 +129,7 @@ static enum hearth_status compile_engine(struct hearth_matcher *matcher, size_t 
         }
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad regular expression: %s", why);
     }
+
     return HEARTH_OK;
 }
 
@@ -142,6 +154,8 @@ enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher, size_t
             HEARTH_TRY(compile_engine(matcher, n_engines, err));
         }
     }
+
     matcher->matches_empty = hearth_matcher_matches(matcher, HEARTH_STR(""));
+
     return HEARTH_OK;
 }

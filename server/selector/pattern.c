@@ -33,10 +33,12 @@ enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
                            "%s: regular expression is longer than %u bytes", field,
                            MAX_PATTERN_BYTES);
     }
+
     struct hearth_pattern *pattern = hearth_mem_alloc(sizeof *pattern + text.n + 1);
     if (pattern == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a regular expression");
     }
+
     char *copy = (char *)(pattern + 1);
     memcpy(copy, text.n == 0 ? "" : text.p, text.n);
     copy[text.n] = '\0';
@@ -52,7 +54,9 @@ enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
                                      field, why);
         }
     }
+
     *ret_pattern = pattern;
+
     return HEARTH_OK;
 }
 
@@ -80,13 +84,16 @@ bool hearth_pattern_find(const struct hearth_pattern *pattern, struct hearth_str
     if (pattern->regex != NULL) {
         return hearth_regex_find(pattern->regex, text.p, text.n, from, ret_from, ret_to);
     }
+
     struct hearth_str wanted = pattern->literal;
     const char *found =
         wanted.n == 0 ? text.p + from : memmem(text.p + from, text.n - from, wanted.p, wanted.n);
     if (found == NULL) {
         return false;
     }
+
     *ret_from = (size_t)(found - text.p);
     *ret_to = *ret_from + wanted.n;
+
     return true;
 }

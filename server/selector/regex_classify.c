@@ -56,9 +56,11 @@ static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
         set->n = 1;
         return true;
     }
+
     if (set->n >= MAX_LITERALS) {
         return false;
     }
+
     if (set->n >= set->cap) {
         size_t cap = set->cap == 0 ? 4 : set->cap * 2;
         struct hearth_str *v = take(s, cap * sizeof *v);
@@ -69,7 +71,9 @@ static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
         set->v = v;
         set->cap = cap;
     }
+
     set->v[set->n++] = text;
+
     return true;
 }
 
@@ -80,13 +84,16 @@ static bool join(struct scanner *s, struct hearth_str a, struct hearth_str b,
         *ret_text = a.n == 0 ? b : a;
         return true;
     }
+
     char *joined = take(s, a.n + b.n);
     if (joined == NULL) {
         return false;
     }
+
     memcpy(joined, a.p, a.n);
     memcpy(joined + a.n, b.p, b.n);
     *ret_text = hearth_str_n(joined, a.n + b.n);
+
     return true;
 }
 
@@ -94,9 +101,11 @@ static bool join(struct scanner *s, struct hearth_str a, struct hearth_str b,
 static bool set_multiply(struct scanner *s, struct set *left, const struct set *right)
 {
     struct set product = {0};
+
     if (left->n > 1 && right->n > 1 && left->n * right->n > MAX_PRODUCT) {
         return false;
     }
+
     for (size_t i = 0; i < left->n; i++) {
         for (size_t j = 0; j < right->n; j++) {
             struct hearth_str text;
@@ -106,7 +115,9 @@ static bool set_multiply(struct scanner *s, struct set *left, const struct set *
             }
         }
     }
+
     *left = product;
+
     return true;
 }
 
@@ -126,6 +137,7 @@ static bool scan_literal(struct scanner *s, struct hearth_str *ret_text)
     char *text = NULL; /* made at the first escape; until then the pattern's own bytes serve */
     const char *from = s->p;
     size_t n = 0;
+
     while (s->p < s->end) {
         char c = *s->p;
         if (c == '\\') {
@@ -151,7 +163,9 @@ static bool scan_literal(struct scanner *s, struct hearth_str *ret_text)
         n++;
         s->p++;
     }
+
     *ret_text = hearth_str_n(text == NULL ? from : text, n);
+
     return n > 0 && !is_quantifier(s);
 }
 
@@ -161,15 +175,18 @@ static bool scan_alternatives(struct scanner *s, unsigned depth, struct set *ret
 static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_set)
 {
     struct set set = {0};
+
     if (!set_add(s, &set, HEARTH_STR(""))) {
         return false;
     }
+
     if (depth == 0 && s->p < s->end && *s->p == '^') {
         s->p++;
         if (is_quantifier(s)) {
             return false;
         }
     }
+
     while (s->p < s->end && *s->p != '|' && *s->p != ')') {
         struct set piece = {0};
         if (*s->p == '$') {
@@ -201,16 +218,20 @@ static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_
             return false;
         }
     }
+
     *ret_set = set;
+
     return true;
 }
 
 static bool scan_alternatives(struct scanner *s, unsigned depth, struct set *ret_set)
 {
     struct set all = {0};
+
     if (depth > MAX_DEPTH) {
         return false;
     }
+
     for (;;) {
         struct set one;
         if (!scan_alternative(s, depth, &one)) {
@@ -250,23 +271,28 @@ static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
         *ret_kind = HEARTH_MATCH_KIND_NOT_EMPTY;
         return s->p == s->end;
     }
+
     bool before = skip(s, ".*");
     if (is_quantifier(s)) {
         return false;
     }
+
     if (before && (s->p == s->end || *s->p == '$')) {
         (void)skip(s, "$");
         *ret_kind = HEARTH_MATCH_KIND_ANY;
         return s->p == s->end;
     }
+
     if (!scan_literal(s, ret_text)) {
         return false;
     }
+
     bool after = skip(s, ".*");
     (void)skip(s, "$");
     *ret_kind = !before ? HEARTH_MATCH_KIND_PREFIX
                 : after ? HEARTH_MATCH_KIND_CONTAINS
                         : HEARTH_MATCH_KIND_SUFFIX;
+
     return s->p == s->end && (before || after);
 }
 
@@ -283,12 +309,15 @@ static bool finish(struct scanner *s, const struct set *set, struct hearth_str *
                    size_t *ret_n)
 {
     struct hearth_str *v = set->v != NULL ? set->v : take(s, sizeof *v);
+
     if (v == NULL) {
         return false;
     }
+
     if (set->v == NULL) {
         v[0] = set->first;
     }
+
     qsort(v, set->n, sizeof *v, compare_texts);
     size_t kept = 0;
     for (size_t i = 0; i < set->n; i++) {
@@ -296,8 +325,10 @@ static bool finish(struct scanner *s, const struct set *set, struct hearth_str *
             v[kept++] = v[i];
         }
     }
+
     *ret_v = v;
     *ret_n = kept;
+
     return true;
 }
 
@@ -310,6 +341,7 @@ enum hearth_status hearth_regex_classify(struct hearth_str pattern, struct heart
     struct set set = {0};
     enum hearth_match_kind kind = HEARTH_MATCH_KIND_ALTERNATION;
     bool known = scan_alternatives(&s, 0, &set) && s.p == s.end;
+
     if (!known && !s.refused) {
         struct hearth_str text = HEARTH_STR("");
         s.p = from;
@@ -317,13 +349,16 @@ enum hearth_status hearth_regex_classify(struct hearth_str pattern, struct heart
         known = scan_affixed(&s, &kind, &text);
         set = (struct set){.first = text, .n = 1};
     }
+
     if (known && finish(&s, &set, ret_literals, ret_n)) {
         bool one = kind == HEARTH_MATCH_KIND_ALTERNATION && *ret_n == 1;
         *ret_kind = one ? HEARTH_MATCH_KIND_LITERAL : kind;
         return HEARTH_OK;
     }
+
     *ret_kind = HEARTH_MATCH_KIND_REGEX;
     *ret_literals = NULL;
     *ret_n = 0;
+
     return s.refused ? HEARTH_NO_MEMORY : HEARTH_OK;
 }

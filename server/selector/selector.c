@@ -40,6 +40,7 @@ static enum hearth_status append(struct hearth_selector *selector, struct hearth
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u matchers in one selector",
                            HEARTH_SELECTOR_MAX_MATCHERS);
     }
+
     if (selector->n == selector->cap) {
         size_t cap = selector->cap == 0 ? 8 : selector->cap * 2;
         struct hearth_matcher *grown = hearth_arena_array(arena, cap, sizeof *grown);
@@ -52,14 +53,17 @@ static enum hearth_status append(struct hearth_selector *selector, struct hearth
         selector->matchers = grown;
         selector->cap = cap;
     }
+
     size_t n_engines = 0;
     for (size_t i = 0; i < selector->n; i++) {
         n_engines += selector->matchers[i].regex != NULL;
     }
+
     struct hearth_matcher *matcher = &selector->matchers[selector->n];
     *matcher = (struct hearth_matcher){.op = op, .name = name, .value = value};
     HEARTH_TRY(hearth_matcher_compile(matcher, n_engines, arena, err));
     selector->n++;
+
     return HEARTH_OK;
 }
 
@@ -70,16 +74,19 @@ enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct 
     if (name.n == 0 || !hearth_str_utf8_valid(name)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label name is empty or not UTF-8 text");
     }
+
     if (!hearth_str_utf8_valid(value)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "value of label \"" HEARTH_STR_FMT "\" is not UTF-8 text",
                            HEARTH_STR_ARG(name));
     }
+
     struct hearth_str own_name = hearth_arena_str(arena, name);
     struct hearth_str own_value = hearth_arena_str(arena, value);
     if (own_name.p == NULL || own_value.p == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     return append(selector, own_name, op, own_value, arena, err);
 }
 
@@ -88,6 +95,7 @@ void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const
     if (ctx->status != HEARTH_OK) {
         return;
     }
+
     char text[400];
     va_list args;
     va_start(args, fmt);
@@ -137,10 +145,12 @@ static bool unquote_name(struct hearth_selector_ctx *ctx, struct hearth_selector
     if ((c == '"' || c == '\'' || c == '`') && !hearth_selector_unquote(ctx, token, ret_name)) {
         return false;
     }
+
     if (ret_name->n == 0) {
         hearth_selector_fail(ctx, token.p, "a name is empty");
         return false;
     }
+
     return true;
 }
 
@@ -158,10 +168,12 @@ void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_s
                                 enum hearth_match_op op, struct hearth_selector_token value)
 {
     struct hearth_str label, text;
+
     if (ctx->status != HEARTH_OK || !unquote_name(ctx, name, &label) ||
         !hearth_selector_unquote(ctx, value, &text)) {
         return;
     }
+
     if (!hearth_str_eq(label, HEARTH_STR(HEARTH_LABEL_NAME)) || metric_is_free(ctx, name.p, text)) {
         bool is_regex = op == HEARTH_MATCH_RE || op == HEARTH_MATCH_NRE;
         append_at(ctx, is_regex ? value.p : name.p, label, op, text);
@@ -172,11 +184,13 @@ void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_s
 static bool check_bytes(struct hearth_selector_ctx *ctx)
 {
     const char *p = (const char *)ctx->lexer.start, *end = (const char *)ctx->lexer.limit;
+
     if ((size_t)(end - p) > HEARTH_SELECTOR_MAX_BYTES) {
         hearth_selector_fail(ctx, p + HEARTH_SELECTOR_MAX_BYTES,
                              "the selector is longer than %u bytes", HEARTH_SELECTOR_MAX_BYTES);
         return false;
     }
+
     while (p < end) {
         size_t len = hearth_selector_utf8_len(p, (size_t)(end - p));
         if (len == 0 || *p == '\0') {
@@ -187,6 +201,7 @@ static bool check_bytes(struct hearth_selector_ctx *ctx)
         }
         p += len;
     }
+
     return true;
 }
 
@@ -196,22 +211,26 @@ enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struc
 {
     struct hearth_selector_ctx ctx = {.selector = selector, .arena = arena, .err = err};
     size_t n_before = selector->n;
+
     /* One byte over the limit is enough to see that it is over. */
     size_t n = text.n > HEARTH_SELECTOR_MAX_BYTES ? HEARTH_SELECTOR_MAX_BYTES + 1 : text.n;
     const char *copy = hearth_arena_strndup(arena, text.p, n);
     if (copy == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     ctx.lexer.start = ctx.lexer.cursor = (const unsigned char *)copy;
     ctx.lexer.limit = ctx.lexer.start + n;
     if (check_bytes(&ctx)) {
         hearth_selector_run(&ctx);
     }
+
     if (ctx.status != HEARTH_OK) {
         cut(selector, n_before);
         if (ret_offset != NULL) {
             *ret_offset = ctx.offset;
         }
     }
+
     return ctx.status;
 }

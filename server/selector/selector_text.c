@@ -21,13 +21,16 @@ static size_t utf8_encode(uint32_t c, char out[4])
         out[0] = (char)c;
         return 1;
     }
+
     size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
     for (size_t i = len - 1; i > 0; i--) {
         out[i] = (char)(unsigned char)(0x80 | (c & 0x3F));
         c >>= 6;
     }
+
     out[0] = (char)(unsigned char)(lead[len] | c);
+
     return len;
 }
 
@@ -49,6 +52,7 @@ static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, c
     int base = from[1] == 'x' || from[1] == 'u' || from[1] == 'U' ? 16 : 8;
     size_t want = from[1] == 'x' ? 2 : from[1] == 'u' ? 4 : from[1] == 'U' ? 8 : 3;
     uint32_t value = 0;
+
     for (size_t i = 0; i < want; i++) {
         if (digits + i == end || digit_of(digits[i]) >= base) {
             hearth_selector_fail(ctx, from, "an escape that begins with \\%c needs %zu %s digits",
@@ -57,6 +61,7 @@ static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, c
         }
         value = value * (uint32_t)base + (uint32_t)digit_of(digits[i]);
     }
+
     *ret_next = digits + want;
     if (from[1] != 'u' && from[1] != 'U') { /* a byte, perhaps a part of a character */
         if (value > 0xFF) {
@@ -66,11 +71,14 @@ static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, c
         out[(*n)++] = (char)(unsigned char)value;
         return true;
     }
+
     if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
         hearth_selector_fail(ctx, from, "escape is not a Unicode character");
         return false;
     }
+
     *n += utf8_encode(value, out + *n);
+
     return true;
 }
 
@@ -82,19 +90,24 @@ static bool unescape(struct hearth_selector_ctx *ctx, char quote, const char *fr
     static const char bytes[] = "\a\b\f\n\r\t\v\\";
     char c = from[1]; /* the lexer guarantees one more character before the closing quote */
     const char *name = strchr(names, c);
+
     *ret_next = from + 2;
     if (name != NULL || c == quote) {
         out[(*n)++] = name != NULL ? bytes[name - names] : quote;
         return true;
     }
+
     if (c >= '0' && c <= '7') {
         return unescape_number(ctx, from, from + 1, end, ret_next, out, n);
     }
+
     if (c == 'x' || c == 'u' || c == 'U') {
         return unescape_number(ctx, from, from + 2, end, ret_next, out, n);
     }
+
     size_t len = hearth_selector_utf8_len(from + 1, (size_t)(end - from - 1));
     hearth_selector_fail(ctx, from, "unknown escape \\%.*s", (int)len, from + 1);
+
     return false;
 }
 
@@ -103,15 +116,18 @@ bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_sele
 {
     char quote = token.p[0];
     const char *p = token.p + 1, *end = token.p + token.n - 1;
+
     if (quote == '`' || memchr(p, '\\', (size_t)(end - p)) == NULL) {
         *ret_text = hearth_str_n(p, (size_t)(end - p));
         return true;
     }
+
     char *out = hearth_arena_alloc(ctx->arena, token.n); /* no escape is shorter than its text */
     if (out == NULL) {
         ctx->status = HEARTH_FAIL_ARENA(ctx->err, ctx->arena);
         return false;
     }
+
     size_t n = 0;
     while (p < end) {
         if (*p != '\\') {
@@ -120,12 +136,15 @@ bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_sele
             return false;
         }
     }
+
     if (!hearth_str_utf8_valid(hearth_str_n(out, n))) {
         hearth_selector_fail(ctx, token.p,
                              "the string holds a NUL or is not UTF-8 after its escapes");
         return false;
     }
+
     *ret_text = hearth_str_n(out, n);
+
     return true;
 }
 
@@ -147,6 +166,7 @@ static void append_quoted(struct hearth_buf *out, struct hearth_str text)
             hearth_buf_byte(out, c);
         }
     }
+
     hearth_buf_byte(out, '"');
 }
 
@@ -156,6 +176,7 @@ void hearth_selector_format(const struct hearth_selector *selector, struct heart
                                       [HEARTH_MATCH_NE] = "!=",
                                       [HEARTH_MATCH_RE] = "=~",
                                       [HEARTH_MATCH_NRE] = "!~"};
+
     hearth_buf_byte(out, '{');
     for (size_t i = 0; i < selector->n; i++) {
         const struct hearth_matcher *m = &selector->matchers[i];
@@ -168,6 +189,7 @@ void hearth_selector_format(const struct hearth_selector *selector, struct heart
         hearth_buf_cstr(out, ops[m->op]);
         append_quoted(out, m->value);
     }
+
     hearth_buf_byte(out, '}');
 }
 
@@ -176,6 +198,7 @@ void hearth_selector_format(const struct hearth_selector *selector, struct heart
 void hearth_selector_caret(struct hearth_str text, size_t offset, struct hearth_buf *out)
 {
     size_t columns = 0;
+
     for (size_t i = 0; i < text.n;) {
         size_t len = hearth_selector_utf8_len(text.p + i, text.n - i);
         unsigned char c = (unsigned char)text.p[i];
@@ -190,9 +213,11 @@ void hearth_selector_caret(struct hearth_str text, size_t offset, struct hearth_
         i += len;
         columns += i <= offset ? 1 : 0;
     }
+
     hearth_buf_byte(out, '\n');
     for (size_t i = 0; i < columns; i++) {
         hearth_buf_byte(out, ' ');
     }
+
     hearth_buf_cstr(out, "^\n");
 }

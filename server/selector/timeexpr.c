@@ -39,12 +39,15 @@ static bool open_source(struct source *source, struct hearth_str text)
     if (text.n > MAX_TEXT_BYTES) {
         return false;
     }
+
     if (text.n > 0) {
         memcpy(source->copy, text.p, text.n);
     }
+
     source->copy[text.n] = '\0';
     source->lexer.cursor = (const unsigned char *)source->copy;
     source->lexer.limit = source->lexer.cursor + text.n;
+
     return true;
 }
 
@@ -71,6 +74,7 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
     int64_t total = 0;
     int before = HEARTH_TIME_PART_Y + 1;
     enum hearth_time_token token = hearth_time_lex(lexer);
+
     do {
         int64_t number;
         if (token < HEARTH_TIME_PART_NS) {
@@ -95,6 +99,7 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
         token = hearth_time_lex(lexer);
     } while (token != HEARTH_TIME_END);
     *ret_ns = total;
+
     return HEARTH_OK;
 }
 
@@ -121,18 +126,22 @@ struct fields {
 static const char *check_fields(const struct fields *f)
 {
     static const unsigned char month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
     if (f->month < 1 || f->month > 12) {
         return "the month is not in 01 to 12";
     }
+
     bool leap = f->year % 4 == 0 && (f->year % 100 != 0 || f->year % 400 == 0);
     int64_t last = month_days[f->month - 1] + (f->month == 2 && leap ? 1 : 0);
     if (f->day < 1 || f->day > last) {
         return "the month has no such day";
     }
+
     if (f->hour > 23 || f->minute > 59 ||
         f->second > 60) { /* :60 is a leap second: the next second */
         return "the time of day is not in 00:00:00 to 23:59:60";
     }
+
     return NULL;
 }
 
@@ -161,6 +170,7 @@ static int64_t fraction_ns(const char *p, const char *end)
 static const char *parse_calendar(struct hearth_str token, struct fields *f)
 {
     const char *p = token.p, *end = token.p + token.n;
+
     *f = (struct fields){
         .year = two_digits(p) * 100 + two_digits(p + 2), .month = two_digits(p + 5), .day = 1};
     p += 7;
@@ -168,23 +178,28 @@ static const char *parse_calendar(struct hearth_str token, struct fields *f)
         f->day = two_digits(p + 1);
         p += 3;
     }
+
     if (p < end) {
         f->hour = two_digits(p + 1);
         p += 3;
     }
+
     if (p < end && *p == ':') {
         f->minute = two_digits(p + 1);
         p += 3;
     }
+
     if (p < end && *p == ':') {
         f->second = two_digits(p + 1);
         p += 3;
     }
+
     if (p < end && *p == '.') {
         f->fraction_ns = fraction_ns(p + 1, end);
         for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
         }
     }
+
     if (p < end && (*p == '+' || *p == '-')) {
         int64_t hours = two_digits(p + 1), minutes = two_digits(p + 4);
         if (hours > 23 || minutes > 59) {
@@ -192,6 +207,7 @@ static const char *parse_calendar(struct hearth_str token, struct fields *f)
         }
         f->zone_minutes = (*p == '-' ? -1 : 1) * (hours * 60 + minutes);
     }
+
     return check_fields(f);
 }
 
@@ -200,6 +216,7 @@ static const char g_out_of_range[] = "it is not in the years 1677 to 2262";
 static const char *parse_digits(struct hearth_str token, int64_t *ret_ns)
 {
     int64_t value;
+
     if (token.n == 8) {
         const char *p = token.p;
         struct fields f = {.year = two_digits(p) * 100 + two_digits(p + 2),
@@ -208,11 +225,13 @@ static const char *parse_digits(struct hearth_str token, int64_t *ret_ns)
         const char *wrong = check_fields(&f);
         return wrong != NULL ? wrong : fields_to_ns(&f, ret_ns) ? NULL : g_out_of_range;
     }
+
     int64_t unit = token.n == 13   ? HEARTH_NS_PER_MS
                    : token.n == 16 ? 1000
                    : token.n == 19 ? 1
                                    : HEARTH_NS_PER_SEC;
     bool fits = hearth_str_to_i64(token, &value) && !__builtin_mul_overflow(value, unit, ret_ns);
+
     return fits ? NULL : g_out_of_range;
 }
 
@@ -233,17 +252,21 @@ static enum hearth_status parse_now(struct hearth_time_lexer *lexer, struct hear
 {
     enum hearth_time_token sign = hearth_time_lex(lexer);
     int64_t shift = 0, ns;
+
     if (sign == HEARTH_TIME_PLUS || sign == HEARTH_TIME_MINUS) {
         HEARTH_TRY(parse_parts(lexer, "time", text, &shift, err));
     } else if (sign != HEARTH_TIME_END) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "bad time \"%.*s\", after now comes + or - and a duration", SHOWN(text));
     }
+
     if (__builtin_add_overflow(now_ns, sign == HEARTH_TIME_MINUS ? -shift : shift, &ns)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad time \"%.*s\", %s", SHOWN(text),
                            g_out_of_range);
     }
+
     *ret_ns = ns;
+
     return HEARTH_OK;
 }
 
@@ -255,13 +278,16 @@ enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int
     int64_t ns = 0;
     struct fields fields;
     enum hearth_time_token first = HEARTH_TIME_OTHER;
+
     text = hearth_str_trim(text);
     if (open_source(&source, text)) {
         first = hearth_time_lex(&source.lexer);
     }
+
     if (first == HEARTH_TIME_NOW) {
         return parse_now(&source.lexer, text, now_ns, ret_ns, err);
     }
+
     if (first != HEARTH_TIME_CALENDAR && first != HEARTH_TIME_DIGITS &&
         first != HEARTH_TIME_DECIMAL) {
         wrong = "expected now, now-1h30m, a date like 2026-11-20T08:00:00Z or a Unix time";
@@ -275,11 +301,14 @@ enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int
     } else {
         wrong = parse_decimal(token_text(&source.lexer), &ns);
     }
+
     if (wrong != NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "bad time \"%.*s\", %s", SHOWN(text),
                            wrong);
     }
+
     *ret_ns = ns;
+
     return HEARTH_OK;
 }
 
@@ -299,17 +328,21 @@ enum hearth_status hearth_duration_parse(struct hearth_str text, int64_t *ret_ns
 {
     struct source source;
     int64_t ns;
+
     text = hearth_str_trim(text);
     if (!open_source(&source, text)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a duration is longer than %u bytes",
                            MAX_TEXT_BYTES);
     }
+
     HEARTH_TRY(parse_parts(&source.lexer, "duration", text, &ns, err));
     if (ns == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "bad duration \"%.*s\", it must be above zero", SHOWN(text));
     }
+
     *ret_ns = ns;
+
     return HEARTH_OK;
 }
 

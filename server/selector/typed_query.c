@@ -20,6 +20,7 @@ static enum hearth_status take_type(struct hearth_selector *selector, struct hea
 {
     struct hearth_str type = {0};
     size_t n = 0;
+
     for (size_t i = 0; i < selector->n; i++) {
         const struct hearth_matcher *matcher = &selector->matchers[i];
         if (!names_type(matcher)) {
@@ -33,8 +34,10 @@ static enum hearth_status take_type(struct hearth_selector *selector, struct hea
                                HEARTH_STR_ARG(matcher->value));
         }
     }
+
     selector->n = n;
     *ret_type = type;
+
     return HEARTH_OK;
 }
 
@@ -44,12 +47,14 @@ enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct heart
     struct hearth_selector selector;
     struct hearth_buf rest;
     struct hearth_typed_query query = {0};
+
     hearth_selector_init(&selector);
     hearth_buf_init(&rest, 0);
     enum hearth_status status = hearth_selector_parse(&selector, text, arena, NULL, err);
     if (status == HEARTH_OK) {
         status = take_type(&selector, &query.profile_type, err);
     }
+
     if (status == HEARTH_OK) {
         hearth_selector_format(&selector, &rest);
         query.selector = hearth_arena_str(arena, hearth_buf_view(&rest));
@@ -59,7 +64,9 @@ enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct heart
             *ret = query;
         }
     }
+
     hearth_buf_release(&rest);
     hearth_selector_release(&selector);
+
     return status;
 }
