@@ -1,9 +1,9 @@
 /*
- * block.h -- roll-ups: sums of many profiles over one dictionary, packed totals over time, sets of
- * series.
+ * block.h -- roll-ups: sums of many profiles that share a dictionary, packed totals over time, and
+ * sets of series ids.
  *
- * Sums are exact: integers, overflow detected. A block is stored as columns (columns.h), so that
- * profiles, blocks and sums of blocks are read by one merge.
+ * Sums are exact: integers with overflow checks. A block is stored as columns (columns.h), so one
+ * merge loop reads profiles, blocks and sums of blocks.
  *
  * Threads: pure; a struct hearth_block_sums belongs to one thread.
  */
@@ -17,14 +17,15 @@
 
 struct hearth_block_sums {
     uint32_t n_types;
-    uint32_t bound; /* highest stack id seen, plus one */
-    uint32_t cap;
-    int64_t **acc;    /* [n_types][cap]; means something where factors[k] is -2 */
-    int64_t *factors; /* [n_types]; >= 0: column k is column 0 times this; -1: it is 0 */
+    uint32_t bound;   /* highest added stack id plus one */
+    uint32_t cap;     /* allocated length of each acc[k] */
+    int64_t **acc;    /* [n_types][cap]; valid only where factors[k] is -2 */
+    int64_t *factors; /* [n_types]; >= 0: column k is this multiple of column 0; -1: all zero */
     int64_t *totals;  /* [n_types] */
     int64_t n_profiles;
-    size_t limit_bytes, n_bytes; /* 0: no limit */
-    uint32_t *listed;            /* [n_listed]: the stacks that are not 0, when is_listed */
+    size_t limit_bytes; /* memory limit; 0: no limit */
+    size_t n_bytes;     /* memory in use */
+    uint32_t *listed;   /* [n_listed]: the stacks with a non-zero value; valid if is_listed */
     uint32_t n_listed;
     size_t cap_listed;
     bool is_listed;
@@ -33,31 +34,33 @@ struct hearth_block_sums {
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums,
                                                             uint32_t n_types, size_t limit_bytes,
                                                             struct hearth_err *err);
-void hearth_block_sums_release(struct hearth_block_sums *sums); /* zeroed ones too */
-void hearth_block_sums_reset(struct hearth_block_sums *sums);   /* to 0; keeps its memory */
+/* Free the memory of the sums; zeroed sums are allowed. */
+void hearth_block_sums_release(struct hearth_block_sums *sums);
+/* Set all sums to 0 and keep the memory. */
+void hearth_block_sums_reset(struct hearth_block_sums *sums);
 
 /*
- * Add a profile (n_profiles 1) or a block: ids, vals[n_types], totals[n_types] as stored, unpacked.
- * CORRUPT for damaged columns; OUT_OF_RANGE when a sum exceeds 64 bits; NO_MEMORY,
- * RESOURCE_EXHAUSTED beyond limit_bytes. After a failure the sums are not usable but for reset.
+ * Add a profile (n_profiles is 1) or a block: ids, vals[n_types] and totals[n_types] as stored, but
+ * unpacked. CORRUPT for damaged columns; OUT_OF_RANGE if a sum exceeds 64 bits; NO_MEMORY;
+ * RESOURCE_EXHAUSTED beyond limit_bytes. After a failure the sums can only be reset or released.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_block_sums_add(struct hearth_block_sums *sums, struct hearth_str ids,
                       const struct hearth_str *vals, const int64_t *totals, int64_t n_profiles,
                       struct hearth_err *err);
-/* Add other sums of the same dictionary and number of types. */
+/* Add the sums of another instance with the same dictionary and number of types. Errors as _add. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_block_sums_add_sums(struct hearth_block_sums *sums, const struct hearth_block_sums *other,
                            struct hearth_err *err);
 
 /*
- * Note which stacks are not 0, until something is added: encoding these sums, adding them to others and
- * resetting them then touch no other stack. Worth it where several of that follow. When memory is
- * short nothing is noted, and everything goes on as without.
+ * List the stacks with non-zero sums. Until the next _add, the functions that encode these sums,
+ * add them to others or reset them visit only the listed stacks. Useful before several such calls.
+ * If memory is short, no list is made and those calls visit all stacks.
  */
 void hearth_block_sums_list(struct hearth_block_sums *sums);
 
-/* As columns, in arena: the stacks that are not 0 in every column, ascending. */
+/* Columns, in arena, of all stacks with a non-zero value in any column; ascending stack ids. */
 HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums,
                                                               struct hearth_arena *arena,
                                                               struct hearth_columns *ret,
@@ -66,18 +69,24 @@ HEARTH_MUST_CHECK enum hearth_status hearth_block_sums_encode(const struct heart
 /* ---- packed totals ---- */
 
 /*
- * ts: varint(n), varint(scale), then zigzag varint of the first time (relative to t0, in units of
- *     scale) and of each change of the distance between neighbours: profiles come at a steady pace.
- *     scale is the greatest common divisor of the times relative to t0 (at least 1).
- * val: varint(scale), then varint of each value / scale; scale is their greatest common divisor;
- *      0: all values are 0 and nothing follows.
+ * Times and values of many profiles of one series.
+ *
+ * ts:  varint(n), varint(scale), then zigzag varints, in units of scale: the first time relative to
+ *      t0, then for each following time the change of its distance to the time before it (profiles
+ *      arrive at a steady pace, so most changes are small). scale is the greatest common divisor of
+ *      the times relative to t0, at least 1.
+ * val: varint(scale), then a varint of each value / scale; scale is the greatest common divisor of
+ *      the values. scale 0: all values are 0 and no varints follow.
  */
 struct hearth_totals {
     struct hearth_str ts;
     struct hearth_str *vals; /* [n_types] */
 };
 
-/* n times ascending (equal ones allowed), values[i * n_types + k] >= 0. In arena. */
+/*
+ * Pack n ascending times (duplicates allowed) with values[i * n_types + k] >= 0. Output in arena.
+ * OUT_OF_RANGE for other times or values, and for times that span more than 64 bits; NO_MEMORY.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_totals_encode(const int64_t *ts_ns, const int64_t *values, size_t n, uint32_t n_types,
                      int64_t t0_ns, struct hearth_arena *arena, struct hearth_totals *ret,
@@ -86,21 +95,27 @@ hearth_totals_encode(const int64_t *ts_ns, const int64_t *values, size_t n, uint
 typedef enum hearth_status hearth_totals_fn(void *context, int64_t ts_ns, int64_t value,
                                             struct hearth_err *err);
 
-/* Visit (time, value) of one column in order; CORRUPT for damaged bytes; a status of `visit` ends it. */
+/*
+ * Call `visit` with each (time, value) of one column in order. CORRUPT for damaged bytes; a status
+ * other than OK from `visit` ends the reading and is returned.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str val,
                                                         int64_t t0_ns, hearth_totals_fn *visit,
                                                         void *context, struct hearth_err *err);
 
 /* ---- sets of series ---- */
 
-/* Ascending, distinct, positive ids as delta varints. */
+/* Append n ascending, distinct, positive ids as delta varints. */
 void hearth_members_encode(const int32_t *series_ids, size_t n, struct hearth_buf *out);
-/* In arena. CORRUPT for damaged bytes. */
+/* Decode such ids into arena. CORRUPT for damaged bytes; NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_members_decode(struct hearth_str bytes,
                                                            struct hearth_arena *arena,
                                                            int32_t **ret_series_ids, size_t *ret_n,
                                                            struct hearth_err *err);
-/* All members are among the n ascending ids; false also for damaged bytes. No allocation. */
+/*
+ * True if all encoded ids are among the n ascending series_ids; false for damaged bytes. Allocates
+ * nothing.
+ */
 bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, size_t n);
 
 #endif

@@ -1,16 +1,16 @@
 /*
  * columns.h -- the stored form of a profile's samples: byte columns over dense stack ids.
  *
- *   ids      varint(highest id + 1), so that a reader can make room before it decodes; then for each
- *            sample, ascending stack id: varint(delta << 1 | one), where delta is the distance to
- *            the previous id (the first: the id itself) and `one` says that the value of column 0
- *            is 1
+ *   ids      varint(highest id + 1), so that a reader can allocate before it decodes; then for each
+ *            sample, by ascending stack id: varint(delta << 1 | one), where delta is the distance
+ *            to the previous id (for the first sample: the id itself) and `one` tells that the
+ *            value of column 0 is 1
  *   vals[0]  0x00, then varint of column 0 for each sample whose `one` bit is clear
  *   vals[k]  0x00, then varint of column k for every sample; or
  *            0x01, varint(factor): column k is factor times column 0 (cpu time = period times
  *            count; factor 0: a column of zeros)
  *
- * Values are >= 0 (negative samples are dropped before), totals fit int64.
+ * Values are >= 0 (negative samples were dropped before); totals fit int64.
  *
  * Why: dense ids cost 1-2 bytes a sample where content hashes cost 8-16; most counts are 1
  * (docs/decisions/0002-row-layout.md has the measurements).
@@ -33,33 +33,35 @@ struct hearth_columns {
 };
 
 /*
- * Encode n samples. ids ascending and distinct; values[i * n_types + k] >= 0. Output in arena.
- * Returns OK; OUT_OF_RANGE when a total overflows int64 (the message names the column); NO_MEMORY.
+ * Encode n samples with ascending, distinct ids and values[i * n_types + k] >= 0. Output in arena.
+ * Returns OK; OUT_OF_RANGE if a total overflows int64 (the message names the column); NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *values, uint32_t n,
                                          uint32_t n_types, struct hearth_arena *arena,
                                          struct hearth_columns *ret, struct hearth_err *err);
 
-/* A value column that is `factor` times column 0, in arena; p is NULL when memory was refused. */
+/* A value column that is `factor` times column 0, in arena; p is NULL if memory was refused. */
 struct hearth_str hearth_columns_multiple(uint64_t factor, struct hearth_arena *arena);
 
 /*
- * Add column k of a stored profile to acc[stack id]. `val` is vals[k]; `val0` is vals[0] and is
- * read only when val is not column 0 and is stored as a multiple of it
- * (hearth_columns_is_multiple). Returns OK; CORRUPT when an id is not below n_acc or bytes are cut
- * (acc may be partly changed); OUT_OF_RANGE when a sum overflows int64.
+ * Add column k of a stored profile to acc[stack id]. `val` is vals[k]. `val0` is vals[0]; it is
+ * read only if val is another column and is stored as a multiple of column 0
+ * (hearth_columns_is_multiple). Returns OK; CORRUPT if an id is not below n_acc or bytes are
+ * missing (acc may be partly changed); OUT_OF_RANGE if a sum overflows int64.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str val,
                                         struct hearth_str val0, bool is_column0, int64_t *acc,
                                         size_t n_acc, struct hearth_err *err);
 
-/* Highest stack id of an ids column plus one (0 when empty), from its first bytes; false when they
- * are damaged. */
+/*
+ * Read the highest stack id plus one (0 if the column is empty) from the first bytes of an ids
+ * column. False if these bytes are damaged.
+ */
 HEARTH_MUST_CHECK bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound);
 
-/* True when vals[k] says "a multiple of column 0". */
+/* True if vals[k] is stored as a multiple of column 0. */
 static inline bool hearth_columns_is_multiple(struct hearth_str val)
 {
     return val.n > 0 && val.p[0] == 1;

@@ -1,8 +1,8 @@
 /*
- * labels.h -- label sets: sorted names with values, their text form and fingerprint.
+ * labels.h -- label sets: names with values, their text form and fingerprint.
  *
- * A set is an array sorted by name (byte order), names distinct, no empty values. Text is borrowed.
- * Threads: pure.
+ * A set is an array sorted by name (byte order) with distinct names and no empty values. Text is
+ * borrowed. Threads: pure.
  */
 #ifndef HEARTH_MODEL_LABELS_H
 #define HEARTH_MODEL_LABELS_H
@@ -30,25 +30,25 @@ struct hearth_labels {
 #define HEARTH_LABEL_SERVICE      "service_name"
 #define HEARTH_LABEL_SERVICE_DUP  "__service_name__"
 
-/* Sort by name; equal names keep their order (so that a caller can find duplicates). */
+/* Sort by name. Equal names keep their order, so that a caller can find duplicates. */
 void hearth_labels_sort(struct hearth_labels *labels);
-/* The value, or {NULL, 0} when absent. Binary search. */
+/* The value of `name`, or {NULL, 0} if absent. Binary search: labels must be sorted. */
 struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct hearth_str name);
-/* <0, 0, >0 by (name, value) pairs in order; a prefix is smaller. */
+/* Compare (name, value) pairs in order; <0, 0 or >0; a prefix is smaller. */
 int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels *b);
 /*
- * Stable (stored): XXH3-128 with seed 0 over names and values in order, each after its length as a
- * varint (a set longer than 4 KB: over blocks that start with the digest of the one before). Never
- * fails.
+ * Stable fingerprint (stored): XXH3-128 with seed 0 over names and values in order, each preceded
+ * by its length as a varint. A set longer than 4 KB is hashed in blocks; each block starts with the
+ * digest of the previous one. Never fails.
  */
 struct hearth_hash128 hearth_labels_fingerprint(const struct hearth_labels *labels);
 /*
- * {a="b", c="d"} with quoting as in selectors; for messages, at most max_bytes ("..." marks a cut;
- * 0: no limit).
+ * Append {a="b", c="d"}, quoted as in selectors. For messages: at most max_bytes, "..." marks the
+ * cut; 0: no limit.
  */
 void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
                           struct hearth_buf *out);
-/* [a-zA-Z_][a-zA-Z0-9_]*: the names every client can show. */
+/* True for [a-zA-Z_][a-zA-Z0-9_]*, which every client can display. */
 bool hearth_label_name_is_legacy(struct hearth_str name);
 
 #endif

@@ -1,18 +1,18 @@
 /*
  * name_tree.h -- an append-only tree of function names that the dictionaries of a service share.
  *
- * Node 0 is the root, its own parent, with the empty name; a node is a name below its parent, and
- * its parent has a smaller number. Names are texts interned once; name 0 is the empty one. Nodes
- * and names are never changed, moved or removed: what a number means holds as long as the tree.
+ * Node 0 is the root: its own parent, with the empty name. Every other node is a name below its
+ * parent, and its parent has a smaller number. Each name is a text interned once; name 0 is empty.
+ * Nodes and names are never changed, moved or removed: a number is valid as long as the tree.
  *
- * The dictionaries say what they use, so that the tree knows what of it is dead. Dead nodes stay
- * (their numbers are in use elsewhere); when they are the larger part, dictionaries that are loaded
- * from then on start a tree of their own: hearth_name_tree_is_stale.
+ * Dictionaries report which nodes and names they use, so the tree can count dead ones. Dead nodes
+ * stay, because their numbers may be in use elsewhere. When a tree is stale (mostly dead, or large:
+ * hearth_name_tree_is_stale), dictionaries loaded later start a new tree.
  *
- * Limits:  HEARTH_NAME_TREE_MAX entries of either kind, hard; a tree is stale at a quarter of it.
- * Threads: readers need no lock: everything below the size that they asked for stands. Who adds is
- *          alone between _begin and _end (a lock of the tree; nothing else may be waited for
- *          there). Node and name numbers go to other threads after _end only.
+ * Limits:  HEARTH_NAME_TREE_MAX nodes and as many names (hard); stale at a quarter of it.
+ * Threads: readers need no lock: entries below a size they have read are complete. A writer holds
+ *          the tree's lock between _begin and _end, and must not wait for anything else there. Node
+ *          and name numbers may be passed to other threads only after _end.
  */
 #ifndef HEARTH_MODEL_NAME_TREE_H
 #define HEARTH_MODEL_NAME_TREE_H
@@ -36,17 +36,18 @@ struct hearth_name_node {
 struct hearth_name_tree {
     struct hearth_name_node *nodes[HEARTH_NAME_TREE_SEGMENTS];
     struct hearth_str *names[HEARTH_NAME_TREE_SEGMENTS];
-    _Atomic uint32_t n_nodes, n_names; /* published */
+    _Atomic uint32_t n_nodes, n_names; /* published sizes: entries below them are complete */
     struct hearth_name_tree_impl *impl;
 };
 
-/* With one reference, the caller's. NULL when memory was refused. */
+/* The caller owns the one reference. NULL if memory was refused. */
 struct hearth_name_tree *hearth_name_tree_new(void);
 struct hearth_name_tree *hearth_name_tree_ref(struct hearth_name_tree *tree);
 void hearth_name_tree_unref(struct hearth_name_tree *tree); /* NULL-safe */
 
 /* ---- reading ---- */
 
+/* The segment of entry i; *ret_at is the position of the entry in it. */
 static inline uint32_t hearth_name_tree_segment(uint32_t i, uint32_t *ret_at)
 {
     uint32_t j = i + HEARTH_NAME_TREE_FIRST;
@@ -61,13 +62,13 @@ static inline uint32_t hearth_name_tree_size(const struct hearth_name_tree *tree
     return atomic_load_explicit(&tree->n_nodes, memory_order_acquire);
 }
 
-/* Number of names: covers those of all nodes below a size that was asked for before. */
+/* Number of names; covers the names of all nodes below a size read earlier. */
 static inline uint32_t hearth_name_tree_n_names(const struct hearth_name_tree *tree)
 {
     return atomic_load_explicit(&tree->n_names, memory_order_acquire);
 }
 
-/* Node i < size. */
+/* Node i; i must be below a size read earlier. */
 static inline struct hearth_name_node hearth_name_tree_node(const struct hearth_name_tree *tree,
                                                             uint32_t i)
 {
@@ -75,7 +76,7 @@ static inline struct hearth_name_node hearth_name_tree_node(const struct hearth_
     return tree->nodes[segment][at];
 }
 
-/* The text lives as long as the tree. */
+/* The text of a name; it lives as long as the tree. */
 static inline struct hearth_str hearth_name_tree_name(const struct hearth_name_tree *tree,
                                                       uint32_t name)
 {
@@ -83,22 +84,24 @@ static inline struct hearth_str hearth_name_tree_name(const struct hearth_name_t
     return tree->names[segment][at];
 }
 
+/* Memory in use. */
 size_t hearth_name_tree_bytes(const struct hearth_name_tree *tree);
 
-/* More of it is dead than alive (and not little), or it is near its limits. */
+/* True if more nodes or names are dead than alive (and not few), or a limit is near. */
 bool hearth_name_tree_is_stale(const struct hearth_name_tree *tree);
-/* Nodes that no dictionary uses (the root is never dead). */
+/* Number of nodes that no dictionary uses (the root is never dead). */
 uint32_t hearth_name_tree_n_dead(const struct hearth_name_tree *tree);
 
 /* ---- adding ---- */
 
+/* Take the tree's lock; release it and publish the new sizes. */
 void hearth_name_tree_begin(struct hearth_name_tree *tree);
 void hearth_name_tree_end(struct hearth_name_tree *tree);
 
-/* Between _begin and _end. HEARTH_NO_INDEX when memory was refused or the tree is full. */
+/* Find or add; between _begin and _end. HEARTH_NO_INDEX: memory was refused or the tree is full. */
 uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_str text);
 uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, uint32_t name);
-/* Between _begin and _end: it is used once more, with all that it stands on; once less. */
+/* Count one use more, or one less, of a node with all its ancestors, or of a name; likewise. */
 void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node);
 void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name);
 void hearth_name_tree_drop_node(struct hearth_name_tree *tree, uint32_t node);

@@ -1,14 +1,14 @@
 /*
- * profile.h -- one decoded profile as flat arrays: what every input format is turned into.
+ * profile.h -- one decoded profile as flat arrays; every input format is decoded into it.
  *
  * All cross references are array indices (HEARTH_NO_INDEX: none); the format layer has resolved ids
  * and checked ranges. Stacks are leaf first; the lines of a location are innermost (inlined) first.
- * Text is borrowed from the input bytes; arrays live in the arena that the decoder was given.
+ * Text is borrowed from the input bytes; arrays live in the arena that was passed to the decoder.
  *
- * Shapes:  strings[n_strings], strings[0] is empty;
+ * Layout:  strings[n_strings], strings[0] is empty;
  *          sample s has locations stack_locs[stack_first[s] .. stack_first[s+1]),
- *          values[s * n_types .. +n_types), labels sample_labels[label_first[s] .. label_first[s+1]);
- *          location l has lines lines[locations[l].first_line .. +n_lines).
+ *          values[s * n_types .. +n_types), labels sample_labels[label_first[s] ..
+ *          label_first[s+1]); location l has lines lines[locations[l].first_line .. +n_lines).
  * Units:   time and duration in nanoseconds; values in the unit of their sample type.
  * Threads: immutable after decoding.
  */
@@ -47,7 +47,7 @@ struct hearth_location {
 };
 
 struct hearth_sample_label {
-    uint32_t key, str, num_unit; /* string indices; str 0: numeric */
+    uint32_t key, str, num_unit; /* string indices; str 0: the label is numeric */
     int64_t num;
 };
 
@@ -65,7 +65,7 @@ struct hearth_profile {
     struct hearth_sample_label *sample_labels;
     uint32_t n_strings, n_types, n_mappings, n_functions, n_lines, n_locations, n_samples;
     uint32_t n_stack_locs, n_sample_labels;
-    struct hearth_value_type period_type; /* indices 0, 0 when absent */
+    struct hearth_value_type period_type; /* indices 0, 0 if absent */
     int64_t period, time_ns, duration_ns;
     uint32_t default_type; /* string index */
     uint32_t *comments;    /* string indices */
