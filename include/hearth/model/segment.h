@@ -1,9 +1,8 @@
 /*
- * segment.h -- many stored profiles of one service as one run of bytes: what compaction writes.
+ * segment.h -- many stored profiles of one service as one run of bytes, written by compaction.
  *
- * Rows keep everything that a row of hearth_data.profile has. They are sorted by (series, time), and
- * stored column by column, so that the compressor sees like beside like. Compression is the
- * caller's.
+ * A segment keeps every column of hearth_data.profile. Rows are sorted by (series, time) and stored
+ * column by column, so that similar bytes are adjacent and compress well. The caller compresses.
  *
  * Threads: pure.
  */
@@ -22,17 +21,19 @@ struct hearth_stored_row {
     const int64_t *totals; /* [n_types] */
     struct hearth_str ids;
     const struct hearth_str *vals; /* [n_types] */
-    struct hearth_str attrs;       /* p is NULL: none */
+    struct hearth_str attrs;       /* p is NULL: no attributes */
 };
 
 #define HEARTH_SEGMENT_MAX_TYPES 1024u
 
-/* Append n rows, in the order given. OUT_OF_RANGE for more value columns than that; NO_MEMORY. */
+/* Append n rows in the given order. OUT_OF_RANGE beyond HEARTH_SEGMENT_MAX_TYPES; NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows,
                                                            size_t n, struct hearth_buf *out,
                                                            struct hearth_err *err);
-/* The rows again; arrays in arena, texts borrow from `bytes`. CORRUPT for damaged bytes: every
- * count is compared with what is left before memory is asked for. */
+/*
+ * The rows of a segment; arrays in arena, texts borrow from `bytes`. CORRUPT for damaged bytes:
+ * every count is compared with the remaining bytes before memory is allocated. NO_MEMORY.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_segment_decode(struct hearth_str bytes,
                                                            struct hearth_arena *arena,
                                                            struct hearth_stored_row **ret_rows,

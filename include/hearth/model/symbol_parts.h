@@ -1,10 +1,11 @@
 /*
- * symbol_parts.h -- what the name of a function and the path of its file say about where it belongs: class,
- * package, directory, library.
+ * symbol_parts.h -- class, package, directory and library of a function, derived from its name and
+ * the path of its file.
  *
- * Rules by the ending of the file, and without one by the shape of the name; each is a line of the table in
- * server/model/symbol_parts.c's test. "" means that nothing is said. Nothing is looked up: two functions of the
- * same name and file belong to the same class.
+ * The language is recognised by the ending of the file, or without one by the form of the name;
+ * each rule is a line of the table in tests/unit/model/test_symbol_parts.c. An empty result means
+ * unknown. The functions are pure rules without look-ups, so two functions with equal names and
+ * files belong to the same class.
  *
  *   language    class                                   package
  *   Go          "pkg.T" of pkg.T.M and pkg.(*T).M       import path
@@ -24,10 +25,10 @@
 
 #include "hearth/base/str.h"
 
-/* Room that an answer may need. */
+/* Bytes of `room` that a result may need. */
 #define HEARTH_SYMBOL_PART_BYTES(name, file) ((name).n + (file).n + 1)
 
-/* Answers borrow from name, file or room. */
+/* Results borrow from name, file or room. */
 struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str file, char *room);
 struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_str file, char *room);
 /* The path before the last '/' or '\'; "/" for files in the root. */
