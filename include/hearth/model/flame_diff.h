@@ -1,15 +1,14 @@
 /*
- * flame_diff.h -- the flame graph of two trees: what each has of every stack of names.
+ * flame_diff.h -- the flame graph of two trees: the cost of every stack of names in each of them.
  *
  * The trees are aligned by name: a node stands for the same path from the root in both, and has
- * zeros where one of them lacks it. Children are in byte order of their names, `other` last.
+ * zeros for a tree that lacks the path. Children are in byte order of their names, `other` last.
  *
- * Truncation: as in stacktree.h, by the larger of a node's two totals. A frame really named "other"
- * is always folded.
+ * Truncation: as in stacktree.h, by the larger of a node's two totals. A frame with the real name
+ * "other" is always folded.
  *
- * Shapes:  level l has n values, seven per node: left x offset delta, left total, left self, the
- *          same of the right, name index. The offsets of the two sides are independent of each
- *          other.
+ * Levels:  level l has n values, seven per node: left x offset delta, left total, left self, the
+ *          same three of the right, name index. The x offsets of the two sides are independent.
  * Threads: pure.
  * Source:  FlameGraphDiff of querier.v1 (docs/api.md).
  */
@@ -19,22 +18,22 @@
 #include "hearth/model/stacktree.h"
 
 struct hearth_flame_diff {
-    struct hearth_str *names; /* names[0] is "total", the root's alone */
+    struct hearth_str *names; /* names[0] is "total", used by the root only */
     size_t n_names;
     struct hearth_flame_level *levels; /* seven values per node */
     size_t n_levels;
-    int64_t total;    /* of both sides together */
-    int64_t max_self; /* of either side */
+    int64_t total;    /* both sides together */
+    int64_t max_self; /* largest self of either side */
     int64_t left_total, right_total;
-    /* Nodes of each side without a box of their own: folded into an "other". */
+    /* Number of nodes of each side without a box of their own: they are folded into an "other". */
     int64_t left_folded, right_folded;
 };
 
 /*
- * Of two sealed trees, neither of them truncated (is_cut). Two empty ones give names ["total"] and
- * one level of seven zeros. Output in arena. max_nodes < 1: no truncation.
+ * Make the graph of two sealed trees, neither of them truncated (is_cut). Two empty trees give
+ * names ["total"] and one level of seven zeros. Output in arena. max_nodes < 1: no truncation.
  *
- * Returns  OK; NO_MEMORY; OUT_OF_RANGE when the totals together exceed 64 bits.
+ * Returns OK; NO_MEMORY; OUT_OF_RANGE if the sum of both totals exceeds 64 bits.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_flame_diff_make(const struct hearth_stacktree *left,

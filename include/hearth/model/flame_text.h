@@ -1,12 +1,13 @@
 /*
- * flame_text.h -- a flame graph as plain text: an indented tree with values, shares and bars, in UTF-8.
+ * flame_text.h -- a flame graph as plain text: an indented tree with values, shares and bars,
+ * UTF-8.
  *
  *     1.20 s 100.00% ████████████████ total
  *     1.20 s 100.00% ████████████████ main
  *     300 ms  25.00% ████             ├ parse
  *     800 ms  66.67% ██████████▋      └ render
  *
- * A chain of only children stays in one column: depth shows where paths part.
+ * A chain of only children stays in one column, so the depth shows where paths divide.
  *
  * Threads: pure.
  */
@@ -19,13 +20,16 @@
 
 struct hearth_flame_text {
     struct hearth_str unit; /* as in profile types */
-    double
-        min_percent; /* nodes with a smaller share of the total are left out, and counted below the tree */
-    const char *option; /* that sets min_percent, for the line about them; NULL: none */
-    int name_width;     /* longer names are cut, in columns */
+    /* Nodes with a smaller share of the total are omitted; a line below the tree counts them. */
+    double min_percent;
+    const char *option; /* name of the option that sets min_percent, for that line; may be NULL */
+    int name_width;     /* names are cut to this many columns */
 };
 
-/* Append it; a graph with total > 0. CORRUPT: levels that name what there is no name for. NO_MEMORY: the arena's. */
+/*
+ * Append the text of a graph with total > 0. CORRUPT if a level refers to a missing name;
+ * NO_MEMORY if the arena refuses memory (failures of `out` stick to it).
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph,
                                            const struct hearth_flame_text *how,

@@ -1,18 +1,18 @@
 /*
- * go_stacks.h -- two things that Go's runtime does to stack traces, undone for people who look at them.
+ * go_stacks.h -- repair of two effects of Go's runtime on stack traces.
  *
- * Cut stacks: the runtime records the leaf-most 64 (CPU), 32 or 128 (heap) frames. What is deeper lacks
- * its root, and stands in a flame graph as a root of its own. Where another stack has the root-most
- * HEARTH_GO_OVERLAP frames of a cut one in a row, further from its own root, the cut one is put below
- * what the other has above them. That is a guess, though a good one: with several such places, the one
- * that most of the values pass through is taken.
+ * Cut stacks: the runtime records only the leaf-most 64 (CPU), 32 or 128 (heap) frames. A deeper
+ * stack loses its root end and appears in a flame graph as a root of its own. If another stack
+ * contains the root-most HEARTH_GO_OVERLAP frames of a cut stack in a row, farther from its own
+ * root, the cut stack is joined below the frames that the other stack has above them. This is a
+ * guess, but a good one; of several such places, the one with the largest value is used.
  *
- * Generic functions: since Go 1.21 a name has type arguments by the shapes that the compiler made,
+ * Generic functions: since Go 1.21 their names contain the type arguments as the compiler's shapes,
  * "pkg.Map[go.shape.int,go.shape.string]", which may be those of another call. They become "[...]".
  *
  * Units:   values of the tree.
  * Threads: pure.
- * Source:  issue 64528 of Go; what Pyroscope stores of such profiles.
+ * Source:  issue 64528 of Go; what Pyroscope stores for such profiles.
  */
 #ifndef HEARTH_MODEL_GO_STACKS_H
 #define HEARTH_MODEL_GO_STACKS_H
@@ -23,34 +23,35 @@
 #define HEARTH_GO_OVERLAP 16u
 
 /*
- * A name with "[...]" from the first "[go.shape." to the last ']', in out (room for name.n bytes), which
- * need not be terminated. False: it has none, and nothing is written.
+ * Write the name with "[...]" in place of the text from the first "[go.shape." to the last ']' to
+ * out (room for name.n bytes; not terminated). False if the name has no such part; out is then
+ * untouched.
  */
 bool hearth_go_name_shorten(struct hearth_str name, char *out, size_t *ret_n);
 
-/* It has a "[go.shape." with a ']' somewhere behind. */
+/* True if the name contains "[go.shape." and a ']' after it. */
 bool hearth_go_name_is_generic(struct hearth_str name);
 
-/* Frames that the runtime records at most of such profiles; 0: of others, which are not joined. */
+/* The most frames that the runtime records for a profile type; 0: stacks of it are not joined. */
 uint32_t hearth_go_max_frames(const struct hearth_profile_type *type);
 #define HEARTH_GO_MAX_CPU_FRAMES       64u
 #define HEARTH_GO_MAX_HEAP_FRAMES      32u
 #define HEARTH_GO_MAX_LATE_HEAP_FRAMES 128u /* since Go 1.23 */
 
-/* What a node's self has of stacks that may be cut. */
+/* The part of a node's self that comes from stacks that may be cut. */
 struct hearth_go_cut {
     uint32_t node;
     int64_t value;
 };
 
 /*
- * Move the values of cut stacks to where their roots are found. The tree need not be sealed, and has to
- * be afterwards. Which place is taken does not depend on the order of nodes or cuts. Nodes that lose
- * all that is below them are removed, so node numbers mean nothing afterwards; with *ret_n_joined 0 the
- * tree is as it was. *ret_n_joined is the number of stacks (nodes) that were joined, *ret_value what they
- * come to. Cuts without a positive value are ignored.
+ * Move the values of cut stacks below the places where their roots are found. The tree need not be
+ * sealed; the caller seals it afterwards. The choice of places does not depend on the order of
+ * nodes or cuts. Nodes without any value left are removed, so node numbers change, unless
+ * *ret_n_joined is 0: the tree is then unchanged. *ret_n_joined is the number of joined stacks
+ * (nodes), *ret_value their sum. Cuts without a positive value are ignored.
  *
- * Returns OK; NO_MEMORY and OUT_OF_RANGE (a sum beyond 64 bits) leave the tree unusable.
+ * Returns OK; NO_MEMORY or OUT_OF_RANGE (a sum beyond 64 bits): the tree is then unusable.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_go_stacks_join(struct hearth_stacktree *tree,
