@@ -1,6 +1,6 @@
 /*
- * entity_id.h -- public ids of services, instances, processes and of what relates them, as SkyWalking's agents
- * and their protocols know them.
+ * entity_id.h -- public ids of services, instances, processes, their relations and schedules, as
+ * SkyWalking's agents and protocols define them.
  *
  *   service    base64(name) "." "1"                   base64: standard alphabet, padded
  *   instance   service id "_" base64(instance name)
@@ -10,10 +10,10 @@
  *
  * A blank name counts as "_blank". Ids do not contain the tenant.
  *
- * Ownership: texts live in the arena given.
+ * Ownership: returned texts live in the given arena.
  * Threads:   pure.
- * Errors:    NULL text (p == NULL) without memory.
- * Source:    the ids of Apache SkyWalking's public protocol; vectors in tests/unit/model/test_entity_id.c.
+ * Errors:    a NULL text (p == NULL) if memory was refused.
+ * Source:    public protocol of Apache SkyWalking; vectors in tests/unit/model/test_entity_id.c.
  */
 #ifndef HEARTH_MODEL_ENTITY_ID_H
 #define HEARTH_MODEL_ENTITY_ID_H
@@ -29,7 +29,7 @@ struct hearth_entity_hash {
 struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena);
 struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
                                             struct hearth_arena *arena);
-/* False without memory (of a passing kind; names are bounded by the caller). */
+/* False if memory was refused; callers bound the names and may retry. */
 HEARTH_MUST_CHECK bool hearth_process_public_id(struct hearth_str service,
                                                 struct hearth_str instance,
                                                 struct hearth_str process,

@@ -1,19 +1,22 @@
 /*
- * policy_rule.h -- policies: what they say, and the rule by which agents find that one has come true.
+ * policy_rule.h -- policies: their content, and the rule by which agents decide that one triggers.
  *
- * The rule, as agents follow it. They look at every monitored process each second and put what they see into slots
- * of one second; each 5 s they check. An item has come true when at least `count` slots of its window hold a value
- * of at least the threshold. Any one item is enough. The window ends with the second of the check; its length is the
- * longest period among all items of the same monitor, whatever target they belong to (HTTP monitors: the item's
- * own). `current` is the oldest value that counted. On-CPU and off-CPU profiling start for a process, network
- * profiling for an instance. What started does not start again within HEARTH_POLICY_SILENCE_MS.
+ * The rule, as agents apply it: each second they measure every monitored process and store the
+ * values in slots of one second; each 5 s they check. A check item is fulfilled if at least `count`
+ * slots of its window hold a value of at least the threshold. One fulfilled item of a target
+ * suffices. The window ends with the second of the check; its length is the longest period of all
+ * items with the same monitor, whatever target they belong to (HTTP monitors: the item's own
+ * period). `current` is the oldest value that reached the threshold. On-CPU and off-CPU profiling
+ * start for a process, network profiling for an instance. Profiling that was started does not start
+ * again within HEARTH_POLICY_SILENCE_MS.
  *
- * hearth_policy_replay follows it over what was reported: one value each 5 s. A check is made at each time of a report
- * of the instance. A value of process CPU, threads or load holds until the next, at most HEARTH_POLICY_HOLD_MS. HTTP
- * values come one for each second with requests, all with the time of the report, the newest first: they are put
- * into the seconds up to it.
+ * hearth_policy_replay applies the rule to reported values, of which there is one each 5 s. It
+ * checks at each time of a report of the instance. A value of process CPU, threads or load is valid
+ * until the next one, but at most HEARTH_POLICY_HOLD_MS. A report has one HTTP value for each
+ * second with requests, all with the time of the report, the newest first: they fill the seconds up
+ * to it.
  *
- * Ownership: inputs are borrowed, answers live in the arena given. Threads: pure.
+ * Ownership: inputs are borrowed; results live in the given arena. Threads: pure.
  * Errors:    NO_MEMORY.
  * Source:    docs/reference/monitors.md.
  */
@@ -28,7 +31,7 @@
 enum hearth_monitor {
     HEARTH_MONITOR_PROCESS_CPU = 1,        /* percent of one processor */
     HEARTH_MONITOR_PROCESS_THREAD_COUNT,   /* threads */
-    HEARTH_MONITOR_SYSTEM_LOAD,            /* load average of a minute */
+    HEARTH_MONITOR_SYSTEM_LOAD,            /* load average of one minute */
     HEARTH_MONITOR_HTTP_ERROR_RATE,        /* percent of requests with a status of 500 or above */
     HEARTH_MONITOR_HTTP_AVG_RESPONSE_TIME, /* milliseconds */
     HEARTH_MONITOR_END
@@ -44,22 +47,22 @@ enum hearth_policy_kind {
 
 #define HEARTH_POLICY_CHECK_MS    5000
 #define HEARTH_POLICY_HOLD_MS     10000
-#define HEARTH_POLICY_SILENCE_MS  1200000    /* what agents do by default */
+#define HEARTH_POLICY_SILENCE_MS  1200000    /* the agents' default */
 #define HEARTH_POLICY_UNREACHABLE 2147483647 /* the largest threshold that agents can read */
-/* What agents call the HTTP requests of a process, all together. */
+/* The agents' name for all HTTP requests of a process together. */
 #define HEARTH_URI_GLOBAL "global"
 
-/* "PROCESS_CPU", "ON_CPU": as agents and people know them. "?" for other numbers. */
+/* Names as agents and people write them, "PROCESS_CPU", "ON_CPU"; "?" for other numbers. */
 const char *hearth_monitor_name(enum hearth_monitor monitor);
 const char *hearth_policy_kind_name(enum hearth_policy_kind kind);
-/* "percent", "threads", "load", "percent", "milliseconds". */
+/* "percent", "threads", "load", "percent" or "milliseconds". */
 const char *hearth_monitor_unit(enum hearth_monitor monitor);
 static inline bool hearth_monitor_is_http(enum hearth_monitor monitor)
 {
     return monitor == HEARTH_MONITOR_HTTP_ERROR_RATE ||
            monitor == HEARTH_MONITOR_HTTP_AVG_RESPONSE_TIME;
 }
-/* False for other names. */
+/* Look up such a name; false for other names. */
 HEARTH_MUST_CHECK bool hearth_monitor_find(struct hearth_str name, enum hearth_monitor *ret);
 HEARTH_MUST_CHECK bool hearth_policy_kind_find(struct hearth_str name,
                                                enum hearth_policy_kind *ret);
@@ -68,9 +71,10 @@ struct hearth_check_item {
     enum hearth_monitor monitor;
     int64_t threshold; /* in the monitor's unit */
     int32_t period_seconds, count;
-    struct hearth_str *uri_paths; /* HTTP monitors: these; or */
+    /* HTTP monitors only: the paths, or the paths that match uri_regex; neither: all requests. */
+    struct hearth_str *uri_paths;
     size_t n_uri_paths;
-    struct hearth_str uri_regex; /* those that match; or, without both, all requests together */
+    struct hearth_str uri_regex;
 };
 
 struct hearth_policy_target {
@@ -79,7 +83,10 @@ struct hearth_policy_target {
     size_t n_items;
 };
 
-/* "PROCESS_CPU: current 97.52% >= threshold 10.00%", " on <uri>" when there is one. Cut, not rounded. */
+/*
+ * Append "PROCESS_CPU: current 97.52% >= threshold 10.00%", with " on <uri>" unless uri is empty.
+ * Numbers are truncated, not rounded.
+ */
 void hearth_cause_message(enum hearth_monitor monitor, struct hearth_str uri, double current,
                           double threshold, struct hearth_buf *out);
 
@@ -94,8 +101,8 @@ struct hearth_monitor_line {
     struct hearth_str instance, process;
     enum hearth_monitor monitor;
     struct hearth_str uri; /* HTTP monitors: a path, a regular expression, or HEARTH_URI_GLOBAL */
-    int process_rank;      /* the process of the lowest is named by triggers of network profiling */
-    struct hearth_monitor_value *values; /* by time, in the order in which they came */
+    int process_rank;      /* network triggers name the process with the lowest rank */
+    struct hearth_monitor_value *values; /* by time; equal times in order of arrival */
     size_t n_values;
 };
 
@@ -103,15 +110,15 @@ struct hearth_policy_trigger {
     enum hearth_policy_kind kind;
     struct hearth_str instance, process;
     int64_t at_ms;
-    enum hearth_monitor monitor; /* the first item that came true */
-    struct hearth_str uri;       /* of it; empty: all requests, or no HTTP monitor */
+    enum hearth_monitor monitor; /* of the first fulfilled item */
+    struct hearth_str uri;       /* of that item; empty: all requests, or no HTTP monitor */
     bool uri_is_regex;
     double current, threshold;
 };
 
 /*
- * The triggers with start_ms <= at_ms <= end_ms, the earliest first; lines by instance and process. Values before
- * start_ms fill the windows of the first checks.
+ * The triggers with start_ms <= at_ms <= end_ms, the earliest first. Lines must be sorted by
+ * instance and process. Values before start_ms fill the windows of the first checks.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targets,

@@ -1,17 +1,20 @@
 /*
- * snapshot_trees.h -- thread snapshots of requests: how they are stored, and how they become trees with durations.
+ * snapshot_trees.h -- thread snapshots of requests: their stored form, and trees with durations
+ * made from them.
  *
- * A snapshot is the stack of one thread at a moment, root first, with its number within its segment (from 0). A tree
- * has the snapshots of one root frame; a node is a frame below the same frames. Its count is the number of snapshots
- * through it. Its duration is the sum over runs of consecutive snapshots of a segment through it, each from the first
- * one's time to the last one's: real time between dumps, so that a snapshot alone has none, and time between two
- * snapshots belongs to what both contain.
+ * A snapshot is the stack of one thread at one moment, root first, with its number within its
+ * segment (from 0). A tree holds the snapshots with the same root frame; a node is a frame below
+ * the same frames. The count of a node is the number of snapshots through it. Its duration is the
+ * sum over all runs of consecutive snapshots of a segment through it, each from the time of the
+ * first to that of the last snapshot: real time between dumps. So a single snapshot has no
+ * duration, and the time between two snapshots counts for the frames that both contain.
  *
  * Units:     milliseconds.
- * Ownership: answers in the arena; texts of decoded snapshots borrow from the bytes, those of trees from the snapshots.
+ * Ownership: results live in the arena; texts of decoded snapshots borrow from the bytes, texts of
+ *            trees from the snapshots.
  * Threads:   pure.
- * Source:    how SkyWalking analyses segments, with one difference: snapshots of different segments are different ones,
- *            whatever their numbers are.
+ * Source:    SkyWalking's analysis of segments, with one difference: snapshots of different
+ *            segments are distinct, even with equal numbers.
  */
 #ifndef HEARTH_MODEL_SNAPSHOT_TREES_H
 #define HEARTH_MODEL_SNAPSHOT_TREES_H
@@ -21,22 +24,23 @@
 #include "hearth/model/profile.h"
 
 struct hearth_snapshot {
-    uint32_t segment; /* whose it is, as the caller numbers them; not stored */
+    uint32_t segment; /* its segment, as numbered by the caller; not stored */
     int32_t sequence;
     int64_t at_ms;
     const struct hearth_str *frames; /* root first */
     uint32_t n_frames;
-    bool is_cut; /* when it came: frames, or beginnings of their texts, were left out */
+    bool is_cut; /* frames, or the beginnings of their texts, were dropped on arrival */
 };
 
 /* ---- as stored ---- */
 
 /*
- * Append the packed form: a table of texts, what each snapshot does not share with the one before, and which were cut.
+ * Append the packed form: a table of texts, for each snapshot the frames that differ from those of
+ * the previous one, and which snapshots are cut.
  */
 void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
                              struct hearth_buf *out);
-/* CORRUPT for other bytes, NO_MEMORY. `segment` is given to all. */
+/* Decode the packed form; every snapshot gets `segment`. CORRUPT for damaged bytes; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t segment,
                                            struct hearth_arena *arena, struct hearth_snapshot **ret,
@@ -44,35 +48,36 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t seg
 
 /* ---- trees ---- */
 
-/* A part of a segment: both ends included. */
+/* A part of a segment; both ends are included. */
 struct hearth_snapshot_query {
     uint32_t segment;
     int64_t start_ms, end_ms;
 };
 
 struct hearth_snapshot_node {
-    int32_t id, parent_id; /* from 1 within the tree; 0: the root's parent */
+    int32_t id, parent_id; /* from 1 within the tree; parent_id of the root: 0 */
     struct hearth_str code;
     int64_t duration_ms, duration_child_excluded_ms;
     int64_t count;
 };
 
 struct hearth_snapshot_tree {
-    struct hearth_snapshot_node *nodes; /* breadth first, the longest first */
+    struct hearth_snapshot_node *nodes; /* breadth first; siblings by duration, longest first */
     size_t n_nodes;
 };
 
 struct hearth_snapshot_trees {
-    struct hearth_snapshot_tree *trees; /* the longest first */
+    struct hearth_snapshot_tree *trees; /* longest first */
     size_t n_trees;
-    int64_t n_found; /* snapshots that the queries span; more than `limit`: not all were analysed */
-    int64_t n_cut;   /* of those that were analysed */
+    int64_t n_found; /* numbers that the queries span, also beyond `limit` */
+    int64_t n_cut;   /* analysed snapshots that are cut */
 };
 
 /*
- * A query takes the snapshots of its segment from the first to the last number that it saw between its ends, at most
- * `limit` of them (0: all). What several queries take, or what was stored twice, counts once. Snapshots without
- * frames are in no tree.
+ * Make trees of the snapshots that the queries select. A query selects the snapshots of its segment
+ * from the lowest to the highest number that occur between its ends, but at most the first `limit`
+ * of these numbers (0: all). A snapshot selected by several queries, or stored twice, counts once.
+ * Snapshots without frames are ignored. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots, size_t n,
@@ -83,10 +88,11 @@ enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snap
                                               struct hearth_err *err);
 
 /*
- * The same picture of a CPU profile, which has no moments: one tree; a sample counts values[0] (without values: 1), and
- * lasts as many periods, of at least a millisecond (10 ms when the profile does not say). A node is a location, called
- * "function:line", its lines joined by ";". Several roots are children of one called "root". No samples: no tree.
- * is_wanted: which samples; NULL: all.
+ * The same form for a CPU profile, which has no moments: one tree. A sample counts values[0]
+ * (without values: 1) and lasts that many periods of at least 1 ms (10 ms if the profile has no
+ * period). A node is a location, named "function:line", several lines joined by ";". Several roots
+ * become children of a node named "root". Without samples there is no tree. is_wanted selects
+ * samples; NULL: all. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status

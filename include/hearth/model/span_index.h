@@ -1,9 +1,10 @@
 /*
- * span_index.h -- associations: which profiles have samples of a span, local root or trace, and in which span_group a span is,
- * as bytes (sql/0011_span_index.sql).
+ * span_index.h -- associations as bytes (sql/0011_span_index.sql): which profiles have samples of a
+ * span, local root or trace, and which span_group holds a span.
  *
- * Fresh: as they come, every key whole. Packed: sorted by key, of which the first `bits` bits are the row's and only as many
- * follow as make false finds rare; times relative to the day. Whoever finds one verifies it.
+ * Fresh rows: associations in order of arrival, with whole keys. Packed rows: sorted by key. The
+ * row gives the first `bits` bits of its keys; of the rest only as many bits are stored as make
+ * false matches rare, so a reader verifies each match. Times are relative to the day.
  *
  * Units:   nanoseconds since the epoch.
  * Threads: pure.
@@ -16,7 +17,7 @@
 #include "hearth/model/sample_attrs.h"
 #include "hearth/model/trace_ids.h"
 
-/* What the id is of. One association may be of several: the root span of a process is its own local root. */
+/* The kind of an id, as bits: the root span of a process, for instance, is its own local root. */
 enum hearth_association_of {
     HEARTH_OF_SPAN = 1,
     HEARTH_OF_LOCAL_ROOT = 2,
@@ -26,14 +27,14 @@ enum hearth_association_of {
 
 struct hearth_association {
     uint64_t key;
-    uint8_t of; /* enum hearth_association_of */
+    uint8_t of; /* bits of enum hearth_association_of */
     int32_t service_id, series_id;
     int64_t ts_ns;
 };
 
 /*
- * Keys spread evenly over 64 bits, whatever the ids look like. A trace's is that of its low 64 bits, which some profilers have
- * alone; of its high ones where these are 0, since 0 is nobody's.
+ * Keys are spread evenly over 64 bits, whatever the ids look like. The key of a trace is that of
+ * its low 64 bits, because some profilers have only these; if they are 0, that of its high bits.
  */
 uint64_t hearth_span_key(uint64_t id);
 static inline uint64_t hearth_trace_id_key(struct hearth_trace_id id)
@@ -41,7 +42,7 @@ static inline uint64_t hearth_trace_id_key(struct hearth_trace_id id)
     return hearth_span_key(id.lo != 0 ? id.lo : id.hi);
 }
 
-/* A bucket is the first 0 to so many bits of its keys. */
+/* The bucket of a key is its first `bits` bits, 0 <= bits <= HEARTH_SPAN_BUCKET_BITS. */
 #define HEARTH_SPAN_BUCKET_BITS 24u
 static inline uint32_t hearth_span_bucket(uint64_t key, unsigned bits)
 {
@@ -49,15 +50,15 @@ static inline uint32_t hearth_span_bucket(uint64_t key, unsigned bits)
 }
 
 /*
- * By key, service, series and time; what is there twice becomes one that is of both. Scratch has room for n.
- * Returns how many there are.
+ * Sort by key, service, series and time; duplicates are merged into one with the union of their
+ * kinds. Scratch has room for n. Returns the number of associations left.
  */
 size_t hearth_associations_sort(struct hearth_association *associations,
                                 struct hearth_association *scratch, size_t n);
 
 /*
- * The distinct span, local root and trace ids of a row's samples, in keep: key and what it is of; the rest is 0.
- * NULL when there are none. NO_MEMORY.
+ * The distinct span, local root and trace ids of a row's samples, in keep: key and `of` are set,
+ * the other members are 0. *ret is NULL if there are none. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sample *samples,
@@ -68,10 +69,13 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
 
 /* ---- fresh ---- */
 
-/* Append n that have service, series and time in common, as given; of the associations only key and `of` are read. */
+/*
+ * Append n associations with a common service, series and time, in the given order. Of the
+ * associations only key and `of` are read.
+ */
 void hearth_associations_put_fresh(const struct hearth_association *associations, size_t n,
                                    int32_t series_id, int64_t ts_ns, struct hearth_buf *out);
-/* All of them, in arena. CORRUPT, NO_MEMORY. */
+/* Decode all of them into arena. CORRUPT; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32_t service_id,
                                                   struct hearth_arena *arena,
@@ -80,12 +84,15 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
 
 /* ---- packed ---- */
 
-/* Append a row: associations of one day and bucket, sorted by key (then service, series, time), each once. */
+/*
+ * Append a row: associations of one day and bucket, distinct, sorted by key (then service, series,
+ * time).
+ */
 void hearth_associations_pack(const struct hearth_association *associations, size_t n, int32_t day,
                               unsigned bits, struct hearth_buf *out);
 /*
- * All of a row; of keys, the bits that were left out are 0. In arena. CORRUPT, NO_MEMORY.
- * *ret_key_bits: how many leading bits of the keys are known.
+ * Decode a row into arena. *ret_key_bits is the number of known leading bits of the keys; the
+ * others are 0. CORRUPT; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t day, unsigned bits,

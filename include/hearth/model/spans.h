@@ -1,13 +1,14 @@
 /*
- * spans.h -- spans of traces: what is kept of them, how they are stored, and which segments of a request belong together.
+ * spans.h -- spans of traces: their members, their stored form, and which segments form a request.
  *
- * One shape for SkyWalking's segments and for spans of OpenTelemetry. Spans that were recorded together are stored
- * together: a SkyWalking segment (one thread's part of a request), or the spans of one trace in one export. Ids of
- * traces and segments are texts, or bytes (of OpenTelemetry: 16 for a trace); a text of 32 hexadecimal digits
- * means its 16 bytes. The id of a span is a number: SkyWalking's within the segment, or OpenTelemetry's eight bytes.
+ * SkyWalking's segments and OpenTelemetry's spans have the same form. Spans recorded together are
+ * stored together: a SkyWalking segment (one thread's part of a request), or the spans of one trace
+ * in one export. Ids of traces and segments are texts, or bytes (OpenTelemetry: 16 for a trace); a
+ * text of 32 hexadecimal digits means its 16 bytes. The id of a span is a number: SkyWalking's
+ * number within the segment, or OpenTelemetry's eight bytes.
  *
  * Units:     nanoseconds since the epoch.
- * Ownership: decoded spans in the arena, texts borrow from the bytes.
+ * Ownership: decoded spans live in the arena; their texts borrow from the bytes.
  * Threads:   pure.
  */
 #ifndef HEARTH_MODEL_SPANS_H
@@ -33,9 +34,9 @@ enum hearth_span_status {
 };
 #define HEARTH_N_SPAN_STATUSES 3
 
-/* Where the work was called from. */
+/* The caller of the work. */
 struct hearth_span_ref {
-    bool across_threads; /* of one process; else across processes */
+    bool across_threads; /* true: another thread of the same process; false: another process */
     struct hearth_str trace_id, segment_id;
     int64_t span_id;
     struct hearth_str service, instance, endpoint, address;
@@ -71,13 +72,16 @@ struct hearth_span {
 /* Append the packed form, times relative to origin_ns (the decoder needs the same). */
 void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t origin_ns,
                          struct hearth_buf *out);
-/* CORRUPT for other bytes, NO_MEMORY. */
+/* The reverse, with the same origin_ns. CORRUPT for damaged bytes; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_ns,
                                        struct hearth_arena *arena, struct hearth_span **ret,
                                        size_t *ret_n, struct hearth_err *err);
 
-/* What an id is found by: the same for a text of 32 hexadecimal digits and for the 16 bytes that they mean. */
+/*
+ * The number under which an id is indexed. A text of 32 hexadecimal digits has the same key as the
+ * 16 bytes that it means (is_raw: the id is bytes).
+ */
 int64_t hearth_trace_key(struct hearth_str id, bool is_raw);
 
 /* ---- requests ---- */
@@ -85,21 +89,22 @@ int64_t hearth_trace_key(struct hearth_str id, bool is_raw);
 struct hearth_request_segment {
     struct hearth_str trace_id, segment_id, instance;
     int32_t service_id;
-    const struct hearth_span *spans; /* by id */
+    const struct hearth_span *spans; /* sorted by id */
     size_t n_spans;
     bool is_profiled;
 };
 
-/* Segments that one request went through in one instance, from thread to thread: a parent stands before its children. */
+/* The segments of one request in one instance, over all its threads; parents precede children. */
 struct hearth_request {
     const struct hearth_request_segment **segments;
     size_t n_segments;
 };
 
 /*
- * Segments whose first span was called across threads from a segment of the same trace and instance join that one's
- * request, and so on; who was called across processes, or by nobody known, begins one. Requests without a profiled
- * segment are left out. In the order of `segments`.
+ * Group segments into requests. A segment whose first span was called across threads from another
+ * segment of the same trace and instance belongs to the request of that segment. A segment that was
+ * called across processes, or by an unknown caller, begins a request. Requests without a profiled
+ * segment are omitted. Requests are in the order of `segments`. Arrays in arena. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_requests_make(const struct hearth_request_segment *segments, size_t n,
