@@ -1,14 +1,14 @@
 /*
- * matcher.h -- one label matcher: name, operator, value; compiled, ready to test values.
+ * matcher.h -- one compiled label matcher (name, operator, value), ready to test values.
  *
- * An absent label is the empty string. Regular expressions are RE2's, anchored at both ends, '.'
- * matches newline. They are classified before they are compiled: literal, alternation of literals,
- * prefix, suffix, contains, ".*", ".+"; only the rest costs a regex engine.
+ * An absent label counts as the empty string. Regular expressions have RE2's syntax, are anchored
+ * at both ends, and '.' matches newline. Before compilation they are classified: literal,
+ * alternation of literals, prefix, suffix, contains, ".*", ".+"; all others need the regex engine.
  *
  * Threads: immutable after compilation; hearth_matcher_matches is safe.
  */
-#ifndef HEARTH_QUERY_MATCHER_H
-#define HEARTH_QUERY_MATCHER_H
+#ifndef HEARTH_SELECTOR_MATCHER_H
+#define HEARTH_SELECTOR_MATCHER_H
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
@@ -32,7 +32,7 @@ enum hearth_match_kind {
     HEARTH_MATCH_KIND_REGEX,
 };
 
-struct hearth_regex; /* regex_re2.cc */
+struct hearth_regex; /* defined in regex_re2.cc */
 
 struct hearth_matcher {
     enum hearth_match_op op;
@@ -41,7 +41,7 @@ struct hearth_matcher {
     struct hearth_str *literals;
     size_t n_literals;
     struct hearth_regex *regex; /* freed by hearth_selector_release */
-    bool matches_empty;         /* does an absent label satisfy it? */
+    bool matches_empty;         /* whether an absent label matches */
 };
 
 bool hearth_matcher_matches(const struct hearth_matcher *matcher, struct hearth_str value);

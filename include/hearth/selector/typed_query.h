@@ -1,23 +1,23 @@
 /*
- * typed_query.h -- a profile type and a selector in one text, as clients of /pyroscope/render write
- * them: process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="api"}.
+ * typed_query.h -- a profile type and a selector in one text, the `query` of /pyroscope/render:
+ * process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="api"}.
  *
- * Any selector (selector.h); the type is its metric name, or an equality of __name__ or
- * __profile_type__, if that has the five or six parts of a profile type.
+ * The text is any selector (selector.h). The type is its metric name, or the value of an equality
+ * on __name__ or __profile_type__, if this has the five or six parts of a profile type.
  *
- * Ownership: texts in the arena, or borrowed from the text.
- * Errors:    as of hearth_selector_parse; INVALID_ARGUMENT for two different types.
+ * Ownership: results live in the arena or borrow from the text.
+ * Errors:    as hearth_selector_parse; INVALID_ARGUMENT for two different types.
  * Threads:   pure.
  */
-#ifndef HEARTH_QUERY_TYPED_QUERY_H
-#define HEARTH_QUERY_TYPED_QUERY_H
+#ifndef HEARTH_SELECTOR_TYPED_QUERY_H
+#define HEARTH_SELECTOR_TYPED_QUERY_H
 
 #include "hearth/base/arena.h"
 #include "hearth/base/status.h"
 
 struct hearth_typed_query {
-    struct hearth_str profile_type; /* empty: none is named */
-    struct hearth_str selector;     /* without the type; "{}" when nothing else is said */
+    struct hearth_str profile_type; /* empty if the text names no type */
+    struct hearth_str selector;     /* without the type; "{}" if no other matchers are left */
 };
 
 HEARTH_MUST_CHECK
