@@ -1,6 +1,6 @@
 /*
- * attr_keys.c -- which sample labels are attributes, in all the spellings that clients use, and
- * what their values mean.
+ * attr_keys.c -- which sample labels are attributes, in all the spellings that clients use, and how
+ * their values are read.
  */
 #include "hearth/model/sample_attrs.h"
 #include "hearth/model/trace_ids.h"
@@ -35,6 +35,7 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
     char folded[20]; /* longer than any spelling */
     size_t n = 0;
 
+    /* Fold the key: lower case, no separators. */
     for (size_t i = 0; i < key.n; i++) {
         char c = key.p[i];
         if (c == ' ' || c == '_' || c == '-' || c == '.') {
@@ -56,13 +57,13 @@ enum hearth_attr hearth_attr_of_key(struct hearth_str key)
 }
 
 /* Datadog's keys have spaces, and its ids are decimal. */
-static enum hearth_id_spelling spelling_of(struct hearth_str key)
+static enum hearth_id_spelling choose_spelling(struct hearth_str key)
 {
     return hearth_str_find(key, ' ', 0) < key.n ? HEARTH_ID_DECIMAL : HEARTH_ID_HEX;
 }
 
-/* A text that is no number becomes the same hash that an id does. */
-static uint64_t thread_of_text(struct hearth_str text)
+/* The number of a numeric thread id; any other text is hashed like an id. */
+static uint64_t parse_thread_id(struct hearth_str text)
 {
     return hearth_span_id_of_text(text, HEARTH_ID_DECIMAL);
 }
@@ -70,7 +71,7 @@ static uint64_t thread_of_text(struct hearth_str text)
 static void set_trace_id(struct hearth_sample_attrs *attrs, struct hearth_str key,
                          struct hearth_str text)
 {
-    struct hearth_trace_id id = hearth_trace_id_of_text(text, spelling_of(key));
+    struct hearth_trace_id id = hearth_trace_id_of_text(text, choose_spelling(key));
     attrs->trace_id_hi = id.hi;
     attrs->trace_id_lo = id.lo;
 }
@@ -82,11 +83,12 @@ void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs, enum hearth_attr
 
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
-        attrs->span_id = is_text ? hearth_span_id_of_text(str, spelling_of(key)) : (uint64_t)num;
+        attrs->span_id =
+            is_text ? hearth_span_id_of_text(str, choose_spelling(key)) : (uint64_t)num;
         break;
     case HEARTH_ATTR_LOCAL_ROOT_SPAN_ID:
         attrs->local_root_span_id =
-            is_text ? hearth_span_id_of_text(str, spelling_of(key)) : (uint64_t)num;
+            is_text ? hearth_span_id_of_text(str, choose_spelling(key)) : (uint64_t)num;
         break;
     case HEARTH_ATTR_TRACE_ID:
         if (is_text) {
@@ -103,10 +105,10 @@ void hearth_sample_attrs_set(struct hearth_sample_attrs *attrs, enum hearth_attr
         attrs->endpoint = str;
         break;
     case HEARTH_ATTR_THREAD_ID:
-        attrs->thread_id = is_text ? thread_of_text(str) : (uint64_t)num;
+        attrs->thread_id = is_text ? parse_thread_id(str) : (uint64_t)num;
         break;
     case HEARTH_ATTR_THREAD_NATIVE_ID:
-        attrs->thread_native_id = is_text ? thread_of_text(str) : (uint64_t)num;
+        attrs->thread_native_id = is_text ? parse_thread_id(str) : (uint64_t)num;
         break;
     case HEARTH_ATTR_THREAD_NAME:
         attrs->thread_name = str;

@@ -1,24 +1,28 @@
 /*
  * block_sums.c -- sums of every value column over the stack ids of one dictionary.
  *
- * A column that has been the same multiple of column 0 in everything added (cpu time = period times
- * count) is that multiple of the sums, too, and is not summed: the factor is noted, and the ids are
- * decoded once. When something with another factor comes, the column gets sums of its own.
+ * A column that was the same multiple of column 0 in every added profile (cpu time = period times
+ * count) is that multiple in the sums, too. It is not summed: only its factor is stored, and the
+ * ids are decoded once. The first profile with another factor gives the column sums of its own.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 #include "hearth/model/block.h"
 
+#include <assert.h>
+
 #define MIN_CAP 1024u
 
 enum {
-    FACTOR_ANY = -1, /* nothing but zeros so far: any factor is right */
-    FACTOR_NONE = -2,
+    FACTOR_ANY = -1,  /* all zeros so far: any factor is right */
+    FACTOR_NONE = -2, /* not a multiple of column 0: the column has sums of its own */
 };
 
 enum hearth_status hearth_block_sums_init(struct hearth_block_sums *sums, uint32_t n_types,
                                           size_t limit_bytes, struct hearth_err *err)
 {
+    assert(sums != NULL);
+
     *sums = (struct hearth_block_sums){.n_types = n_types, .limit_bytes = limit_bytes};
     sums->acc = hearth_mem_calloc(n_types, sizeof *sums->acc);
     sums->factors = hearth_mem_calloc(n_types, sizeof *sums->factors);
@@ -49,7 +53,7 @@ void hearth_block_sums_release(struct hearth_block_sums *sums)
     *sums = (struct hearth_block_sums){0};
 }
 
-/* Zeros where the list says that there may be something else; everywhere without a list. */
+/* Set a column to 0: the listed stacks only, or all if there is no list. */
 static void clear_column(const struct hearth_block_sums *sums, int64_t *acc)
 {
     if (!sums->is_listed) {
@@ -78,16 +82,22 @@ void hearth_block_sums_reset(struct hearth_block_sums *sums)
 
 /* ---- memory ---- */
 
-static enum hearth_status fail_limit(const struct hearth_block_sums *sums, struct hearth_err *err)
+static enum hearth_status fail_sums_limit(const struct hearth_block_sums *sums,
+                                          struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                        "sums of profiles need more than %zu bytes of memory", sums->limit_bytes);
 }
 
-/* Column k has room for `cap` sums; zeros behind the n_had it had. Not accounted for yet. */
+/*
+ * Give column k room for `cap` sums; those after the first n_had are 0. The caller adds the bytes
+ * to n_bytes.
+ */
 static enum hearth_status grow_column(struct hearth_block_sums *sums, uint32_t k, uint32_t n_had,
                                       uint32_t cap, struct hearth_err *err)
 {
+    assert(cap >= n_had);
+
     int64_t *grown = hearth_mem_reallocarray(sums->acc[k], cap, sizeof *grown);
 
     if (grown == NULL) {
@@ -101,11 +111,12 @@ static enum hearth_status grow_column(struct hearth_block_sums *sums, uint32_t k
     return HEARTH_OK;
 }
 
-/* Room for ids below `bound`: doubling, where the limit leaves room for that. */
-static enum hearth_status grow(struct hearth_block_sums *sums, uint32_t bound,
-                               struct hearth_err *err)
+/* Make room for ids below `bound`. The capacity doubles if the memory limit allows it. */
+static enum hearth_status grow_columns(struct hearth_block_sums *sums, uint32_t bound,
+                                       struct hearth_err *err)
 {
     if (bound > sums->cap) {
+        /* Double, but no further than the limit allows for all columns with sums of their own. */
         uint64_t cap = (uint64_t)sums->cap * 2;
         cap = cap < MIN_CAP ? MIN_CAP : cap;
         uint32_t n_own = 0;
@@ -113,13 +124,15 @@ static enum hearth_status grow(struct hearth_block_sums *sums, uint32_t bound,
             n_own += k == 0 || sums->acc[k] != NULL;
         }
         uint64_t room = sums->limit_bytes == 0 ? UINT64_MAX : sums->limit_bytes - sums->n_bytes;
-        uint64_t column = room / sizeof(int64_t) / n_own; /* of a column, beyond what it has */
+        uint64_t column = room / sizeof(int64_t) / n_own; /* what each column may grow_columns by */
         if (bound - sums->cap > column) {
-            return fail_limit(sums, err);
+            return fail_sums_limit(sums, err);
         }
+
         cap = cap - sums->cap > column ? sums->cap + column : cap;
         cap = cap < bound ? bound : cap;
         cap = cap > UINT32_MAX ? UINT32_MAX : cap;
+
         for (uint32_t k = 0; k < sums->n_types; k++) {
             if (k == 0 || sums->acc[k] != NULL) {
                 HEARTH_TRY(grow_column(sums, k, sums->cap, (uint32_t)cap, err));
@@ -140,14 +153,16 @@ static enum hearth_status fail_overflow(uint32_t k, struct hearth_err *err)
                        "the sum of value column %u over profiles overflows 64 bits", (unsigned)k);
 }
 
-/* Column k gets sums of its own: those of column 0 times its factor so far. */
+/* Give column k sums of its own: those of column 0 times its factor so far. */
 static enum hearth_status give_own_sums(struct hearth_block_sums *sums, uint32_t k,
                                         struct hearth_err *err)
 {
+    assert(k > 0 && sums->factors[k] != FACTOR_NONE);
+
     if (sums->acc[k] == NULL && sums->cap > 0) {
         size_t n_bytes = sums->cap * sizeof(int64_t);
         if (sums->limit_bytes != 0 && n_bytes > sums->limit_bytes - sums->n_bytes) {
-            return fail_limit(sums, err);
+            return fail_sums_limit(sums, err);
         }
         HEARTH_TRY(grow_column(sums, k, 0, sums->cap, err));
         sums->n_bytes += n_bytes;
@@ -166,7 +181,10 @@ static enum hearth_status give_own_sums(struct hearth_block_sums *sums, uint32_t
 
 /* ---- adding ---- */
 
-/* The factor of a column that is a multiple; false when it is not, or none that we keep. */
+/*
+ * Read the factor of a column that is a multiple; false if it is not, or if the factor is too
+ * large.
+ */
 static bool take_factor(struct hearth_str val, int64_t *ret_factor)
 {
     uint64_t factor;
@@ -201,8 +219,8 @@ static enum hearth_status add_totals(struct hearth_block_sums *sums, const int64
     return HEARTH_OK;
 }
 
-/* Column k is, or becomes, the multiple of column 0 that the added one is: nothing to sum. */
-static bool joins_factor(struct hearth_block_sums *sums, uint32_t k, int64_t factor)
+/* True if column k is, or becomes, the same multiple of column 0 as the added column. */
+static bool join_factor(struct hearth_block_sums *sums, uint32_t k, int64_t factor)
 {
     if (sums->factors[k] == FACTOR_ANY) {
         sums->factors[k] = factor;
@@ -214,8 +232,12 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
                                          const struct hearth_str *vals, const int64_t *totals,
                                          int64_t n_profiles, struct hearth_err *err)
 {
+    assert(sums != NULL);
+    assert(sums->n_types == 0 || (vals != NULL && totals != NULL));
+
     uint32_t bound = 0;
 
+    /* The head of the ids tells how many sums are needed. */
     if (!hearth_columns_id_bound(ids, &bound)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample columns are damaged: the highest stack id");
     }
@@ -226,27 +248,32 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(grow(sums, bound, err));
-    /* Column 0 last: the others may still need its sums as they were. */
+    /* Make room, then add every column. */
+    HEARTH_TRY(grow_columns(sums, bound, err));
+    /* Column 0 is added last: give_own_sums needs its sums without this profile. */
     for (uint32_t k = sums->n_types; k-- > 0;) {
         int64_t factor;
-        if (k > 0 && bound > 0 && take_factor(vals[k], &factor) && joins_factor(sums, k, factor)) {
+        if (k > 0 && bound > 0 && take_factor(vals[k], &factor) && join_factor(sums, k, factor)) {
             continue;
         }
+
         if (k > 0 && bound > 0 && sums->factors[k] != FACTOR_NONE) {
             HEARTH_TRY(give_own_sums(sums, k, err));
         }
+
         HEARTH_TRY(hearth_columns_merge(ids, vals[k], vals[0], k == 0, sums->acc[k], bound, err));
     }
 
     return HEARTH_OK;
 }
 
-/* acc[i] += from[i] * factor for the ids of `other`; values of `from` are >= 0. */
+/* acc[i] += from[i] * factor for the ids of `other`; the values of `from` are >= 0. */
 static enum hearth_status add_column(int64_t *acc, const struct hearth_block_sums *other,
                                      const int64_t *from, int64_t factor, uint32_t k,
                                      struct hearth_err *err)
 {
+    assert(factor >= 0);
+
     bool overflow = false;
     uint32_t n = other->is_listed ? other->n_listed : other->bound;
 
@@ -264,9 +291,11 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
                                               const struct hearth_block_sums *other,
                                               struct hearth_err *err)
 {
+    assert(sums != NULL && other != NULL && sums != other);
+
     if (sums->n_types != other->n_types) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "sums of %u and of %u columns do not add up",
-                           (unsigned)sums->n_types, (unsigned)other->n_types);
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "sums of %u columns cannot be added to sums of %u",
+                           (unsigned)other->n_types, (unsigned)sums->n_types);
     }
 
     sums->is_listed = false;
@@ -275,18 +304,20 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(grow(sums, other->bound, err));
+    HEARTH_TRY(grow_columns(sums, other->bound, err));
     for (uint32_t k = sums->n_types; k-- > 0;) {
         int64_t factor = other->factors[k];
         if (factor == FACTOR_ANY && k > 0) {
+            continue; /* `other` has only zeros here */
+        }
+        if (factor >= 0 && join_factor(sums, k, factor)) {
             continue;
         }
-        if (factor >= 0 && joins_factor(sums, k, factor)) {
-            continue;
-        }
+
         if (sums->factors[k] != FACTOR_NONE) {
             HEARTH_TRY(give_own_sums(sums, k, err));
         }
+
         const int64_t *from = factor >= 0 ? other->acc[0] : other->acc[k];
         HEARTH_TRY(add_column(sums->acc[k], other, from, factor >= 0 ? factor : 1, k, err));
     }
@@ -294,13 +325,13 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
     return HEARTH_OK;
 }
 
-/* ---- which stacks ---- */
+/* ---- stacks with non-zero sums ---- */
 
 #define CHUNK 256u
 
-/* Of n stacks, whether any column that has sums of its own is not 0: an array that says so. */
-static const int64_t *any_values(const struct hearth_block_sums *sums, uint32_t from, uint32_t n,
-                                 int64_t mixed[CHUNK])
+/* An array of n entries: non-zero where any column with sums of its own is non-zero. */
+static const int64_t *combine_columns(const struct hearth_block_sums *sums, uint32_t from,
+                                      uint32_t n, int64_t mixed[CHUNK])
 {
     const int64_t *any = sums->acc[0] + from;
 
@@ -325,7 +356,7 @@ static uint32_t count_stacks(const struct hearth_block_sums *sums)
 
     for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
         uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
-        const int64_t *any = any_values(sums, from, n, mixed);
+        const int64_t *any = combine_columns(sums, from, n, mixed);
         for (uint32_t i = 0; i < n; i++) {
             count += any[i] != 0;
         }
@@ -334,15 +365,20 @@ static uint32_t count_stacks(const struct hearth_block_sums *sums)
     return count;
 }
 
-/* The stacks that are not 0; ids has room for one more than there are, so that nothing branches. */
+/*
+ * Write the stacks with non-zero sums. ids has room for one more than their number, so that the
+ * loop needs no branch.
+ */
 static uint32_t gather_ids(const struct hearth_block_sums *sums, uint32_t *ids)
 {
+    assert(sums->n_types > 0);
+
     uint32_t count = 0;
     int64_t mixed[CHUNK];
 
     for (uint32_t from = 0; from < sums->bound; from += CHUNK) {
         uint32_t n = sums->bound - from < CHUNK ? sums->bound - from : CHUNK;
-        const int64_t *any = any_values(sums, from, n, mixed);
+        const int64_t *any = combine_columns(sums, from, n, mixed);
         for (uint32_t i = 0; i < n; i++) {
             ids[count] = from + i;
             count += any[i] != 0;
@@ -356,11 +392,12 @@ void hearth_block_sums_list(struct hearth_block_sums *sums)
 {
     size_t n = (size_t)sums->bound + 1, had = sums->cap_listed;
     size_t room = sums->limit_bytes == 0 ? SIZE_MAX : sums->limit_bytes - sums->n_bytes;
-    bool fits = n <= had || n <= room / sizeof sums->listed[0] / 2; /* it may double */
+    bool fits = n <= had || n <= room / sizeof sums->listed[0] / 2; /* growing may double it */
 
     sums->is_listed = sums->n_types > 0 && fits &&
                       hearth_mem_grow(&sums->listed, &sums->cap_listed, n, sizeof sums->listed[0]);
     sums->n_bytes += (sums->cap_listed - had) * sizeof sums->listed[0];
+
     if (sums->is_listed) {
         sums->n_listed = gather_ids(sums, sums->listed);
     }
@@ -378,10 +415,12 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums, co
         const int64_t *from = own ? sums->acc[k] : sums->acc[0];
         int64_t factor = own ? 1 : sums->factors[k];
         factor = factor == FACTOR_ANY ? 0 : factor;
+
         bool overflow = false;
         for (size_t i = 0; i < n; i++) {
             overflow |= __builtin_mul_overflow(from[ids[i]], factor, &values[i * n_types + k]);
         }
+
         if (overflow) {
             return fail_overflow(k, err);
         }
@@ -390,7 +429,7 @@ static enum hearth_status gather_values(const struct hearth_block_sums *sums, co
     return HEARTH_OK;
 }
 
-/* All columns are multiples of column 0: only that is gathered and encoded. */
+/* All columns are multiples of column 0: gather and encode column 0 only. */
 static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
                                            const uint32_t *ids, uint32_t n,
                                            struct hearth_arena *arena, struct hearth_columns *ret,
@@ -403,11 +442,14 @@ static enum hearth_status encode_multiples(const struct hearth_block_sums *sums,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Encode column 0. */
     for (uint32_t i = 0; i < n; i++) {
         values[i] = sums->acc[0][ids[i]];
     }
 
     HEARTH_TRY(hearth_columns_encode(ids, values, n, 1, arena, &one, err));
+
+    /* Describe the other columns by their factors. */
     *ret = (struct hearth_columns){.n = n, .n_types = sums->n_types, .ids = one.ids};
     ret->vals = hearth_arena_array(arena, sums->n_types, sizeof ret->vals[0]);
     ret->totals = hearth_arena_array(arena, sums->n_types, sizeof ret->totals[0]);
@@ -454,8 +496,11 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
                                             struct hearth_arena *arena, struct hearth_columns *ret,
                                             struct hearth_err *err)
 {
+    assert(sums != NULL && arena != NULL && ret != NULL);
+
     bool multiples = sums->n_types > 0;
 
+    /* Choose the encoding, and find the stacks. */
     for (uint32_t k = 1; k < sums->n_types; k++) {
         multiples = multiples && sums->factors[k] != FACTOR_NONE;
     }
@@ -468,12 +513,14 @@ enum hearth_status hearth_block_sums_encode(const struct hearth_block_sums *sums
         if (found == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
+
         n = sums->n_types > 0 ? gather_ids(sums, found) : 0;
         ids = found;
     }
 
     HEARTH_TRY((multiples ? encode_multiples : encode_all)(sums, ids, n, arena, ret, err));
-    /* As they were stored: a block says what its profiles say. */
+
+    /* The stored totals are the sums of the stored totals of the profiles. */
     for (uint32_t k = 0; k < sums->n_types; k++) {
         ret->totals[k] = sums->totals[k];
     }

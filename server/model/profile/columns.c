@@ -1,29 +1,31 @@
 /*
  * columns.c -- encode and merge the stored form of a profile's samples (layout in columns.h).
  *
- * The merge runs once per stored profile of every query, so it decides how fast Hearth answers.
- * What it costs is mispredicted branches: whether an id takes one byte or two and whether a value
- * is 1 are as good as random. So ids are taken in groups of four from an eight-byte word, values
- * are selected by arithmetic, and only what is rare (longer ids, values above 127, the ends of the
- * columns) branches. Bounds and overflow are tested for every sample; those branches are never
- * taken on good bytes.
+ * The merge runs once per stored profile of every query, so it decides how fast Hearth answers. Its
+ * cost is mispredicted branches: whether an id takes one byte or two, and whether a value is 1, are
+ * practically random. So ids are decoded in groups of four from an eight-byte word, values are
+ * selected by arithmetic, and only rare cases (longer ids, values above 127, the ends of the
+ * columns) branch. Bounds and overflow are tested for every sample; those branches are never taken
+ * on intact bytes.
  */
 #include "hearth/model/columns.h"
 
 #include "hearth/base/varint.h"
 
+#include <assert.h>
+
 enum {
-    OWN_VALUES = 0, /* first byte of a value column */
-    MULTIPLE = 1,
+    OWN_VALUES = 0, /* first byte of a value column: values follow */
+    MULTIPLE = 1,   /* a factor follows */
 };
 
 #define MAX_ID_BYTES 5u /* a 32-bit delta and the flag: 33 bits */
 
 /* ---- encode ---- */
 
-/* Sum and bitwise or of one column; false when the sum overflows. */
-static bool total_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
-                     int64_t *ret_total, uint64_t *ret_bits)
+/* Sum and bitwise or of one column; false if the sum overflows. */
+static bool sum_column(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                       int64_t *ret_total, uint64_t *ret_bits)
 {
     int64_t total = 0;
     uint64_t bits = 0;
@@ -42,12 +44,13 @@ static bool total_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32
     return true;
 }
 
-/* True when column k is a constant times column 0 (zero where that is zero). */
-static bool factor_of(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
-                      int64_t *ret_factor)
+/* True if column k is column 0 times a constant (zero wherever column 0 is zero). */
+static bool find_factor(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                        int64_t *ret_factor)
 {
     int64_t factor = 0;
 
+    /* The first non-zero value of column 0 determines the factor; check it for all samples. */
     for (size_t i = 0; i < n; i++) {
         if (values[i * n_types] != 0) {
             factor = values[i * n_types + k] / values[i * n_types];
@@ -87,8 +90,8 @@ static size_t encode_ids(const uint32_t *ids, const int64_t *values, uint32_t n,
     return (size_t)(at - out);
 }
 
-static size_t encode_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
-                            uint8_t *out)
+static size_t encode_column_values(const int64_t *values, uint32_t n, uint32_t n_types, uint32_t k,
+                                   uint8_t *out)
 {
     uint8_t *at = out;
 
@@ -119,23 +122,25 @@ static enum hearth_status encode_column(const int64_t *values, uint32_t n, uint3
 {
     uint64_t bits;
 
-    if (!total_of(values, n, ret->n_types, k, &ret->totals[k], &bits)) {
+    if (!sum_column(values, n, ret->n_types, k, &ret->totals[k], &bits)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the sum of value column %u overflows 64 bits",
                            (unsigned)k);
     }
 
+    /* A multiple of column 0 is stored as its factor. */
     int64_t factor;
-    if (k > 0 && factor_of(values, n, ret->n_types, k, &factor)) {
+    if (k > 0 && find_factor(values, n, ret->n_types, k, &factor)) {
         ret->vals[k] = hearth_columns_multiple((uint64_t)factor, arena);
         return ret->vals[k].p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
     }
 
+    /* Any other column is stored as varints, none longer than that of all values or-ed together. */
     uint8_t *out = hearth_arena_alloc(arena, 1 + (size_t)n * hearth_varint_size(bits));
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n_bytes = encode_values(values, n, ret->n_types, k, out);
+    size_t n_bytes = encode_column_values(values, n, ret->n_types, k, out);
     ret->vals[k] = hearth_str_n((const char *)out, n_bytes);
 
     return HEARTH_OK;
@@ -145,8 +150,13 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *val
                                          uint32_t n_types, struct hearth_arena *arena,
                                          struct hearth_columns *ret, struct hearth_err *err)
 {
+    assert(n_types > 0 || n == 0);
+    assert(n < 2 || ids[0] < ids[n - 1]);
+    assert(arena != NULL && ret != NULL);
+
     struct hearth_columns made = {.n = n, .n_types = n_types};
 
+    /* Allocate the output, then encode ids and columns. */
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
     made.totals = hearth_arena_array(arena, n_types, sizeof made.totals[0]);
     uint8_t *id_bytes = hearth_arena_array(arena, (size_t)n + 1, MAX_ID_BYTES);
@@ -166,18 +176,18 @@ enum hearth_status hearth_columns_encode(const uint32_t *ids, const int64_t *val
 
 /* ---- merge ---- */
 
-/* How the value of a sample is found. */
-enum mode {
-    FLAGGED, /* column 0: 1 where the id says so, else from the column */
-    SCALED,  /* the same times a factor */
-    PLAIN,   /* from the column, always */
+/* Source of a sample's value. */
+enum merge_mode {
+    FLAGGED, /* column 0: 1 if the id's flag is set, otherwise the next value of the column */
+    SCALED,  /* as FLAGGED, times a factor */
+    PLAIN,   /* always the next value of the column */
 };
 
 struct merge {
     const uint8_t *ids, *ids_end;
     const uint8_t *vals, *vals_end;
-    uint64_t factor;
-    uint64_t id; /* of the last sample; below n_acc once there was one */
+    uint64_t factor; /* SCALED only */
+    uint64_t id;     /* id of the previous sample, below n_acc after the first one */
     int64_t *acc;
     size_t n_acc;
 };
@@ -194,18 +204,22 @@ HEARTH_ALWAYS_INLINE uint64_t load_le64(const uint8_t *p)
 
 #define CONTINUED 0x8080808080808080ull /* the continuation bits of eight varint bytes */
 
-/* A value and the place behind it; at is NULL when the bytes are damaged. By value: registers stay
- * registers. */
-struct taken {
+/*
+ * A value and the position after it; `at` is NULL if the bytes are damaged. Passed by value, so
+ * that its members stay in registers.
+ */
+struct taken_value {
     const uint8_t *at;
     uint64_t value;
 };
 
-/* One varint without a loop where eight bytes may be read and it ends within them, else the checked
- * reader. */
-static struct taken take_value(const uint8_t *at, const uint8_t *end)
+/*
+ * Decode one varint: without a loop if eight bytes are readable and it ends within them, otherwise
+ * by the checked reader.
+ */
+static struct taken_value take_varint(const uint8_t *at, const uint8_t *end)
 {
-    struct taken taken = {NULL, 0};
+    struct taken_value taken = {NULL, 0};
     uint64_t word = end - at >= 8 ? load_le64(at) : CONTINUED;
     uint64_t ends = ~word & CONTINUED;
 
@@ -216,8 +230,10 @@ static struct taken take_value(const uint8_t *at, const uint8_t *end)
         return taken;
     }
 
-    /* Keep the bytes up to the first end, then close the gaps of the eighth bits: 1, 2, then 4
-     * bytes at a time. */
+    /*
+     * Keep the bytes up to the first end, then remove the eighth bits: join 1, 2, then 4 bytes at a
+     * time.
+     */
     word &= ends ^ (ends - 1);
     word &= ~CONTINUED;
     word = (word & 0x007f007f007f007full) | (word & 0x7f007f007f007f00ull) >> 1;
@@ -229,20 +245,24 @@ static struct taken take_value(const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * One sample. `word` is its entry of the ids column. One byte is readable at m->vals even behind
- * its end (the caller looks whether that happened). Returns OK, CORRUPT or OUT_OF_RANGE;
- * hearth_columns_merge words it.
+ * Add one sample; `word` is its entry in the ids column. One byte is readable at m->vals even after
+ * its end (the caller checks afterwards whether that happened). Returns OK, CORRUPT or OUT_OF_RANGE
+ * without a message; hearth_columns_merge sets it.
  */
-HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge *m, uint64_t word)
+HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum merge_mode mode, struct merge *m,
+                                                   uint64_t word)
 {
-    /* A select made of arithmetic: a branch on `one` would be mispredicted for every fourth sample
-     * or so. */
+    /*
+     * Select the value by arithmetic: a branch on `one` would be mispredicted for about every
+     * fourth sample.
+     */
     uint64_t one = mode == PLAIN ? 0 : word & 1;
     uint64_t value = (*m->vals & (one - 1)) | one;
+
     if (HEARTH_LIKELY(value < 0x80)) {
         m->vals += 1 - one;
     } else {
-        struct taken taken = take_value(m->vals, m->vals_end);
+        struct taken_value taken = take_varint(m->vals, m->vals_end);
         if (taken.at == NULL) {
             return HEARTH_CORRUPT;
         }
@@ -250,7 +270,7 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge 
         value = taken.value;
     }
 
-    /* id < n_acc before, word / 2 < 2^63: the sum does not wrap. */
+    /* id < n_acc before, and word / 2 < 2^63: the sum does not wrap. */
     m->id += word >> 1;
     if (HEARTH_UNLIKELY(m->id >= m->n_acc)) {
         return HEARTH_CORRUPT;
@@ -271,10 +291,10 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_sample(enum mode mode, struct merge 
 }
 
 /*
- * Four samples whose ids take one byte each: true for about half of the groups of a usual profile,
- * so testing four at once costs a quarter of the mispredicted branches.
+ * Add four samples whose ids take one byte each. About half of the groups of a usual profile are
+ * such, so testing four at once leaves a quarter of the mispredicted branches.
  */
-HEARTH_ALWAYS_INLINE enum hearth_status add_four_short(enum mode mode, struct merge *m,
+HEARTH_ALWAYS_INLINE enum hearth_status add_four_short(enum merge_mode mode, struct merge *m,
                                                        uint64_t eight)
 {
     HEARTH_TRY(add_sample(mode, m, eight & 0x7f));
@@ -285,8 +305,8 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_four_short(enum mode mode, struct me
     return HEARTH_OK;
 }
 
-/* The entry that starts at a bit of `eight` and takes one or two bytes. */
-HEARTH_ALWAYS_INLINE uint64_t entry_at(uint64_t eight, unsigned bit)
+/* The entry that starts at `bit` of `eight` and takes one or two bytes. */
+HEARTH_ALWAYS_INLINE uint64_t extract_entry(uint64_t eight, unsigned bit)
 {
     uint64_t at = eight >> bit;
     uint64_t two = 0 - (at >> 7 & 1);
@@ -294,31 +314,32 @@ HEARTH_ALWAYS_INLINE uint64_t entry_at(uint64_t eight, unsigned bit)
 }
 
 /*
- * Four samples whose ids take one or two bytes, without a branch on which. No two continuation
- * bytes of `eight` meet, so at least four of its bytes end an id.
+ * Add four samples whose ids take one or two bytes, without a branch on the length. No two
+ * continuation bytes of `eight` are adjacent, so at least four of its bytes end an id.
  */
-HEARTH_ALWAYS_INLINE enum hearth_status add_four(enum mode mode, struct merge *m, uint64_t eight)
+HEARTH_ALWAYS_INLINE enum hearth_status add_four(enum merge_mode mode, struct merge *m,
+                                                 uint64_t eight)
 {
     uint64_t ends = ~eight & CONTINUED;
     unsigned start = 0;
 
-    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    HEARTH_TRY(add_sample(mode, m, extract_entry(eight, start)));
     start = (unsigned)__builtin_ctzll(ends) + 1;
     ends &= ends - 1;
-    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    HEARTH_TRY(add_sample(mode, m, extract_entry(eight, start)));
     start = (unsigned)__builtin_ctzll(ends) + 1;
     ends &= ends - 1;
-    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    HEARTH_TRY(add_sample(mode, m, extract_entry(eight, start)));
     start = (unsigned)__builtin_ctzll(ends) + 1;
     ends &= ends - 1;
-    HEARTH_TRY(add_sample(mode, m, entry_at(eight, start)));
+    HEARTH_TRY(add_sample(mode, m, extract_entry(eight, start)));
     m->ids += ((unsigned)__builtin_ctzll(ends) + 1) / 8;
 
     return HEARTH_OK;
 }
 
-/* One sample with an id of any length. */
-HEARTH_ALWAYS_INLINE enum hearth_status add_any(enum mode mode, struct merge *m)
+/* Add one sample with an id of any length. */
+HEARTH_ALWAYS_INLINE enum hearth_status add_any_sample(enum merge_mode mode, struct merge *m)
 {
     uint64_t word;
     if (!hearth_varint_read(&m->ids, m->ids_end, &word)) {
@@ -327,15 +348,16 @@ HEARTH_ALWAYS_INLINE enum hearth_status add_any(enum mode mode, struct merge *m)
     return add_sample(mode, m, word);
 }
 
-/* Four samples take at most this many bytes of values. */
+/* Most bytes that the values of four samples take. */
 #define FOUR_VALUES 40
 
-/* Inlined once per mode, so that the mode costs nothing in the loop. */
-HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m)
+/* Add all samples. Inlined once per mode, so that the mode costs nothing in the loop. */
+HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum merge_mode mode, struct merge m)
 {
-    /* The end of the values moves here, where bytes behind it may be read. */
+    /* A copy of the end of the values, after which bytes are readable. */
     uint8_t tail[FOUR_VALUES + 8] = {0};
     bool in_tail = false;
+
     while (m.ids < m.ids_end) {
         if (m.vals_end - m.vals < FOUR_VALUES && !in_tail) {
             size_t n = (size_t)(m.vals_end - m.vals);
@@ -344,6 +366,7 @@ HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m
             m.vals_end = tail + n;
             in_tail = true;
         }
+
         enum hearth_status status;
         uint64_t eight = m.ids_end - m.ids >= 8 ? load_le64(m.ids) : CONTINUED;
         uint64_t continued = eight & CONTINUED;
@@ -352,8 +375,9 @@ HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m
         } else if (HEARTH_LIKELY((continued & continued >> 8) == 0)) {
             status = add_four(mode, &m, eight);
         } else {
-            status = add_any(mode, &m);
+            status = add_any_sample(mode, &m);
         }
+
         if (HEARTH_UNLIKELY(status != HEARTH_OK)) {
             return status;
         }
@@ -367,8 +391,8 @@ HEARTH_ALWAYS_INLINE enum hearth_status merge_all(enum mode mode, struct merge m
     return m.vals == m.vals_end && bound_is_last ? HEARTH_OK : HEARTH_CORRUPT;
 }
 
-/* The bound in front of the ids: 0 for an empty column, else at least 1. */
-static bool take_bound(const uint8_t **at, const uint8_t *end, uint32_t *ret_bound)
+/* Read the bound before the ids: 0 for an empty column, otherwise at least 1. */
+static bool read_bound(const uint8_t **at, const uint8_t *end, uint32_t *ret_bound)
 {
     uint64_t bound = 0;
     if (*at < end && (!hearth_varint_read(at, end, &bound) || bound == 0 || bound > UINT32_MAX)) {
@@ -382,6 +406,7 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
                                         struct hearth_str val0, bool is_column0, int64_t *acc,
                                         size_t n_acc)
 {
+    /* Read the bound of the ids. */
     if (val.n == 0) {
         return HEARTH_CORRUPT;
     }
@@ -390,10 +415,11 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
     m.ids = (const uint8_t *)ids.p;
     m.ids_end = m.ids + ids.n;
     uint32_t bound;
-    if (!take_bound(&m.ids, m.ids_end, &bound) || bound > n_acc) {
+    if (!read_bound(&m.ids, m.ids_end, &bound) || bound > n_acc) {
         return HEARTH_CORRUPT;
     }
 
+    /* Column 0, or a column with values of its own. */
     m.n_acc = bound;
     m.vals = (const uint8_t *)val.p + 1;
     m.vals_end = (const uint8_t *)val.p + val.n;
@@ -401,6 +427,7 @@ static enum hearth_status merge_in_mode(struct hearth_str ids, struct hearth_str
         return is_column0 ? merge_all(FLAGGED, m) : merge_all(PLAIN, m);
     }
 
+    /* A multiple: read its factor, then merge the values of column 0. */
     if (val.p[0] != MULTIPLE || is_column0 || !hearth_varint_read(&m.vals, m.vals_end, &m.factor) ||
         m.vals != m.vals_end || val0.n == 0 || val0.p[0] != OWN_VALUES) {
         return HEARTH_CORRUPT;
@@ -416,6 +443,8 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str
                                         struct hearth_str val0, bool is_column0, int64_t *acc,
                                         size_t n_acc, struct hearth_err *err)
 {
+    assert(acc != NULL || n_acc == 0);
+
     enum hearth_status status = merge_in_mode(ids, val, val0, is_column0, acc, n_acc);
 
     if (HEARTH_LIKELY(status == HEARTH_OK)) {
@@ -435,6 +464,8 @@ enum hearth_status hearth_columns_merge(struct hearth_str ids, struct hearth_str
 
 bool hearth_columns_id_bound(struct hearth_str ids, uint32_t *ret_bound)
 {
+    assert(ret_bound != NULL);
+
     const uint8_t *at = (const uint8_t *)ids.p;
-    return take_bound(&at, at + ids.n, ret_bound);
+    return read_bound(&at, at + ids.n, ret_bound);
 }
