@@ -5,10 +5,10 @@
  *     | head | strings | mappings | functions | locations | stacks |
  *     +------+---------+----------+-----------+-----------+--------+
  *
- * Numbers are varints (unsigned LEB128), "signed" ones are zigzag-coded first. An index is that of
- * the dictionary, over all chunks, and is below start + count of its table in this chunk; an index
- * that may be absent is stored plus one, 0 meaning none. String 0 is the empty one; no chunk holds
- * it.
+ * Numbers are varints (unsigned LEB128); "signed" ones are zigzag-coded first. An index counts all
+ * entries of the dictionary, over all chunks, and is below start + count of its table in this
+ * chunk. An index that may be absent is stored plus one, 0 meaning none. String 0 is the empty
+ * string and in no chunk.
  *
  * OFFSET        SIZE      MEANING
  * head
@@ -22,19 +22,19 @@
  *   0           varint    file name: string
  *   ..          varint    build id: string
  *   ..          1         bit 0 has functions, 1 has file names, 2 has line numbers, 3 has inlined
- *                         frames, 4 has a memory range (only beside bit 0); others 0
- *   ..          3 varints start, limit, file offset; unless bit 0 is set and bit 4 is clear
+ *                         frames, 4 has a memory range (only with bit 0); others 0
+ *   ..          3 varints start, limit, file offset; absent if bit 0 is set and bit 4 is clear
  * function
  *   0           3 varints name, system name, file name: strings
  *   ..          signed    start line
  * location
  *   0           varint    mapping plus one
  *   ..          varint    number of lines << 1 | is folded
- *   ..          varint    address; only when there are no lines
+ *   ..          varint    address; only if there are no lines
  *   ..          varint, signed   for each line: function plus one, line number
  * stack
  *   0           varint    depth
- *   ..          signed    for each location, leaf first: its index minus that of the one before (the
+ *   ..          signed    for each location, leaf first: its index minus the previous one (the
  *                         first: minus 0)
  *
  * The store compresses whole chunks, so plain varints suffice here.
@@ -42,6 +42,8 @@
 #include "profile/dict_chunk.h"
 
 #include "hearth/base/varint.h"
+
+#include <assert.h>
 
 enum {
     HAS_FUNCTIONS = 1,
@@ -52,7 +54,7 @@ enum {
     ALL_FLAGS = 31,
 };
 
-/* A mapping without functions has always had its range written, and needs no flag for it. */
+/* A mapping without functions always has its range, and no flag for it. */
 static bool needs_range_flag(const struct hearth_mapping *mapping)
 {
     return mapping->has_functions &&
@@ -77,6 +79,7 @@ size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mappin
 {
     uint8_t *at = out;
 
+    /* Names and flags. */
     at += hearth_varint_write(at, mapping->filename);
     at += hearth_varint_write(at, mapping->build_id);
     *at++ = (uint8_t)((mapping->has_functions ? HAS_FUNCTIONS : 0) |
@@ -84,6 +87,8 @@ size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mappin
                       (mapping->has_line_numbers ? HAS_LINE_NUMBERS : 0) |
                       (mapping->has_inline_frames ? HAS_INLINE_FRAMES : 0) |
                       (needs_range_flag(mapping) ? HAS_RANGE : 0));
+
+    /* The memory range, where it identifies the mapping. */
     if (!mapping->has_functions || needs_range_flag(mapping)) {
         at += hearth_varint_write(at, mapping->start);
         at += hearth_varint_write(at, mapping->limit);
@@ -128,6 +133,8 @@ size_t hearth_dict_put_line(uint8_t *out, const struct hearth_line *line)
 
 bool hearth_dict_get_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret)
 {
+    assert(*at <= end);
+
     uint64_t value;
     if (!hearth_varint_read(at, end, &value) || value >= UINT32_MAX) {
         return false;
@@ -138,6 +145,8 @@ bool hearth_dict_get_u32(const uint8_t **at, const uint8_t *end, uint32_t *ret)
 
 bool hearth_dict_get_index(const uint8_t **at, const uint8_t *end, uint32_t *ret)
 {
+    assert(*at <= end);
+
     uint64_t value;
     if (!hearth_varint_read(at, end, &value) || value > UINT32_MAX) {
         return false;
@@ -150,6 +159,7 @@ bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hear
 {
     struct hearth_mapping m = {0};
 
+    /* Names and flags. */
     if (!hearth_dict_get_u32(at, end, &m.filename) || !hearth_dict_get_u32(at, end, &m.build_id) ||
         *at == end) {
         return false;
@@ -164,6 +174,8 @@ bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hear
     m.has_filenames = (flags & HAS_FILENAMES) != 0;
     m.has_line_numbers = (flags & HAS_LINE_NUMBERS) != 0;
     m.has_inline_frames = (flags & HAS_INLINE_FRAMES) != 0;
+
+    /* The memory range. */
     if ((!m.has_functions || (flags & HAS_RANGE) != 0) &&
         (!hearth_varint_read(at, end, &m.start) || !hearth_varint_read(at, end, &m.limit) ||
          !hearth_varint_read(at, end, &m.offset))) {
@@ -200,7 +212,7 @@ bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hea
         return false;
     }
 
-    /* A line takes two bytes at least. */
+    /* A line takes at least two bytes. */
     if (lines >> 1 > (uint64_t)(end - *at) / 2 || lines >> 1 > HEARTH_DICT_MAX_FRAMES) {
         return false;
     }
@@ -229,16 +241,20 @@ bool hearth_dict_get_line(const uint8_t **at, const uint8_t *end, struct hearth_
 enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_dict_head *ret_head,
                                         const uint8_t **ret_body, struct hearth_err *err)
 {
-    /* The shortest entry of each table: the least that `count` of them take. */
+    assert(ret_head != NULL && ret_body != NULL);
+
+    /* The size of the shortest entry of each table. */
     static const uint8_t shortest[HEARTH_DICT_N_TABLES] = {1, 3, 4, 3, 1};
     struct hearth_dict_head head;
     const uint8_t *at = (const uint8_t *)chunk.p;
     const uint8_t *end = at + chunk.n;
+
     if (at == end || *at++ != HEARTH_DICT_CHUNK_VERSION) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "dictionary chunk is empty or of an unknown version");
     }
 
+    /* The tables: each has room for its entries, and ids stay below UINT32_MAX. */
     uint64_t total = 0;
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         uint64_t n_bytes;
@@ -253,6 +269,7 @@ enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_d
         total += n_bytes; /* five numbers below 2^63 at most: chunk.n is a real size */
     }
 
+    /* The sections fill the rest of the chunk. */
     if (total != (uint64_t)(end - at)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "dictionary chunk has %zu bytes of entries instead of %llu",

@@ -1,9 +1,10 @@
 /*
- * dict_chunk.h -- the bytes of a dictionary chunk, shared by the writer and the reader (layout in
+ * dict_chunk.h -- the bytes of a dictionary chunk, shared by writer and reader (layout in
  * dict_chunk.c).
  *
- * put functions need the room that their _MAX names and return the bytes written; get functions
- * check the end of the input and the range of each number, not what an index points at.
+ * put functions write to a buffer with the room that their _MAX constant names, and return the
+ * number of written bytes. get functions check the end of the input and the range of each number;
+ * the caller checks that an index refers to an existing entry.
  *
  * Threads: pure.
  */
@@ -39,14 +40,14 @@ struct hearth_dict_head {
 size_t hearth_dict_put_head(uint8_t *out, const struct hearth_dict_head *head);
 size_t hearth_dict_put_mapping(uint8_t *out, const struct hearth_mapping *mapping);
 size_t hearth_dict_put_function(uint8_t *out, const struct hearth_function *function);
-/* mapping may be HEARTH_NO_INDEX; the address is written only when there are no lines. */
+/* mapping may be HEARTH_NO_INDEX; the address is written only if there are no lines. */
 size_t hearth_dict_put_location(uint8_t *out, const struct hearth_location *location);
 size_t hearth_dict_put_line(uint8_t *out, const struct hearth_line *line);
 
 /*
- * Read and check the head of `chunk`; *ret_body is what follows it, exactly as long as the
- * sections. CORRUPT when the version is unknown, bytes are cut or left over, a count cannot fit its
- * section or ids would leave 32 bits.
+ * Read and check the head of `chunk`; *ret_body is the rest, exactly as long as the sections.
+ * CORRUPT if the version is unknown, bytes are missing or left over, a count cannot fit its
+ * section, or ids would exceed 32 bits.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_get_head(struct hearth_str chunk, struct hearth_dict_head *ret_head,
@@ -55,7 +56,7 @@ HEARTH_MUST_CHECK
 bool hearth_dict_get_mapping(const uint8_t **at, const uint8_t *end, struct hearth_mapping *ret);
 HEARTH_MUST_CHECK
 bool hearth_dict_get_function(const uint8_t **at, const uint8_t *end, struct hearth_function *ret);
-/* first_line is left 0; n_lines is not more than the bytes that are left can hold. */
+/* first_line is left 0; n_lines lines fit into the remaining bytes. */
 HEARTH_MUST_CHECK
 bool hearth_dict_get_location(const uint8_t **at, const uint8_t *end, struct hearth_location *ret);
 HEARTH_MUST_CHECK
@@ -68,8 +69,8 @@ HEARTH_MUST_CHECK
 bool hearth_dict_get_index(const uint8_t **at, const uint8_t *end, uint32_t *ret);
 
 /*
- * One table of a writer: ids by key, and the encoded entries that no committed chunk holds. ends[i]
- * is where the i-th pending entry ends in `bytes`.
+ * One table of a writer: ids by key, and the encoded entries that are in no committed chunk.
+ * ends[i] is the end of the i-th pending entry in `bytes`.
  */
 struct hearth_dict_section {
     struct hearth_idmap ids;
@@ -80,7 +81,7 @@ struct hearth_dict_section {
     uint32_t n_committed, n_pending;
 };
 
-/* Opened here so that tests can bring it to its limits. */
+/* Defined here so that tests can bring it to its limits. */
 struct hearth_dict_writer {
     struct hearth_dict_section sections[HEARTH_DICT_N_TABLES];
     uint64_t n_frames; /* of all stacks */

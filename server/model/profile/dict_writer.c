@@ -2,18 +2,20 @@
  * dict_writer.c -- the append-only side of a dictionary: keys to dense ids, new entries to chunk
  * bytes.
  *
- * A known stack costs one look-up by its key; its locations are not touched. A new one has its
- * locations, their functions, mappings and strings interned from the outside in, so that every
- * entry refers to older ones. Entries are encoded when they are added, into one buffer per table:
- * cutting a chunk is five copies, and committing it drops the front of the buffers.
+ * A known stack costs one look-up by its key; its locations are not read. For a new stack, its
+ * locations, their functions, mappings and strings are interned depth first, so that every entry
+ * refers to older ones. Entries are encoded when they are added, into one buffer per table: cutting
+ * a chunk is five copies, and committing it removes the front of the buffers.
  *
- * An entry is added in two steps: everything that can fail (room for its bytes, a slot in the map),
- * then everything that cannot. So a refused allocation leaves whole entries only.
+ * An entry is added in two steps: first all that can fail (room for its bytes, a slot in the map),
+ * then all that cannot. So a refused allocation leaves only complete entries.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
 #include "profile/dict_chunk.h"
+
+#include <assert.h>
 
 struct hearth_dict_writer *hearth_dict_writer_new(void)
 {
@@ -27,7 +29,7 @@ struct hearth_dict_writer *hearth_dict_writer_new(void)
         hearth_idmap_init(&writer->sections[t].ids);
     }
 
-    writer->sections[HEARTH_DICT_STRINGS].n_committed = 1; /* the empty one */
+    writer->sections[HEARTH_DICT_STRINGS].n_committed = 1; /* the empty string */
 
     return writer;
 }
@@ -47,19 +49,19 @@ void hearth_dict_writer_free(struct hearth_dict_writer *writer)
     hearth_mem_free(writer);
 }
 
-static uint32_t n_entries(const struct hearth_dict_section *section)
+static uint32_t count_entries(const struct hearth_dict_section *section)
 {
     return section->n_committed + section->n_pending;
 }
 
-/* Room for one more entry of at most max_bytes. */
-static enum hearth_status reserve(struct hearth_dict_section *section, size_t max_bytes,
-                                  struct hearth_err *err)
+/* Make room for one more entry of at most max_bytes. */
+static enum hearth_status reserve_entry(struct hearth_dict_section *section, size_t max_bytes,
+                                        struct hearth_err *err)
 {
-    if (n_entries(section) >= UINT32_MAX - 1) {
+    if (count_entries(section) >= UINT32_MAX - 1) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "dictionary is full: a table has %u entries",
-                           (unsigned)n_entries(section));
+                           (unsigned)count_entries(section));
     }
 
     size_t want;
@@ -74,14 +76,17 @@ static enum hearth_status reserve(struct hearth_dict_section *section, size_t ma
 }
 
 /*
- * Give the entry whose n_bytes stand behind the end of the (reserved) buffer the next id, under a
- * key that is absent.
+ * Assign the next id to the entry whose n_bytes follow the end of the (reserved) buffer. Its key
+ * must be absent.
  */
-static enum hearth_status publish(struct hearth_dict_section *section, struct hearth_hash128 key,
-                                  size_t n_bytes, uint32_t *ret_id, struct hearth_err *err)
+static enum hearth_status publish_entry(struct hearth_dict_section *section,
+                                        struct hearth_hash128 key, size_t n_bytes, uint32_t *ret_id,
+                                        struct hearth_err *err)
 {
+    assert(section->n_bytes + n_bytes <= section->cap_bytes);
+
     bool inserted;
-    uint32_t id = hearth_idmap_intern(&section->ids, key, n_entries(section), &inserted);
+    uint32_t id = hearth_idmap_intern(&section->ids, key, count_entries(section), &inserted);
 
     if (id == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the dictionary's map");
@@ -95,17 +100,20 @@ static enum hearth_status publish(struct hearth_dict_section *section, struct he
     return HEARTH_OK;
 }
 
+/* The arguments of hearth_dict_writer_resolve. */
 struct resolver {
     struct hearth_dict_writer *writer;
     const struct hearth_profile *profile;
     const struct hearth_stack_keys *keys;
 };
 
-static enum hearth_status intern_string(struct resolver *r, uint32_t index, uint32_t *ret_id,
-                                        struct hearth_err *err)
+static enum hearth_status intern_dict_string(struct resolver *r, uint32_t index, uint32_t *ret_id,
+                                             struct hearth_err *err)
 {
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_STRINGS];
     struct hearth_str s = r->profile->strings[index];
+
+    assert(index < r->profile->n_strings);
 
     if (s.n == 0) {
         *ret_id = 0;
@@ -124,15 +132,15 @@ static enum hearth_status intern_string(struct resolver *r, uint32_t index, uint
                            "symbol \"" HEARTH_STR_FMT "\" is not UTF-8", HEARTH_STR_ARG(s));
     }
 
-    HEARTH_TRY(reserve(section, s.n + 10, err));
+    HEARTH_TRY(reserve_entry(section, s.n + 10, err));
     uint8_t *at = section->bytes + section->n_bytes;
     size_t n = hearth_varint_write(at, s.n);
     memcpy(at + n, s.p, s.n);
 
-    return publish(section, key, n + s.n, ret_id, err);
+    return publish_entry(section, key, n + s.n, ret_id, err);
 }
 
-/* with_range: of a location without lines (decision 0007). */
+/* with_range: for a location without lines (decision 0007). */
 static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, bool with_range,
                                          uint32_t *ret_id, struct hearth_err *err)
 {
@@ -140,6 +148,8 @@ static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, boo
         *ret_id = HEARTH_NO_INDEX;
         return HEARTH_OK;
     }
+
+    assert(index < r->profile->n_mappings);
 
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_MAPPINGS];
     struct hearth_hash128 key =
@@ -155,12 +165,13 @@ static enum hearth_status intern_mapping(struct resolver *r, uint32_t index, boo
         mapping.start = mapping.limit = mapping.offset = 0;
     }
 
-    HEARTH_TRY(intern_string(r, mapping.filename, &mapping.filename, err));
-    HEARTH_TRY(intern_string(r, mapping.build_id, &mapping.build_id, err));
-    HEARTH_TRY(reserve(section, HEARTH_DICT_MAPPING_MAX, err));
+    /* Add the mapping after the strings that it refers to. */
+    HEARTH_TRY(intern_dict_string(r, mapping.filename, &mapping.filename, err));
+    HEARTH_TRY(intern_dict_string(r, mapping.build_id, &mapping.build_id, err));
+    HEARTH_TRY(reserve_entry(section, HEARTH_DICT_MAPPING_MAX, err));
     size_t n = hearth_dict_put_mapping(section->bytes + section->n_bytes, &mapping);
 
-    return publish(section, key, n, ret_id, err);
+    return publish_entry(section, key, n, ret_id, err);
 }
 
 static enum hearth_status intern_function(struct resolver *r, uint32_t index, uint32_t *ret_id,
@@ -171,6 +182,8 @@ static enum hearth_status intern_function(struct resolver *r, uint32_t index, ui
         return HEARTH_OK;
     }
 
+    assert(index < r->profile->n_functions);
+
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_FUNCTIONS];
     struct hearth_hash128 key = r->keys->function[index];
     uint32_t id = hearth_idmap_find(&section->ids, key);
@@ -179,14 +192,15 @@ static enum hearth_status intern_function(struct resolver *r, uint32_t index, ui
         return HEARTH_OK;
     }
 
+    /* Add the function after the strings that it refers to. */
     struct hearth_function function = r->profile->functions[index];
-    HEARTH_TRY(intern_string(r, function.name, &function.name, err));
-    HEARTH_TRY(intern_string(r, function.system_name, &function.system_name, err));
-    HEARTH_TRY(intern_string(r, function.filename, &function.filename, err));
-    HEARTH_TRY(reserve(section, HEARTH_DICT_FUNCTION_MAX, err));
+    HEARTH_TRY(intern_dict_string(r, function.name, &function.name, err));
+    HEARTH_TRY(intern_dict_string(r, function.system_name, &function.system_name, err));
+    HEARTH_TRY(intern_dict_string(r, function.filename, &function.filename, err));
+    HEARTH_TRY(reserve_entry(section, HEARTH_DICT_FUNCTION_MAX, err));
     size_t n = hearth_dict_put_function(section->bytes + section->n_bytes, &function);
 
-    return publish(section, key, n, ret_id, err);
+    return publish_entry(section, key, n, ret_id, err);
 }
 
 static enum hearth_status intern_location(struct resolver *r, uint32_t index, uint32_t *ret_id,
@@ -201,10 +215,12 @@ static enum hearth_status intern_location(struct resolver *r, uint32_t index, ui
         return HEARTH_OK;
     }
 
+    /* Add the location after its mapping; each line after its function. */
     struct hearth_location location = r->profile->locations[index];
     HEARTH_TRY(intern_mapping(r, location.mapping, location.n_lines == 0, &location.mapping, err));
-    HEARTH_TRY(
-        reserve(section, HEARTH_DICT_LOCATION_MAX + location.n_lines * HEARTH_DICT_LINE_MAX, err));
+    HEARTH_TRY(reserve_entry(
+        section, HEARTH_DICT_LOCATION_MAX + location.n_lines * HEARTH_DICT_LINE_MAX, err));
+
     size_t n = hearth_dict_put_location(section->bytes + section->n_bytes, &location);
     for (uint32_t i = 0; i < location.n_lines; i++) {
         struct hearth_line line = r->profile->lines[location.first_line + i];
@@ -212,11 +228,11 @@ static enum hearth_status intern_location(struct resolver *r, uint32_t index, ui
         n += hearth_dict_put_line(section->bytes + section->n_bytes + n, &line);
     }
 
-    return publish(section, key, n, ret_id, err);
+    return publish_entry(section, key, n, ret_id, err);
 }
 
-static uint64_t frames_of(const struct hearth_profile *profile, const uint32_t *locs,
-                          uint32_t depth)
+static uint64_t count_frames(const struct hearth_profile *profile, const uint32_t *locs,
+                             uint32_t depth)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < depth; i++) {
@@ -232,7 +248,7 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
     struct hearth_dict_section *section = &r->writer->sections[HEARTH_DICT_STACKS];
     const uint32_t *locs = r->profile->stack_locs + r->profile->stack_first[s];
     uint32_t depth = r->profile->stack_first[s + 1] - r->profile->stack_first[s];
-    uint64_t n_frames = frames_of(r->profile, locs, depth);
+    uint64_t n_frames = count_frames(r->profile, locs, depth);
 
     if (n_frames > HEARTH_DICT_MAX_FRAMES - r->writer->n_frames) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
@@ -240,8 +256,10 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
                            (unsigned)HEARTH_DICT_MAX_FRAMES);
     }
 
-    HEARTH_TRY(reserve(section, ((size_t)depth + 1) * HEARTH_DICT_INDEX_MAX, err));
+    /* Add the stack, interning each of its locations. */
+    HEARTH_TRY(reserve_entry(section, ((size_t)depth + 1) * HEARTH_DICT_INDEX_MAX, err));
     uint8_t *at = section->bytes + section->n_bytes;
+
     size_t n = hearth_varint_write(at, depth);
     uint32_t previous = 0;
     for (uint32_t i = 0; i < depth; i++) {
@@ -251,7 +269,7 @@ static enum hearth_status add_stack(struct resolver *r, uint32_t s, uint32_t *re
         previous = location;
     }
 
-    HEARTH_TRY(publish(section, r->keys->stack[s], n, ret_id, err));
+    HEARTH_TRY(publish_entry(section, r->keys->stack[s], n, ret_id, err));
     r->writer->n_frames += n_frames;
 
     return HEARTH_OK;
@@ -262,6 +280,9 @@ enum hearth_status hearth_dict_writer_resolve(struct hearth_dict_writer *writer,
                                               const struct hearth_stack_keys *keys,
                                               uint32_t *ret_ids, struct hearth_err *err)
 {
+    assert(writer != NULL && profile != NULL && keys != NULL);
+    assert(ret_ids != NULL || profile->n_samples == 0);
+
     struct resolver r = {writer, profile, keys};
     const struct hearth_idmap *ids = &writer->sections[HEARTH_DICT_STACKS].ids;
 
@@ -289,7 +310,7 @@ bool hearth_dict_writer_pending(const struct hearth_dict_writer *writer)
     return false;
 }
 
-static struct hearth_dict_mark mark_of(const uint32_t counts[HEARTH_DICT_N_TABLES])
+static struct hearth_dict_mark make_mark(const uint32_t counts[HEARTH_DICT_N_TABLES])
 {
     return (struct hearth_dict_mark){.n_strings = counts[HEARTH_DICT_STRINGS],
                                      .n_mappings = counts[HEARTH_DICT_MAPPINGS],
@@ -301,6 +322,8 @@ static struct hearth_dict_mark mark_of(const uint32_t counts[HEARTH_DICT_N_TABLE
 void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hearth_buf *out,
                             struct hearth_dict_mark *ret_upto)
 {
+    assert(writer != NULL && out != NULL && ret_upto != NULL);
+
     struct hearth_dict_head head;
     uint32_t upto[HEARTH_DICT_N_TABLES];
 
@@ -309,7 +332,7 @@ void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hear
         head.start[t] = section->n_committed;
         head.count[t] = section->n_pending;
         head.n_bytes[t] = section->n_bytes;
-        upto[t] = n_entries(section);
+        upto[t] = count_entries(section);
     }
 
     uint8_t bytes[HEARTH_DICT_HEAD_MAX];
@@ -318,7 +341,7 @@ void hearth_dict_writer_cut(const struct hearth_dict_writer *writer, struct hear
         hearth_buf_append(out, writer->sections[t].bytes, writer->sections[t].n_bytes);
     }
 
-    *ret_upto = mark_of(upto);
+    *ret_upto = make_mark(upto);
 }
 
 struct hearth_dict_mark hearth_dict_writer_committed(const struct hearth_dict_writer *writer)
@@ -327,17 +350,18 @@ struct hearth_dict_mark hearth_dict_writer_committed(const struct hearth_dict_wr
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         counts[t] = writer->sections[t].n_committed;
     }
-    return mark_of(counts);
+    return make_mark(counts);
 }
 
-/* Drop the pending entries below id `upto`; marks behind the committed one change nothing. */
+/* Remove the pending entries below id `upto`. A mark before the committed one changes nothing. */
 static void commit_section(struct hearth_dict_section *section, uint32_t upto)
 {
-    HEARTH_ASSERT(upto <= n_entries(section));
+    HEARTH_ASSERT(upto <= count_entries(section));
     if (upto <= section->n_committed) {
         return;
     }
 
+    /* Move the remaining entries to the front. */
     uint32_t n = upto - section->n_committed;
     size_t n_bytes = section->ends[n - 1];
     section->n_committed = upto;
@@ -351,6 +375,8 @@ static void commit_section(struct hearth_dict_section *section, uint32_t upto)
 
 void hearth_dict_writer_commit(struct hearth_dict_writer *writer, struct hearth_dict_mark upto)
 {
+    assert(writer != NULL);
+
     commit_section(&writer->sections[HEARTH_DICT_STRINGS], upto.n_strings);
     commit_section(&writer->sections[HEARTH_DICT_MAPPINGS], upto.n_mappings);
     commit_section(&writer->sections[HEARTH_DICT_FUNCTIONS], upto.n_functions);
@@ -371,5 +397,5 @@ size_t hearth_dict_writer_bytes(const struct hearth_dict_writer *writer)
 
 uint32_t hearth_dict_writer_stacks(const struct hearth_dict_writer *writer)
 {
-    return n_entries(&writer->sections[HEARTH_DICT_STACKS]);
+    return count_entries(&writer->sections[HEARTH_DICT_STACKS]);
 }
