@@ -2,13 +2,13 @@
  * dict_reader.c -- the reading side of a dictionary: chunks to arrays, and the tree of function
  * names.
  *
- * A chunk is decoded behind the published ends of the arrays and published as a whole when every
+ * A chunk is decoded after the published ends of the arrays and published as a whole when every
  * byte has been checked, so a damaged chunk needs no undoing. Only the counts in struct hearth_dict
- * say what exists.
+ * tell which entries exist.
  *
- * Name tree: texts are interned in it and stack traces become nodes of it, both behind its lock.
- * Consecutive stacks share their root-most locations more often than not, so the walk starts where
- * the previous stack parted.
+ * Name tree: texts are interned in it and stack traces become nodes of it, both under its lock.
+ * Consecutive stacks usually share their root-most locations, so the walk for a stack starts where
+ * it differs from the previous one.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
@@ -16,9 +16,10 @@
 
 #include "profile/dict_chunk.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-/* Texts of one chunk, until the tree has them. */
+/* The texts of one chunk; freed when the tree has interned them. The bytes follow the struct. */
 struct text_block {
     struct text_block *next;
     size_t n_bytes;
@@ -31,16 +32,16 @@ struct hearth_dict_impl {
     struct text_block *texts;
     size_t n_text_bytes;
     uint64_t n_frames;
-    /* Names of the tree: of strings [0, n_named). */
+    /* Names in the tree of strings [0, n_named). */
     uint32_t *name_of;
     uint32_t n_named;
-    /* The path of the stack that was added last: node below each of its locations, root first. */
+    /* Path of the stack that was added last: the node of each of its locations, root first. */
     uint32_t *path;
     size_t cap_path;
 };
 
-/* What a chunk brings, before it is published. */
-struct incoming {
+/* Parts of a chunk that is not yet published. */
+struct incoming_chunk {
     struct hearth_dict_head head;
     uint32_t n_strings, n_lines;
     uint64_t n_frames;
@@ -81,7 +82,7 @@ static void free_texts(struct text_block *block)
     }
 }
 
-/* What it used of the tree may be dead now. */
+/* Return all uses of the tree: its nodes and names may be dead afterwards. */
 static void leave_tree(struct hearth_dict *dict)
 {
     struct hearth_name_tree *tree = dict->tree;
@@ -136,7 +137,7 @@ static enum hearth_status fail_entry(const char *table, uint32_t id, struct hear
                        (unsigned)id);
 }
 
-/* Bytes of a new text block in *ret; linked into *list. */
+/* Allocate a text block and link it into *list; NULL if memory was refused. */
 static struct text_block *new_texts(struct text_block **list, size_t n_bytes)
 {
     struct text_block *block = hearth_mem_alloc(sizeof *block + n_bytes);
@@ -147,7 +148,7 @@ static struct text_block *new_texts(struct text_block **list, size_t n_bytes)
     return block;
 }
 
-static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming *in,
+static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming_chunk *in,
                                        const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
@@ -164,6 +165,7 @@ static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "dictionary has too many strings");
     }
 
+    /* Make room for the texts and for the array of strings. */
     struct text_block *block = new_texts(&in->texts, n_bytes);
     if (block == NULL ||
         !hearth_mem_grow(&dict->strings, &impl->cap_strings, (size_t)dict->n_strings + count,
@@ -171,6 +173,7 @@ static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming
         return FAIL_NO_MEMORY(err);
     }
 
+    /* Copy the texts; each string refers to the copy. */
     const uint8_t *copy = (const uint8_t *)(block + 1);
     memcpy(block + 1, at, n_bytes);
     const uint8_t *end = copy + n_bytes;
@@ -190,12 +193,12 @@ static enum hearth_status read_strings(struct hearth_dict *dict, struct incoming
     return copy == end ? HEARTH_OK : fail_entry("last string", start + count - 1, err);
 }
 
-static bool has_string(const struct incoming *in, uint32_t id)
+static bool has_string(const struct incoming_chunk *in, uint32_t id)
 {
     return id < in->head.start[HEARTH_DICT_STRINGS] + in->head.count[HEARTH_DICT_STRINGS];
 }
 
-static enum hearth_status read_mappings(struct hearth_dict *dict, const struct incoming *in,
+static enum hearth_status read_mappings(struct hearth_dict *dict, const struct incoming_chunk *in,
                                         const uint8_t *at, struct hearth_err *err)
 {
     uint32_t start = in->head.start[HEARTH_DICT_MAPPINGS];
@@ -218,7 +221,7 @@ static enum hearth_status read_mappings(struct hearth_dict *dict, const struct i
     return at == end ? HEARTH_OK : fail_entry("end of mappings before", end_id, err);
 }
 
-static enum hearth_status read_functions(struct hearth_dict *dict, const struct incoming *in,
+static enum hearth_status read_functions(struct hearth_dict *dict, const struct incoming_chunk *in,
                                          const uint8_t *at, struct hearth_err *err)
 {
     uint32_t start = in->head.start[HEARTH_DICT_FUNCTIONS];
@@ -241,7 +244,7 @@ static enum hearth_status read_functions(struct hearth_dict *dict, const struct 
     return at == end ? HEARTH_OK : fail_entry("end of functions before", end_id, err);
 }
 
-static enum hearth_status read_locations(struct hearth_dict *dict, struct incoming *in,
+static enum hearth_status read_locations(struct hearth_dict *dict, struct incoming_chunk *in,
                                          const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
@@ -265,6 +268,8 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
             (location->mapping != HEARTH_NO_INDEX && location->mapping >= n_mappings)) {
             return fail_entry("location", i, err);
         }
+
+        /* The lines of a location follow it; make room for them first. */
         location->first_line = in->n_lines;
         uint32_t n_lines;
         if (__builtin_add_overflow(in->n_lines, location->n_lines, &n_lines)) {
@@ -273,6 +278,7 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
         if (!hearth_mem_grow(&dict->lines, &impl->cap_lines, n_lines, sizeof dict->lines[0])) {
             return FAIL_NO_MEMORY(err);
         }
+
         for (; in->n_lines < n_lines; in->n_lines++) {
             struct hearth_line *line = &dict->lines[in->n_lines];
             if (!hearth_dict_get_line(&at, end, line) ||
@@ -285,7 +291,7 @@ static enum hearth_status read_locations(struct hearth_dict *dict, struct incomi
     return at == end ? HEARTH_OK : fail_entry("end of locations before", end_id, err);
 }
 
-static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming *in,
+static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_chunk *in,
                                       const uint8_t *at, struct hearth_err *err)
 {
     struct hearth_dict_impl *impl = dict->impl;
@@ -307,12 +313,16 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming 
         if (!hearth_varint_read(&at, end, &depth) || depth > (uint64_t)(end - at)) {
             return fail_entry("stack trace", i, err);
         }
-        /* No overflow: n_locs is bounded by the number of frames, depth by the size of the chunk in
-         * memory. */
+        /*
+         * No overflow: n_locs is bounded by the number of frames, depth by the size of the chunk in
+         * memory.
+         */
         size_t want = (size_t)n_locs + (size_t)depth;
         if (!hearth_mem_grow(&dict->stack_locs, &impl->cap_stack_locs, want, sizeof(uint32_t))) {
             return FAIL_NO_MEMORY(err);
         }
+
+        /* Decode the locations, counting their frames. */
         int64_t location = 0;
         for (uint64_t d = 0; d < depth; d++) {
             uint64_t delta;
@@ -330,19 +340,21 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming 
             }
             dict->stack_locs[n_locs++] = (uint32_t)location;
         }
+
         dict->stack_first[i + 1] = n_locs;
     }
 
     return at == end ? HEARTH_OK : fail_entry("end of stack traces before", end_id, err);
 }
 
-/* Everything below the published counts stays as it is. */
-static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *in,
+/* Read all tables. Entries below the published counts are unchanged. */
+static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming_chunk *in,
                                      const uint8_t *at, struct hearth_err *err)
 {
     const uint32_t expected[HEARTH_DICT_N_TABLES] = {
         dict->n_strings, dict->n_mappings, dict->n_functions, dict->n_locations, dict->n_stacks};
 
+    /* A chunk must start where the dictionary ends. */
     for (int t = 0; t < HEARTH_DICT_N_TABLES; t++) {
         if (in->head.start[t] != expected[t]) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -351,6 +363,7 @@ static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *
         }
     }
 
+    /* Each table refers only to those before it. */
     HEARTH_TRY(read_strings(dict, in, at, err));
     at += in->head.n_bytes[HEARTH_DICT_STRINGS];
     HEARTH_TRY(read_mappings(dict, in, at, err));
@@ -366,8 +379,10 @@ static enum hearth_status read_chunk(struct hearth_dict *dict, struct incoming *
 enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str chunk,
                                      struct hearth_err *err)
 {
+    assert(dict != NULL);
+
     struct hearth_dict_impl *impl = dict->impl;
-    struct incoming in = {0};
+    struct incoming_chunk in = {0};
     const uint8_t *body;
     enum hearth_status status = hearth_dict_get_head(chunk, &in.head, &body, err);
 
@@ -380,6 +395,7 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
         return status;
     }
 
+    /* Publish: keep the texts, then raise the counts. */
     if (in.texts != NULL) {
         in.texts->next = impl->texts;
         impl->texts = in.texts;
@@ -401,14 +417,19 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
 
 void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tree)
 {
+    assert(dict != NULL && tree != NULL);
+    assert(dict->n_tree_stacks == 0);
+
     HEARTH_ASSERT(dict->tree == NULL);
     dict->tree = hearth_name_tree_ref(tree);
 }
 
-/* The strings get the tree's texts in place of those of the chunks. */
+/* Intern all new strings; the tree's texts replace those of the chunks. */
 static bool name_strings(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
+
+    assert(dict->tree != NULL);
 
     if (!hearth_mem_grow(&impl->name_of, &impl->cap_name_of, dict->n_strings,
                          sizeof impl->name_of[0])) {
@@ -425,6 +446,7 @@ static bool name_strings(struct hearth_dict *dict)
         dict->strings[impl->n_named] = hearth_name_tree_name(dict->tree, name);
     }
 
+    /* No string refers to the chunks' texts any more. */
     free_texts(impl->texts);
     impl->texts = NULL;
     impl->n_text_bytes = 0;
@@ -432,25 +454,29 @@ static bool name_strings(struct hearth_dict *dict)
     return true;
 }
 
-/* The name of a location without lines. HEARTH_NO_INDEX when memory was refused. */
-static uint32_t made_up_name(struct hearth_dict *dict, const struct hearth_location *location)
+/* The name of a location without lines. HEARTH_NO_INDEX if memory was refused. */
+static uint32_t intern_address_name(struct hearth_dict *dict,
+                                    const struct hearth_location *location)
 {
     struct hearth_str file = {"", 0};
     if (location->mapping != HEARTH_NO_INDEX) {
         file = dict->strings[dict->mappings[location->mapping].filename];
     }
+
     char name[HEARTH_FRAME_NAME_BYTES];
     size_t n_bytes = hearth_frame_name(location->address, file, name);
     return hearth_name_tree_intern(dict->tree, hearth_str_n(name, n_bytes));
 }
 
-/* The node of a location below `node`: its outermost line first. HEARTH_NO_INDEX when memory was
- * refused. */
-static uint32_t descend(struct hearth_dict *dict, uint32_t node,
-                        const struct hearth_location *location)
+/*
+ * Find or add the nodes of a location below `node`, outermost line first; returns the innermost.
+ * HEARTH_NO_INDEX if memory was refused.
+ */
+static uint32_t add_location_nodes(struct hearth_dict *dict, uint32_t node,
+                                   const struct hearth_location *location)
 {
     if (location->n_lines == 0) {
-        uint32_t name = made_up_name(dict, location);
+        uint32_t name = intern_address_name(dict, location);
         return name == HEARTH_NO_INDEX ? name : hearth_name_tree_child(dict->tree, node, name);
     }
 
@@ -464,8 +490,8 @@ static uint32_t descend(struct hearth_dict *dict, uint32_t node,
     return node;
 }
 
-/* Number of root-most locations that stack s has in common with the one before. */
-static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
+/* Number of root-most locations that stack s shares with stack s - 1. */
+static uint32_t count_shared(const struct hearth_dict *dict, uint32_t s)
 {
     if (s == 0) {
         return 0;
@@ -483,7 +509,7 @@ static uint32_t n_shared(const struct hearth_dict *dict, uint32_t s)
     return n;
 }
 
-/* Between _begin and _end of the tree. */
+/* Find or make the nodes of all new stacks. Call between _begin and _end of the tree. */
 static bool place_stacks(struct hearth_dict *dict)
 {
     struct hearth_dict_impl *impl = dict->impl;
@@ -493,22 +519,25 @@ static bool place_stacks(struct hearth_dict *dict)
         return false;
     }
 
-    /* impl->path is that of the last stack of an earlier call, too. */
+    /* At the start, impl->path belongs to the last stack of an earlier call. */
     for (uint32_t s = dict->n_tree_stacks; s < dict->n_stacks; s++) {
         const uint32_t *locs = dict->stack_locs + dict->stack_first[s];
         uint32_t depth = dict->stack_first[s + 1] - dict->stack_first[s];
         if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
             return false;
         }
-        uint32_t shared = n_shared(dict, s);
+        /* Walk from the last shared node to the leaf. */
+        uint32_t shared = count_shared(dict, s);
         uint32_t node = shared == 0 ? 0 : impl->path[shared - 1];
+
         for (uint32_t d = shared; d < depth; d++) {
-            node = descend(dict, node, &dict->locations[locs[depth - 1 - d]]);
+            node = add_location_nodes(dict, node, &dict->locations[locs[depth - 1 - d]]);
             if (node == HEARTH_NO_INDEX) {
                 return false;
             }
             impl->path[d] = node;
         }
+        /* The stack uses its leaf node from now on. */
         hearth_name_tree_use_node(dict->tree, node);
         dict->stack_node[s] = node;
         dict->n_tree_stacks = s + 1;
@@ -519,6 +548,8 @@ static bool place_stacks(struct hearth_dict *dict)
 
 enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err)
 {
+    assert(dict != NULL);
+
     if (dict->tree == NULL) {
         dict->tree = hearth_name_tree_new();
     }

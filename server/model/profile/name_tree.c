@@ -1,16 +1,15 @@
 /*
- * name_tree.c -- nodes and names in segments that never move, found through hash tables of the
- * adding side.
+ * name_tree.c -- nodes and names in segments that never move; a writer finds them by hash tables.
  *
- * Whoever reads knows a size that was published after the entries below it were written, so the
- * plain reads of segments and their pointers happen after the writes. Whoever adds writes entries
- * and pointers that no published size covers yet.
+ * A reader knows a size that was published after the entries below it were written, so its plain
+ * reads of segments and their pointers happen after the writes. A writer only writes entries and
+ * pointers that no published size covers yet.
  *
- * Most nodes were made right after their parent, as stacks are walked from the root: such a child is
- * looked for there, and only the others stand in the hash table of children.
+ * Most nodes were made right after their parent, because stacks are walked from the root. Such a
+ * child is searched at parent + 1; only the others are in the hash table of children.
  *
- * Use is counted where a dictionary's stack ends. A node is alive while a stack ends in it or a
- * child is alive, so a dictionary costs one count per stack, not one per node.
+ * Uses are counted at the node where a dictionary's stack ends. A node is alive if a stack ends in
+ * it or a child is alive. So a dictionary costs one count per stack, not one per node.
  */
 #include "hearth/model/name_tree.h"
 
@@ -18,48 +17,57 @@
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <pthread.h>
 
-/* Below these a tree is not given up, however dead. */
+/* Below these sizes a tree is never stale because of dead entries. */
 #define STALE_NODES (UINT32_C(64) << 10)
 #define STALE_BYTES ((size_t)4 << 20)
 
 struct hearth_name_tree_impl {
     _Atomic uint32_t refs;
-    pthread_mutex_t lock; /* of everything below and of the unpublished entries */
+    pthread_mutex_t lock; /* guards all members below and the unpublished entries */
     uint32_t n_nodes, n_names;
-    /* Stacks that end in a node plus its live children; of a name: dictionaries and live nodes. */
+    /* node_uses: stacks that end in a node, plus its live children. name_uses: dictionaries that
+     * use a name, plus its live nodes. */
     uint32_t *node_uses[HEARTH_NAME_TREE_SEGMENTS], *name_uses[HEARTH_NAME_TREE_SEGMENTS];
     uint32_t n_live_nodes;
     size_t text_bytes, live_text_bytes;
     struct hearth_arena texts;
     struct hearth_idmap name_ids;
-    /* Children that do not follow their parents: node number, 0 for empty (the root is nobody's
-     * child). Power of two, at most half full. */
+    /*
+     * Hash table of children that do not follow their parents: node numbers, 0 for an empty slot
+     * (the root is no child). The size is a power of two; at most half of the slots are in use.
+     */
     uint32_t *children;
     size_t n_children, cap_children;
     size_t segment_bytes;
     uint64_t seed;
-    /* For those who only look. */
+    /* Published by _end; read without the lock. */
     _Atomic size_t n_bytes;
     _Atomic uint32_t n_dead;
     _Atomic bool stale;
 };
 
-static uint32_t *uses_of(uint32_t *const *segments, uint32_t i)
+/* The use count of entry i. */
+static uint32_t *find_uses(uint32_t *const *segments, uint32_t i)
 {
     uint32_t at, segment = hearth_name_tree_segment(i, &at);
     return segments[segment] + at;
 }
 
-/* Room for entry i in `*segment` (of elements of `size` bytes) and in its counts. */
-static bool make_room(struct hearth_name_tree_impl *impl, uint32_t i, void *segments, size_t size,
-                      uint32_t **uses)
+/*
+ * Make room for entry i in `segments` (an array of pointers to elements of `size` bytes) and in its
+ * use counts. False if memory was refused or the tree is full.
+ */
+static bool make_entry_room(struct hearth_name_tree_impl *impl, uint32_t i, void *segments,
+                            size_t size, uint32_t **uses)
 {
     if (i >= HEARTH_NAME_TREE_MAX) {
         return false;
     }
 
+    /* Only the first entry of a segment needs memory. */
     uint32_t at, segment = hearth_name_tree_segment(i, &at);
     if (at != 0 || uses[segment] != NULL) {
         return true;
@@ -90,14 +98,15 @@ struct hearth_name_tree *hearth_name_tree_new(void)
         return NULL;
     }
 
+    /* Start with the root and its empty name, published. */
     tree->impl = impl;
     atomic_init(&impl->refs, 1);
     (void)pthread_mutex_init(&impl->lock, NULL);
     hearth_arena_init(&impl->texts, 0);
     hearth_idmap_init(&impl->name_ids);
     impl->seed = hearth_hash_process_seed();
-    if (!make_room(impl, 0, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses) ||
-        !make_room(impl, 0, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
+    if (!make_entry_room(impl, 0, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses) ||
+        !make_entry_room(impl, 0, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
         hearth_name_tree_unref(tree);
         return NULL;
     }
@@ -162,6 +171,8 @@ void hearth_name_tree_begin(struct hearth_name_tree *tree)
 void hearth_name_tree_end(struct hearth_name_tree *tree)
 {
     struct hearth_name_tree_impl *impl = tree->impl;
+    assert(impl->n_nodes > impl->n_live_nodes);
+
     uint32_t n_dead = impl->n_nodes - 1 - impl->n_live_nodes;
     size_t dead_bytes = impl->text_bytes - impl->live_text_bytes;
     bool full =
@@ -169,6 +180,7 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
     bool dead = (n_dead > STALE_NODES && n_dead > impl->n_live_nodes) ||
                 (dead_bytes > STALE_BYTES && dead_bytes > impl->live_text_bytes);
 
+    /* Statistics. */
     atomic_store_explicit(&impl->n_dead, n_dead, memory_order_relaxed);
     atomic_store_explicit(&impl->stale, dead || full, memory_order_relaxed);
     atomic_store_explicit(
@@ -176,7 +188,7 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
         sizeof *tree + sizeof *impl + impl->segment_bytes + impl->texts.used_bytes +
             impl->cap_children * sizeof impl->children[0] + hearth_idmap_bytes(&impl->name_ids),
         memory_order_relaxed);
-    /* Names first: who sees a node sees its name. */
+    /* Publish names first: a reader that sees a node must see its name. */
     atomic_store_explicit(&tree->n_names, impl->n_names, memory_order_release);
     atomic_store_explicit(&tree->n_nodes, impl->n_nodes, memory_order_release);
     (void)pthread_mutex_unlock(&impl->lock);
@@ -184,6 +196,8 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
 
 uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_str text)
 {
+    assert(tree != NULL);
+
     struct hearth_name_tree_impl *impl = tree->impl;
 
     if (text.n == 0) {
@@ -196,8 +210,9 @@ uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_st
         return name;
     }
 
+    /* Add it: everything that can fail comes first. */
     name = impl->n_names;
-    if (!make_room(impl, name, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
+    if (!make_entry_room(impl, name, tree->names, sizeof tree->names[0][0], impl->name_uses)) {
         return HEARTH_NO_INDEX;
     }
 
@@ -218,8 +233,9 @@ uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_st
 
 /* ---- children ---- */
 
-static size_t child_slot(const struct hearth_name_tree *tree, const uint32_t *table, size_t cap,
-                         struct hearth_name_node want)
+/* The slot of a child in a table, or the empty slot where it belongs. */
+static size_t find_child_slot(const struct hearth_name_tree *tree, const uint32_t *table,
+                              size_t cap, struct hearth_name_node want)
 {
     uint64_t h = hearth_hash_mix(tree->impl->seed ^ want.parent, want.name);
     size_t i = (size_t)(h ^ h >> 32) & (cap - 1);
@@ -247,7 +263,7 @@ static bool grow_children(struct hearth_name_tree *tree)
     for (size_t i = 0; i < impl->cap_children; i++) {
         uint32_t node = impl->children[i];
         if (node != 0) {
-            table[child_slot(tree, table, cap, hearth_name_tree_node(tree, node))] = node;
+            table[find_child_slot(tree, table, cap, hearth_name_tree_node(tree, node))] = node;
         }
     }
 
@@ -260,26 +276,31 @@ static bool grow_children(struct hearth_name_tree *tree)
 
 uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, uint32_t name)
 {
+    assert(parent < tree->impl->n_nodes && name < tree->impl->n_names);
+
     struct hearth_name_tree_impl *impl = tree->impl;
     struct hearth_name_node want = {parent, name};
     uint32_t node = impl->n_nodes;
     size_t slot = 0;
 
-    if (parent + 1 < node) { /* else it is the newest: it has no children */
+    /* Search at parent + 1, then in the table. The newest node has no children. */
+    if (parent + 1 < node) {
         struct hearth_name_node next = hearth_name_tree_node(tree, parent + 1);
         if (next.parent == parent && next.name == name) {
             return parent + 1;
         }
+
         if (impl->n_children * 2 >= impl->cap_children && !grow_children(tree)) {
             return HEARTH_NO_INDEX;
         }
-        slot = child_slot(tree, impl->children, impl->cap_children, want);
+        slot = find_child_slot(tree, impl->children, impl->cap_children, want);
         if (impl->children[slot] != 0) {
             return impl->children[slot];
         }
     }
 
-    if (!make_room(impl, node, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses)) {
+    /* Add it. */
+    if (!make_entry_room(impl, node, tree->nodes, sizeof tree->nodes[0][0], impl->node_uses)) {
         return HEARTH_NO_INDEX;
     }
 
@@ -299,24 +320,31 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
 
 void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name)
 {
+    assert(name < tree->impl->n_names);
+
     struct hearth_name_tree_impl *impl = tree->impl;
-    if ((*uses_of(impl->name_uses, name))++ == 0) {
+    if ((*find_uses(impl->name_uses, name))++ == 0) {
         impl->live_text_bytes += hearth_name_tree_name(tree, name).n;
     }
 }
 
 void hearth_name_tree_drop_name(struct hearth_name_tree *tree, uint32_t name)
 {
+    assert(name < tree->impl->n_names);
+    assert(*find_uses(tree->impl->name_uses, name) > 0);
+
     struct hearth_name_tree_impl *impl = tree->impl;
-    if (--*uses_of(impl->name_uses, name) == 0) {
+    if (--*find_uses(impl->name_uses, name) == 0) {
         impl->live_text_bytes -= hearth_name_tree_name(tree, name).n;
     }
 }
 
 void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node)
 {
+    assert(node < tree->impl->n_nodes);
+
     struct hearth_name_tree_impl *impl = tree->impl;
-    while (node != 0 && (*uses_of(impl->node_uses, node))++ == 0) {
+    while (node != 0 && (*find_uses(impl->node_uses, node))++ == 0) {
         struct hearth_name_node born = hearth_name_tree_node(tree, node);
         impl->n_live_nodes++;
         hearth_name_tree_use_name(tree, born.name);
@@ -326,8 +354,11 @@ void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node)
 
 void hearth_name_tree_drop_node(struct hearth_name_tree *tree, uint32_t node)
 {
+    assert(node < tree->impl->n_nodes);
+    assert(node == 0 || *find_uses(tree->impl->node_uses, node) > 0);
+
     struct hearth_name_tree_impl *impl = tree->impl;
-    while (node != 0 && --*uses_of(impl->node_uses, node) == 0) {
+    while (node != 0 && --*find_uses(impl->node_uses, node) == 0) {
         struct hearth_name_node dead = hearth_name_tree_node(tree, node);
         impl->n_live_nodes--;
         hearth_name_tree_drop_name(tree, dead.name);
