@@ -1,12 +1,14 @@
-/* frame_name.c -- names for locations that have only an address. */
+/* frame_name.c -- names of locations that have only an address. */
 #include "hearth/model/frame_name.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #define MAX_FILE_BYTES 256
 
-static struct hearth_str basename_of(struct hearth_str path)
+/* The last component of a path, or its last MAX_FILE_BYTES, starting at a whole character. */
+static struct hearth_str find_basename(struct hearth_str path)
 {
     size_t from = path.n;
 
@@ -31,7 +33,9 @@ size_t hearth_frame_name(uint64_t address, struct hearth_str mapping_filename,
     int n_address = snprintf(out, HEARTH_FRAME_NAME_BYTES, "0x%" PRIx64, address);
     size_t n = (size_t)n_address;
     struct hearth_str file =
-        mapping_filename.n > 0 ? basename_of(mapping_filename) : mapping_filename;
+        mapping_filename.n > 0 ? find_basename(mapping_filename) : mapping_filename;
+
+    assert(n_address > 0 && n + 3 + file.n <= HEARTH_FRAME_NAME_BYTES);
 
     if (file.n > 0) {
         memcpy(out + n, " [", 2);

@@ -4,7 +4,9 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
-/* Below this a plain insertion sort wins; client sets have 5 to 30 labels. */
+#include <assert.h>
+
+/* Up to this size a plain insertion sort is faster; clients' sets have 5 to 30 labels. */
 #define SMALL_SET 32u
 
 static void insertion_sort(struct hearth_label *v, size_t n)
@@ -20,10 +22,12 @@ static void insertion_sort(struct hearth_label *v, size_t n)
     }
 }
 
-/* Merge the sorted halves from[lo..mid) and from[mid..hi) into `to`; the left half wins ties. */
+/* Merge the sorted halves from[lo..mid) and from[mid..hi) into `to`; of equal names, left first. */
 static void merge_halves(const struct hearth_label *from, struct hearth_label *to, size_t lo,
                          size_t mid, size_t hi)
 {
+    assert(lo <= mid && mid <= hi);
+
     size_t left = lo, right = mid;
     for (size_t i = lo; i < hi; i++) {
         bool take_left =
@@ -34,15 +38,18 @@ static void merge_halves(const struct hearth_label *from, struct hearth_label *t
 
 void hearth_labels_sort(struct hearth_labels *labels)
 {
+    assert(labels != NULL && (labels->v != NULL || labels->n == 0));
+
     size_t n = labels->n;
     struct hearth_label *spare =
         n <= SMALL_SET ? NULL : hearth_mem_reallocarray(NULL, n, sizeof *spare);
 
-    if (spare == NULL) { /* small, or memory was refused: slower, never wrong */
+    if (spare == NULL) { /* a small set, or memory was refused: slower, but correct */
         insertion_sort(labels->v, n);
         return;
     }
 
+    /* Bottom-up merge sort between the labels and the spare array. */
     struct hearth_label *from = labels->v, *to = spare;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
@@ -55,6 +62,7 @@ void hearth_labels_sort(struct hearth_labels *labels)
         to = swap;
     }
 
+    /* The result must end up in the set itself. */
     if (from != labels->v) {
         memcpy(labels->v, from, n * sizeof *from);
     }
@@ -64,6 +72,8 @@ void hearth_labels_sort(struct hearth_labels *labels)
 
 struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct hearth_str name)
 {
+    assert(labels != NULL);
+
     size_t lo = 0, hi = labels->n;
 
     while (lo < hi) {
@@ -84,6 +94,8 @@ struct hearth_str hearth_labels_get(const struct hearth_labels *labels, struct h
 
 int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels *b)
 {
+    assert(a != NULL && b != NULL);
+
     size_t n = a->n < b->n ? a->n : b->n;
 
     for (size_t i = 0; i < n; i++) {
@@ -100,14 +112,14 @@ int hearth_labels_cmp(const struct hearth_labels *a, const struct hearth_labels 
 }
 
 /*
- * The serialised set is hashed in blocks of this size, each after the first starting with the
- * 16-byte digest of the one before: no allocation that could be refused, and so no second
- * fingerprint for the same set. Nearly every set is one block. Stored: must not change.
+ * The serialised set is hashed in blocks of this size; each block after the first starts with the
+ * 16-byte digest of the previous one. This needs no allocation, which might be refused. Nearly
+ * every set is one block. Stored: must not change.
  */
 #define BLOCK_BYTES 4096u
 
 struct fingerprint {
-    size_t n;
+    size_t n; /* bytes used of the block */
     uint8_t block[BLOCK_BYTES];
 };
 
@@ -118,7 +130,7 @@ static void store_le64(uint8_t *out, uint64_t value)
     }
 }
 
-static void feed(struct fingerprint *fp, const void *bytes, size_t n)
+static void feed_bytes(struct fingerprint *fp, const void *bytes, size_t n)
 {
     const uint8_t *from = bytes;
 
@@ -129,6 +141,7 @@ static void feed(struct fingerprint *fp, const void *bytes, size_t n)
             store_le64(fp->block + 8, digest.hi);
             fp->n = 16;
         }
+
         size_t take = BLOCK_BYTES - fp->n < n ? BLOCK_BYTES - fp->n : n;
         memcpy(fp->block + fp->n, from, take);
         fp->n += take;
@@ -140,8 +153,8 @@ static void feed(struct fingerprint *fp, const void *bytes, size_t n)
 static void feed_str(struct fingerprint *fp, struct hearth_str s)
 {
     uint8_t prefix[10];
-    feed(fp, prefix, hearth_varint_write(prefix, s.n));
-    feed(fp, s.p, s.n);
+    feed_bytes(fp, prefix, hearth_varint_write(prefix, s.n));
+    feed_bytes(fp, s.p, s.n);
 }
 
 struct hearth_hash128 hearth_labels_fingerprint(const struct hearth_labels *labels)
@@ -158,12 +171,13 @@ struct hearth_hash128 hearth_labels_fingerprint(const struct hearth_labels *labe
 static void append_quoted(struct hearth_buf *out, struct hearth_str s)
 {
     hearth_buf_byte(out, '"');
-    size_t plain = 0; /* start of the run that needs no escape */
+    size_t plain = 0; /* start of the run without escapes */
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         if (c >= 0x20 && c != 0x7f && c != '"' && c != '\\') {
             continue;
         }
+
         hearth_buf_append(out, s.p + plain, i - plain);
         plain = i + 1;
         if (c == '"' || c == '\\') {
@@ -184,10 +198,13 @@ static void append_quoted(struct hearth_buf *out, struct hearth_str s)
     hearth_buf_byte(out, '"');
 }
 
-/* Cut what was appended since `start` to max_bytes with "..." at its end, not within a UTF-8
- * sequence. */
+/*
+ * Cut the text after `start` to max_bytes, with "..." at its end and not inside a UTF-8 sequence.
+ */
 static void cut_with_dots(struct hearth_buf *out, size_t start, size_t max_bytes)
 {
+    assert(out->n - start > max_bytes);
+
     size_t dots = max_bytes < 3 ? max_bytes : 3;
     size_t end = start + max_bytes - dots;
     while (end > start && ((unsigned char)out->p[end] & 0xC0) == 0x80) {
@@ -200,6 +217,8 @@ static void cut_with_dots(struct hearth_buf *out, size_t start, size_t max_bytes
 void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
                           struct hearth_buf *out)
 {
+    assert(labels != NULL && out != NULL);
+
     size_t start = out->n;
 
     hearth_buf_byte(out, '{');
@@ -208,12 +227,12 @@ void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
         if (i > 0) {
             hearth_buf_cstr(out, ", ");
         }
-        /* A label longer than what is still allowed is cut before it is copied: messages stay
-         * cheap. */
+        /* Cut long labels before they are copied, so that messages stay cheap. */
         if (max_bytes != 0) {
             label.name.n = label.name.n > max_bytes ? max_bytes : label.name.n;
             label.value.n = label.value.n > max_bytes ? max_bytes : label.value.n;
         }
+
         if (hearth_label_name_is_legacy(label.name)) {
             hearth_buf_str(out, label.name);
         } else {
@@ -221,6 +240,7 @@ void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
         }
         hearth_buf_byte(out, '=');
         append_quoted(out, label.value);
+
         if (max_bytes != 0 && out->n - start > max_bytes) {
             break;
         }

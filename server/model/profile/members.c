@@ -2,23 +2,28 @@
 #include "hearth/base/varint.h"
 #include "hearth/model/block.h"
 
+#include <assert.h>
+
 void hearth_members_encode(const int32_t *series_ids, size_t n, struct hearth_buf *out)
 {
+    assert(out != NULL && (series_ids != NULL || n == 0));
+
     int32_t previous = 0;
     for (size_t i = 0; i < n; i++) {
+        assert(series_ids[i] > previous);
         hearth_buf_varint(out, (uint64_t)((int64_t)series_ids[i] - previous));
         previous = series_ids[i];
     }
 }
 
-/* The end of the bytes; NULL has none to add to. */
-static const uint8_t *end_of(struct hearth_str bytes)
+/* The end of the bytes. Adding to a NULL pointer is avoided. */
+static const uint8_t *find_end(struct hearth_str bytes)
 {
     return bytes.n == 0 ? (const uint8_t *)bytes.p : (const uint8_t *)bytes.p + bytes.n;
 }
 
-/* The id behind *id; false at the end and for damaged bytes. */
-static bool next_member(const uint8_t **at, const uint8_t *end, int32_t *id)
+/* Read the next id; *id is the previous one. False at the end and for damaged bytes. */
+static bool read_member(const uint8_t **at, const uint8_t *end, int32_t *id)
 {
     uint64_t delta;
     if (!hearth_varint_read(at, end, &delta) || delta == 0 || delta > (uint64_t)(INT32_MAX - *id)) {
@@ -32,9 +37,12 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes, struct hearth_
                                          int32_t **ret_series_ids, size_t *ret_n,
                                          struct hearth_err *err)
 {
-    const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
+    assert(arena != NULL && ret_series_ids != NULL && ret_n != NULL);
+
+    const uint8_t *at = (const uint8_t *)bytes.p, *end = find_end(bytes);
     size_t n = 0;
 
+    /* Every id ends in one byte below 0x80: count them, then decode. */
     for (size_t i = 0; i < bytes.n; i++) {
         n += at[i] < 0x80;
     }
@@ -45,7 +53,7 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes, struct hearth_
     }
 
     size_t n_read = 0;
-    while (n_read < n && next_member(&at, end, &id)) {
+    while (n_read < n && read_member(&at, end, &id)) {
         ids[n_read++] = id;
     }
 
@@ -61,13 +69,14 @@ enum hearth_status hearth_members_decode(struct hearth_str bytes, struct hearth_
 
 bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, size_t n)
 {
-    const uint8_t *at = (const uint8_t *)bytes.p, *end = end_of(bytes);
+    const uint8_t *at = (const uint8_t *)bytes.p, *end = find_end(bytes);
     int32_t id = 0;
 
     for (size_t i = 0; at < end; i++) {
-        if (!next_member(&at, end, &id)) {
+        if (!read_member(&at, end, &id)) {
             return false;
         }
+        /* Both lists ascend. */
         while (i < n && series_ids[i] < id) {
             i++;
         }

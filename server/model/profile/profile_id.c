@@ -1,10 +1,12 @@
 /*
- * profile_id.c -- (writer_id, profile_no) as a UUID of version 8 and back.
+ * profile_id.c -- converts (writer_id, profile_no) to a UUID of version 8 and back.
  *
  * The first 64 bits:  writer_id 32, profile_no >> 48 16, version 4, profile_no >> 36 & fff 12.
  * The other 64 bits:  variant 2, profile_no & fffffffff 36, zero 26.
  */
 #include "hearth/model/profile_id.h"
+
+#include <assert.h>
 
 #define VERSION      UINT64_C(8)
 #define VARIANT      UINT64_C(2)
@@ -19,6 +21,7 @@ static bool is_dash(size_t at)
 static void put_hex(uint64_t bits, char **at, const char *text)
 {
     for (int shift = 60; shift >= 0; shift -= 4) {
+        assert(*at - text < HEARTH_PROFILE_ID_TEXT);
         if (is_dash((size_t)(*at - text))) {
             *(*at)++ = '-';
         }
@@ -45,6 +48,7 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
         return false;
     }
 
+    /* Remove the dashes. */
     char digits[32];
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
@@ -55,12 +59,14 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
         }
     }
 
+    /* Parse both halves. */
     uint64_t hi, lo;
     if (!hearth_str_hex_to_u64(hearth_str_n(digits, 16), &hi) ||
         !hearth_str_hex_to_u64(hearth_str_n(digits + 16, 16), &lo)) {
         return false;
     }
 
+    /* Only a UUID of this form identifies a profile. */
     *ret = (struct hearth_profile_id){0};
     if ((hi >> 12 & 15) == VERSION && lo >> 62 == VARIANT &&
         (lo & ((UINT64_C(1) << PADDING_BITS) - 1)) == 0) {

@@ -1,9 +1,9 @@
 /*
  * sample_attr_columns.c -- attributes of samples by column (the layout stands in sample_attrs.c).
  *
- * A table of distinct values and a number for each sample is what is stored and what comes out, so who looks values up
- * does it once for each, not for each sample. What is not wanted is stepped over by counting the bytes that end a
- * varint, eight at a time.
+ * A table of distinct values and a number for each sample is what is stored and what comes out, so
+ * who looks values up does it once for each, not for each sample. What is not wanted is stepped
+ * over by counting the bytes that end a varint, eight at a time.
  */
 #include "hearth/base/varint.h"
 #include "hearth/model/sample_attrs.h"

@@ -218,7 +218,10 @@ static void append_value(struct hearth_buf *out, enum kind kind, const struct va
     }
 }
 
-/* Of a distinct value: the first sample that has it, counted from 1 (0: an empty slot), and its place in the table. */
+/*
+ * Of a distinct value: the first sample that has it, counted from 1 (0: an empty slot), and its
+ * place in the table.
+ */
 struct slot {
     uint32_t sample, index;
 };

@@ -12,8 +12,8 @@
  *   bytes     ids of all rows, vals[0] of all rows, vals[1] .., attrs of all rows
  *
  * Numbers are one column: a byte that says how often neighbours were subtracted from each other (0,
- * 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap around at
- * 64 bits, so that every column has all forms; the shortest is taken.
+ * 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap
+ * around at 64 bits, so that every column has all forms; the shortest is taken.
  *
  * Each row has a byte of its own at least (the length of ids), and each of its value columns has
  * two: that is what bounds the memory a reader asks for.

@@ -9,8 +9,8 @@
  *     string   = XXH3, 64 bits
  *     function = mix of name, system name, file name, start line
  *     mapping  = XXH3 of file name, build id, flags; a second key also of start, limit, offset
- *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one line;
- *                without lines the second key of its mapping, and its address
+ *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one
+ *                line; without lines the second key of its mapping, and its address
  *     stack    = NH of the low halves of the keys of its locations
  *
  * Below XXH3 everything is random to whoever does not know the seed, so a multiplication mixes well

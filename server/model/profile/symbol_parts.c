@@ -2,7 +2,8 @@
  * symbol_parts.c -- names of functions taken apart, by language.
  *
  * Which language: the ending of the file; without a telling one the shape of the name. Names are
- * strangers' texts: everything here is a scan within bounds, and what does not fit a rule has no part.
+ * strangers' texts: everything here is a scan within bounds, and what does not fit a rule has no
+ * part.
  */
 #include "hearth/model/symbol_parts.h"
 
@@ -516,8 +517,8 @@ static struct hearth_str php_package(struct hearth_str name)
 /* ---- which language ---- */
 
 /*
- * Names with dots and slashes and no telling file. The class of the JVM begins with a capital, the package of Go
- * does not; and a Go name has dots behind its last slash only.
+ * Names with dots and slashes and no telling file. The class of the JVM begins with a capital, the
+ * package of Go does not; and a Go name has dots behind its last slash only.
  */
 static enum language language_of_dotted(struct hearth_str name)
 {

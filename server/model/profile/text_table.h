@@ -1,8 +1,9 @@
 /*
- * text_table.h -- what packed spans and snapshots share: a table of texts in front, varints behind (private to the model).
+ * text_table.h -- what packed spans and snapshots share: a table of texts in front, varints behind
+ * (private to the model).
  *
- * The writer gathers numbers in a body of its own, because the table, which stands first, is known last. The reader's
- * failure is sticky: after it everything reads as 0 or "".
+ * The writer gathers numbers in a body of its own, because the table, which stands first, is known
+ * last. The reader's failure is sticky: after it everything reads as 0 or "".
  */
 #ifndef HEARTH_MODEL_TEXT_TABLE_H
 #define HEARTH_MODEL_TEXT_TABLE_H
