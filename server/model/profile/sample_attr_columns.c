@@ -1,41 +1,44 @@
 /*
- * sample_attr_columns.c -- attributes of samples by column (the layout stands in sample_attrs.c).
+ * sample_attr_columns.c -- attributes of samples by column (layout in sample_attrs.c).
  *
- * A table of distinct values and a number for each sample is what is stored and what comes out, so
- * who looks values up does it once for each, not for each sample. What is not wanted is stepped
- * over by counting the bytes that end a varint, eight at a time.
+ * Both the stored and the returned form are a table of distinct values and an index for each
+ * sample, so a caller processes each distinct value once, not once per sample. Columns that are not
+ * requested are skipped by counting the bytes that end a varint, eight at a time.
  */
 #include "hearth/base/varint.h"
 #include "hearth/model/sample_attrs.h"
+
+#include <assert.h>
 
 #define VERSION   1
 #define N_ATTRS   HEARTH_ATTR_TIMESTAMP
 #define CONTINUED UINT64_C(0x8080808080808080)
 #define ONES      UINT64_C(0x0101010101010101)
 
-struct reader {
+struct attr_column_reader {
     const uint8_t *at, *end;
     size_t n;
     struct hearth_arena *arena;
 };
 
-static enum hearth_status fail_damaged(const char *what, struct hearth_err *err)
+static enum hearth_status fail_attr_columns(const char *what, struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample attributes are damaged: %s", what);
 }
 
-static size_t n_left(const struct reader *r)
+static size_t count_column_bytes_left(const struct attr_column_reader *r)
 {
     return (size_t)(r->end - r->at);
 }
 
-static bool skip_varints(struct reader *r, size_t n)
+/* Skip n varints: count the bytes with a clear eighth bit. */
+static bool skip_varints(struct attr_column_reader *r, size_t n)
 {
-    while (n >= 8 && n_left(r) >= 8) {
+    while (n >= 8 && count_column_bytes_left(r) >= 8) {
         uint64_t word;
         memcpy(&word, r->at, sizeof word);
-        n -= (size_t)(((~word & CONTINUED) >> 7) * ONES >>
-                      56); /* the sum of eight bytes of 0 and 1 */
+        /* The multiplication sums eight bytes of 0 or 1. */
+        n -= (size_t)(((~word & CONTINUED) >> 7) * ONES >> 56);
         r->at += 8;
     }
 
@@ -46,7 +49,7 @@ static bool skip_varints(struct reader *r, size_t n)
     return n == 0;
 }
 
-static bool take_stacks(struct reader *r, uint32_t *stack_ids)
+static bool take_stack_ids(struct attr_column_reader *r, uint32_t *stack_ids)
 {
     int64_t stack_id = 0;
 
@@ -63,7 +66,7 @@ static bool take_stacks(struct reader *r, uint32_t *stack_ids)
     return true;
 }
 
-static bool take_values(struct reader *r, int64_t *values)
+static bool take_column_values(struct attr_column_reader *r, int64_t *values)
 {
     for (size_t i = 0; i < r->n; i++) {
         uint64_t value;
@@ -76,10 +79,11 @@ static bool take_values(struct reader *r, int64_t *values)
     return true;
 }
 
-static enum hearth_status take_samples(struct reader *r, const struct hearth_attr_wish *wish,
-                                       uint64_t n_types, struct hearth_attr_columns *ret,
-                                       struct hearth_err *err)
+static enum hearth_status take_samples(struct attr_column_reader *r,
+                                       const struct hearth_attr_wish *wish, uint64_t n_types,
+                                       struct hearth_attr_columns *ret, struct hearth_err *err)
 {
+    /* The requested columns are stack ids and one value column; the others are skipped. */
     ret->values = hearth_arena_array(r->arena, r->n, sizeof ret->values[0]);
     ret->stack_ids =
         wish->stacks ? hearth_arena_array(r->arena, r->n, sizeof ret->stack_ids[0]) : NULL;
@@ -87,8 +91,8 @@ static enum hearth_status take_samples(struct reader *r, const struct hearth_att
         return HEARTH_FAIL_ARENA(err, r->arena);
     }
 
-    if (!(wish->stacks ? take_stacks(r, ret->stack_ids) : skip_varints(r, r->n))) {
-        return fail_damaged("stack traces", err);
+    if (!(wish->stacks ? take_stack_ids(r, ret->stack_ids) : skip_varints(r, r->n))) {
+        return fail_attr_columns("stack traces", err);
     }
 
     if (wish->column >= n_types) {
@@ -96,19 +100,22 @@ static enum hearth_status take_samples(struct reader *r, const struct hearth_att
                            (unsigned)wish->column);
     }
 
-    /* n * n_types values have a byte each, at least: no overflow. */
-    if (!skip_varints(r, r->n * wish->column) || !take_values(r, ret->values) ||
+    /* n * n_types values have at least one byte each: no overflow. */
+    if (!skip_varints(r, r->n * wish->column) || !take_column_values(r, ret->values) ||
         !skip_varints(r, r->n * (size_t)(n_types - wish->column - 1))) {
-        return fail_damaged("values", err);
+        return fail_attr_columns("values", err);
     }
 
     return HEARTH_OK;
 }
 
-/* The bitmap, or NULL when every sample has the attribute; *ret_n: how many have it. */
-static bool take_presence(struct reader *r, const uint8_t **ret_bitmap, size_t *ret_n)
+/*
+ * Read which samples have the attribute: *ret_bitmap, NULL if all have it; *ret_n is their number.
+ */
+static bool take_presence_counted(struct attr_column_reader *r, const uint8_t **ret_bitmap,
+                                  size_t *ret_n)
 {
-    if (n_left(r) == 0 || *r->at > 1) {
+    if (count_column_bytes_left(r) == 0 || *r->at > 1) {
         return false;
     }
 
@@ -116,24 +123,26 @@ static bool take_presence(struct reader *r, const uint8_t **ret_bitmap, size_t *
     *ret_n = r->n;
     if (*r->at++ == 1) {
         size_t n_bytes = r->n / 8 + (r->n % 8 != 0);
-        if (n_left(r) < n_bytes) {
+        if (count_column_bytes_left(r) < n_bytes) {
             return false;
         }
+
         *ret_bitmap = r->at;
         *ret_n = 0;
         for (size_t i = 0; i < n_bytes; i++) {
-            bool is_cut =
-                i + 1 == n_bytes && r->n % 8 != 0; /* bits behind the last sample mean nothing */
-            unsigned bits = is_cut ? r->at[i] & ((1u << r->n % 8) - 1) : r->at[i];
+            /* Bits after the last sample are ignored. */
+            bool is_last = i + 1 == n_bytes && r->n % 8 != 0;
+            unsigned bits = is_last ? r->at[i] & ((1u << r->n % 8) - 1) : r->at[i];
             *ret_n += (size_t)__builtin_popcount(bits);
         }
+
         r->at += n_bytes;
     }
 
     return true;
 }
 
-static uint64_t take_be64(struct reader *r)
+static uint64_t load_be64(struct attr_column_reader *r)
 {
     uint64_t value;
     memcpy(&value, r->at, sizeof value);
@@ -141,30 +150,31 @@ static uint64_t take_be64(struct reader *r)
     return __builtin_bswap64(value);
 }
 
-static bool is_text(enum hearth_attr attr)
+static bool is_text_attr(enum hearth_attr attr)
 {
     return attr == HEARTH_ATTR_SPAN_NAME || attr == HEARTH_ATTR_ENDPOINT ||
            attr == HEARTH_ATTR_THREAD_NAME;
 }
 
-/* One value of a table; ret may be NULL. */
-static bool take_value(struct reader *r, enum hearth_attr attr, struct hearth_attr_value *ret)
+/* Read one value of a table; ret may be NULL. */
+static bool take_table_value(struct attr_column_reader *r, enum hearth_attr attr,
+                             struct hearth_attr_value *ret)
 {
     struct hearth_attr_value value = {0};
 
-    if (is_text(attr)) {
+    if (is_text_attr(attr)) {
         uint64_t n;
-        if (!hearth_varint_read(&r->at, r->end, &n) || n == 0 || n > n_left(r)) {
+        if (!hearth_varint_read(&r->at, r->end, &n) || n == 0 || n > count_column_bytes_left(r)) {
             return false;
         }
         value.text = hearth_str_n((const char *)r->at, (size_t)n);
         r->at += n;
     } else {
-        if (n_left(r) < (attr == HEARTH_ATTR_TRACE_ID ? 16u : 8u)) {
+        if (count_column_bytes_left(r) < (attr == HEARTH_ATTR_TRACE_ID ? 16u : 8u)) {
             return false;
         }
-        value.hi = attr == HEARTH_ATTR_TRACE_ID ? take_be64(r) : 0;
-        value.lo = take_be64(r);
+        value.hi = attr == HEARTH_ATTR_TRACE_ID ? load_be64(r) : 0;
+        value.lo = load_be64(r);
     }
 
     if (ret != NULL) {
@@ -174,7 +184,9 @@ static bool take_value(struct reader *r, enum hearth_attr attr, struct hearth_at
     return true;
 }
 
-static bool take_index(struct reader *r, const uint8_t *bitmap, size_t n_values, uint32_t *index)
+/* Read the index of each sample with the attribute; the others get 0. */
+static bool take_index(struct attr_column_reader *r, const uint8_t *bitmap, size_t n_values,
+                       uint32_t *index)
 {
     for (size_t i = 0; i < r->n; i++) {
         uint64_t number;
@@ -191,24 +203,27 @@ static bool take_index(struct reader *r, const uint8_t *bitmap, size_t n_values,
     return true;
 }
 
-/* An attribute that some sample has; column NULL: it is not wanted. */
-static enum hearth_status take_attr(struct reader *r, enum hearth_attr attr,
-                                    struct hearth_attr_column *column, struct hearth_err *err)
+/* Read an attribute that some sample has; column NULL: it is not requested. */
+static enum hearth_status take_attr_column(struct attr_column_reader *r, enum hearth_attr attr,
+                                           struct hearth_attr_column *column,
+                                           struct hearth_err *err)
 {
     const uint8_t *bitmap;
     size_t n_present;
     uint64_t n_values = 0;
 
-    if (!take_presence(r, &bitmap, &n_present)) {
-        return fail_damaged("which samples have an attribute", err);
+    if (!take_presence_counted(r, &bitmap, &n_present)) {
+        return fail_attr_columns("which samples have an attribute", err);
     }
 
     if (attr == HEARTH_ATTR_TIMESTAMP) {
-        return skip_varints(r, n_present) ? HEARTH_OK : fail_damaged("timestamps", err);
+        return skip_varints(r, n_present) ? HEARTH_OK : fail_attr_columns("timestamps", err);
     }
 
-    if (!hearth_varint_read(&r->at, r->end, &n_values) || n_values > n_left(r) / 2) {
-        return fail_damaged("size of a table", err);
+    /* The table of distinct values. */
+    if (!hearth_varint_read(&r->at, r->end, &n_values) ||
+        n_values > count_column_bytes_left(r) / 2) {
+        return fail_attr_columns("size of a table", err);
     }
 
     if (column != NULL) {
@@ -221,14 +236,15 @@ static enum hearth_status take_attr(struct reader *r, enum hearth_attr attr,
     }
 
     for (uint64_t i = 0; i < n_values; i++) {
-        if (!take_value(r, attr, column == NULL ? NULL : &column->values[i])) {
-            return fail_damaged("a distinct value", err);
+        if (!take_table_value(r, attr, column == NULL ? NULL : &column->values[i])) {
+            return fail_attr_columns("a distinct value", err);
         }
     }
 
+    /* The index of each sample. */
     if (!(column == NULL ? skip_varints(r, n_present)
                          : take_index(r, bitmap, (size_t)n_values, column->index))) {
-        return fail_damaged("index of a value", err);
+        return fail_attr_columns("index of a value", err);
     }
 
     return HEARTH_OK;
@@ -240,38 +256,45 @@ enum hearth_status hearth_sample_attrs_columns(struct hearth_str bytes,
                                                struct hearth_attr_columns *ret,
                                                struct hearth_err *err)
 {
+    assert(wish != NULL && arena != NULL && ret != NULL);
+    assert((wish->attrs >> HEARTH_ATTR_TIMESTAMP) == 0);
+
     *ret = (struct hearth_attr_columns){0};
     if (bytes.n == 0) {
         return HEARTH_OK;
     }
 
-    struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, 0, arena};
+    struct attr_column_reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, 0,
+                                   arena};
     uint64_t n, n_types, mask;
     if (*r.at++ != VERSION) {
-        return fail_damaged("unknown version", err);
+        return fail_attr_columns("unknown version", err);
     }
 
-    /* Every sample takes a byte for its stack and one for each value. */
+    /* Every sample takes at least one byte for its stack and one for each value. */
     if (!hearth_varint_read(&r.at, r.end, &n) || n == 0 ||
-        !hearth_varint_read(&r.at, r.end, &n_types) || n > n_left(&r) || n_types > n_left(&r) / n) {
-        return fail_damaged("number of samples", err);
+        !hearth_varint_read(&r.at, r.end, &n_types) || n > count_column_bytes_left(&r) ||
+        n_types > count_column_bytes_left(&r) / n) {
+        return fail_attr_columns("number of samples", err);
     }
 
+    /* The samples, then the attributes that some of them have. */
     r.n = (size_t)n;
     HEARTH_TRY(take_samples(&r, wish, n_types, ret, err));
     if (!hearth_varint_read(&r.at, r.end, &mask) || mask >> N_ATTRS != 0) {
-        return fail_damaged("unknown attributes", err);
+        return fail_attr_columns("unknown attributes", err);
     }
 
     for (int attr = 1; attr <= N_ATTRS; attr++) {
         bool wanted = attr < N_ATTRS && (wish->attrs >> attr & 1) != 0;
         if ((mask >> (attr - 1) & 1) != 0) {
-            HEARTH_TRY(take_attr(&r, (enum hearth_attr)attr, wanted ? &ret->of[attr] : NULL, err));
+            HEARTH_TRY(
+                take_attr_column(&r, (enum hearth_attr)attr, wanted ? &ret->of[attr] : NULL, err));
         }
     }
 
     if (r.at != r.end) {
-        return fail_damaged("bytes are left over", err);
+        return fail_attr_columns("bytes are left over", err);
     }
 
     ret->n = r.n;

@@ -1,10 +1,10 @@
 /*
- * sample_attrs.c -- the column that keeps attributes of single samples (attr_keys.c has the
- * spellings of labels).
+ * sample_attrs.c -- the column with the attributes of single samples (spellings of labels:
+ * attr_keys.c).
  *
  * Few samples have few distinct ids, names and threads, so each attribute is a table of its
- * distinct values and an index for each sample that has it. Ids stand in their tables as 8
- * big-endian bytes, so that PostgreSQL finds a span with position(int8send(id) in attrs).
+ * distinct values and an index for each sample with the attribute. Ids in tables are 8 big-endian
+ * bytes, so that PostgreSQL finds a span by position(int8send(id) in attrs).
  *
  * Numbers are varints (unsigned LEB128); "signed" ones are zigzag-coded first.
  *
@@ -12,18 +12,18 @@
  *   0     1            version: 1
  *   1     varint       n: number of samples, not 0
  *   ..    varint       number of sample types
- *   ..    n signed     stack id minus that of the sample before (the first: minus 0)
+ *   ..    n signed     stack id minus that of the previous sample (the first: minus 0)
  *   ..    n varints    for each sample type: the values, two's complement
  *   ..    varint       which attributes follow: bit (enum hearth_attr - 1)
  * for each of these, in the order of enum hearth_attr:
  *   ..    1            0: every sample has it; 1: a bitmap follows
  *   ..    (n + 7) / 8  the bitmap, lowest bit first, unused bits 0
- * then, a timestamp:
- *   ..    signed       for each sample that has it: nanoseconds minus those of the one before
- * or any other:
+ * then, for a timestamp:
+ *   ..    signed       for each sample with it: nanoseconds minus those of the previous one
+ * or for any other attribute:
  *   ..    varint       number of distinct values
  *   ..    8 / 16 / varint and bytes   each of them: an id; a trace id; a text
- *   ..    varint       for each sample that has it: which
+ *   ..    varint       for each sample with it: index of its value
  */
 #include "hearth/model/sample_attrs.h"
 
@@ -32,25 +32,27 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
+#include <assert.h>
+
 #define VERSION 1
-#define N_ATTRS HEARTH_ATTR_TIMESTAMP /* they count from 1 */
+#define N_ATTRS HEARTH_ATTR_TIMESTAMP /* attributes count from 1 */
 
 /* ---- one attribute of a sample ---- */
 
-/* An attribute's value in a form that fits all of them: ids in lo, a trace id in hi and lo. */
-struct value {
+/* The value of any attribute: an id or a time in lo, a trace id in hi and lo, or a text. */
+struct attr_value {
     uint64_t hi, lo;
     struct hearth_str text;
 };
 
-enum kind {
+enum attr_kind {
     KIND_ID,
     KIND_TRACE_ID,
     KIND_TEXT,
     KIND_TIME,
 };
 
-static enum kind kind_of(enum hearth_attr attr)
+static enum attr_kind choose_kind(enum hearth_attr attr)
 {
     switch (attr) {
     case HEARTH_ATTR_TRACE_ID:
@@ -72,9 +74,9 @@ static enum kind kind_of(enum hearth_attr attr)
     return KIND_ID;
 }
 
-static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_attr attr)
+static struct attr_value get_attr(const struct hearth_sample_attrs *a, enum hearth_attr attr)
 {
-    struct value value = {0};
+    struct attr_value value = {0};
 
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
@@ -112,8 +114,8 @@ static struct value value_of(const struct hearth_sample_attrs *a, enum hearth_at
     return value;
 }
 
-static void put_value(struct hearth_sample_attrs *a, enum hearth_attr attr,
-                      const struct value *value)
+static void set_attr(struct hearth_sample_attrs *a, enum hearth_attr attr,
+                     const struct attr_value *value)
 {
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
@@ -149,13 +151,13 @@ static void put_value(struct hearth_sample_attrs *a, enum hearth_attr attr,
     }
 }
 
-static bool is_absent(const struct value *value)
+static bool is_absent(const struct attr_value *value)
 {
     return (value->hi | value->lo) == 0 && value->text.n == 0;
 }
 
-/* Which attributes there are: bit (enum hearth_attr - 1). */
-static unsigned present_of(const struct hearth_sample_attrs *a)
+/* The set of present attributes: bit (enum hearth_attr - 1). */
+static unsigned collect_present(const struct hearth_sample_attrs *a)
 {
     return (unsigned)(a->span_id != 0) << (HEARTH_ATTR_SPAN_ID - 1) |
            (unsigned)(a->local_root_span_id != 0) << (HEARTH_ATTR_LOCAL_ROOT_SPAN_ID - 1) |
@@ -170,15 +172,15 @@ static unsigned present_of(const struct hearth_sample_attrs *a)
 
 bool hearth_sample_attrs_empty(const struct hearth_sample_attrs *attrs)
 {
-    return present_of(attrs) == 0;
+    return collect_present(attrs) == 0;
 }
 
 bool hearth_sample_attrs_eq(const struct hearth_sample_attrs *a,
                             const struct hearth_sample_attrs *b)
 {
     for (int attr = 1; attr <= N_ATTRS; attr++) {
-        struct value x = value_of(a, (enum hearth_attr)attr);
-        struct value y = value_of(b, (enum hearth_attr)attr);
+        struct attr_value x = get_attr(a, (enum hearth_attr)attr);
+        struct attr_value y = get_attr(b, (enum hearth_attr)attr);
         if (x.hi != y.hi || x.lo != y.lo || !hearth_str_eq(x.text, y.text)) {
             return false;
         }
@@ -200,7 +202,8 @@ static void append_be64(struct hearth_buf *out, uint64_t value)
     }
 }
 
-static void append_value(struct hearth_buf *out, enum kind kind, const struct value *value)
+static void append_value(struct hearth_buf *out, enum attr_kind kind,
+                         const struct attr_value *value)
 {
     switch (kind) {
     case KIND_TRACE_ID:
@@ -219,24 +222,24 @@ static void append_value(struct hearth_buf *out, enum kind kind, const struct va
 }
 
 /*
- * Of a distinct value: the first sample that has it, counted from 1 (0: an empty slot), and its
- * place in the table.
+ * A slot of the hash table of distinct values: the first sample with the value, counted from 1 (0:
+ * an empty slot), and the index of the value in its table.
  */
-struct slot {
+struct value_slot {
     uint32_t sample, index;
 };
 
-struct encoder {
+struct attr_encoder {
     const struct hearth_attr_sample *samples;
     size_t n;
     struct hearth_buf out, table, indices;
-    uint16_t *present;  /* [n] which attributes a sample has: bit (enum hearth_attr - 1) */
-    struct slot *slots; /* [mask + 1], at most half of them taken */
+    uint16_t *present;        /* [n] attributes of a sample: bit (enum hearth_attr - 1) */
+    struct value_slot *slots; /* [mask + 1], at most half of them in use */
     size_t mask;
     uint64_t seed;
 };
 
-static void encoder_release(struct encoder *e)
+static void encoder_release(struct attr_encoder *e)
 {
     hearth_buf_release(&e->out);
     hearth_buf_release(&e->table);
@@ -245,10 +248,12 @@ static void encoder_release(struct encoder *e)
     hearth_mem_free(e->slots);
 }
 
-/* n is not 0. False when memory was refused. */
-static bool encoder_init(struct encoder *e, const struct hearth_attr_sample *samples, size_t n)
+/* n is not 0. False if memory was refused. */
+static bool encoder_init(struct attr_encoder *e, const struct hearth_attr_sample *samples, size_t n)
 {
-    *e = (struct encoder){.samples = samples, .n = n, .seed = hearth_hash_process_seed()};
+    assert(n > 0);
+
+    *e = (struct attr_encoder){.samples = samples, .n = n, .seed = hearth_hash_process_seed()};
     hearth_buf_init(&e->out, 0);
     hearth_buf_init(&e->table, 0);
     hearth_buf_init(&e->indices, 0);
@@ -263,7 +268,7 @@ static bool encoder_init(struct encoder *e, const struct hearth_attr_sample *sam
     return e->slots != NULL && e->present != NULL;
 }
 
-static uint64_t hash_of(enum kind kind, const struct value *value, uint64_t seed)
+static uint64_t hash_value(enum attr_kind kind, const struct attr_value *value, uint64_t seed)
 {
     if (kind == KIND_TEXT) {
         return hearth_hash64(value->text.p, value->text.n, seed);
@@ -272,34 +277,36 @@ static uint64_t hash_of(enum kind kind, const struct value *value, uint64_t seed
     return hearth_hash64(words, sizeof words, seed);
 }
 
-/* Where the value is in the table of distinct ones; it is appended when it is new. */
-static uint32_t intern(struct encoder *e, enum hearth_attr attr, size_t sample,
-                       uint32_t *n_distinct)
+/* The index of a sample's value in the table; a new value is appended. */
+static uint32_t intern_value(struct attr_encoder *e, enum hearth_attr attr, size_t sample,
+                             uint32_t *n_distinct)
 {
-    enum kind kind = kind_of(attr);
-    struct value value = value_of(&e->samples[sample].attrs, attr);
-    size_t at = (size_t)hash_of(kind, &value, e->seed) & e->mask;
+    enum attr_kind kind = choose_kind(attr);
+    struct attr_value value = get_attr(&e->samples[sample].attrs, attr);
+    size_t at = (size_t)hash_value(kind, &value, e->seed) & e->mask;
 
+    /* Find a sample with the same value. */
     for (; e->slots[at].sample != 0; at = (at + 1) & e->mask) {
-        struct value other = value_of(&e->samples[e->slots[at].sample - 1].attrs, attr);
+        struct attr_value other = get_attr(&e->samples[e->slots[at].sample - 1].attrs, attr);
         if (value.lo == other.lo && value.hi == other.hi &&
             (kind != KIND_TEXT || hearth_str_eq(value.text, other.text))) {
             return e->slots[at].index;
         }
     }
 
-    e->slots[at] = (struct slot){(uint32_t)sample + 1, *n_distinct};
+    /* The value is new. */
+    e->slots[at] = (struct value_slot){(uint32_t)sample + 1, *n_distinct};
     append_value(&e->table, kind, &value);
 
     return (*n_distinct)++;
 }
 
-static bool has_attr(const struct encoder *e, size_t sample, enum hearth_attr attr)
+static bool has_attr(const struct attr_encoder *e, size_t sample, enum hearth_attr attr)
 {
     return (e->present[sample] >> (attr - 1) & 1) != 0;
 }
 
-static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_present)
+static void append_presence(struct attr_encoder *e, enum hearth_attr attr, size_t n_present)
 {
     hearth_buf_byte(&e->out, n_present < e->n);
     if (n_present == e->n) {
@@ -315,7 +322,7 @@ static void append_presence(struct encoder *e, enum hearth_attr attr, size_t n_p
     }
 }
 
-static void append_times(struct encoder *e)
+static void append_times(struct attr_encoder *e)
 {
     uint64_t previous = 0;
 
@@ -328,16 +335,17 @@ static void append_times(struct encoder *e)
     }
 }
 
-/* The table goes behind its size, which is known last: first the indices, then all in order. */
-static void append_table(struct encoder *e, enum hearth_attr attr)
+/* The table follows its size, which is known last: collect values and indices, then append all. */
+static void append_table(struct attr_encoder *e, enum hearth_attr attr)
 {
     hearth_buf_reset(&e->table);
     hearth_buf_reset(&e->indices);
     memset(e->slots, 0, (e->mask + 1) * sizeof e->slots[0]);
+
     uint32_t n_distinct = 0;
     for (size_t i = 0; i < e->n; i++) {
         if (has_attr(e, i, attr)) {
-            hearth_buf_varint(&e->indices, intern(e, attr, i, &n_distinct));
+            hearth_buf_varint(&e->indices, intern_value(e, attr, i, &n_distinct));
         }
     }
 
@@ -347,26 +355,28 @@ static void append_table(struct encoder *e, enum hearth_attr attr)
     e->out.failed = e->out.failed || hearth_buf_failed(&e->table) || hearth_buf_failed(&e->indices);
 }
 
-static void append_attrs(struct encoder *e)
+static void append_attrs(struct attr_encoder *e)
 {
     size_t n_present[N_ATTRS + 1] = {0};
     unsigned mask = 0;
 
+    /* Find the present attributes and how many samples have each. */
     for (size_t i = 0; i < e->n; i++) {
-        e->present[i] = (uint16_t)present_of(&e->samples[i].attrs);
+        e->present[i] = (uint16_t)collect_present(&e->samples[i].attrs);
         mask |= e->present[i];
         for (unsigned bits = e->present[i]; bits != 0; bits &= bits - 1) {
             n_present[1 + __builtin_ctz(bits)]++;
         }
     }
 
+    /* Append them. */
     hearth_buf_varint(&e->out, mask);
     for (int attr = 1; attr <= N_ATTRS; attr++) {
         if (n_present[attr] == 0) {
             continue;
         }
         append_presence(e, (enum hearth_attr)attr, n_present[attr]);
-        if (kind_of((enum hearth_attr)attr) == KIND_TIME) {
+        if (choose_kind((enum hearth_attr)attr) == KIND_TIME) {
             append_times(e);
         } else {
             append_table(e, (enum hearth_attr)attr);
@@ -378,17 +388,21 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
                                               uint32_t n_types, struct hearth_arena *arena,
                                               struct hearth_str *ret, struct hearth_err *err)
 {
+    assert(samples != NULL || n == 0);
+    assert(arena != NULL && ret != NULL);
+
     if (n == 0) {
         *ret = hearth_str_n(NULL, 0);
         return HEARTH_OK;
     }
 
     HEARTH_CLEANUP(encoder_release)
-    struct encoder e;
+    struct attr_encoder e;
     if (!encoder_init(&e, samples, n)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
     }
 
+    /* Stack ids and values. */
     hearth_buf_byte(&e.out, VERSION);
     hearth_buf_varint(&e.out, n);
     hearth_buf_varint(&e.out, n_types);
@@ -404,11 +418,13 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
         }
     }
 
+    /* Attributes. */
     append_attrs(&e);
     if (hearth_buf_failed(&e.out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the attributes of %zu samples", n);
     }
 
+    /* The result lives in the arena. */
     struct hearth_str made = hearth_arena_str(arena, hearth_buf_view(&e.out));
     if (made.p == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -421,24 +437,24 @@ enum hearth_status hearth_sample_attrs_encode(const struct hearth_attr_sample *s
 
 /* ---- decode ---- */
 
-struct decoder {
+struct attr_decoder {
     const uint8_t *at, *end;
     struct hearth_attr_sample *samples;
     size_t n;
     struct hearth_arena *arena;
 };
 
-static enum hearth_status fail_damaged(const char *what, struct hearth_err *err)
+static enum hearth_status fail_sample_attrs(const char *what, struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_CORRUPT, "sample attributes are damaged: %s", what);
 }
 
-static size_t n_left(const struct decoder *d)
+static size_t count_attr_bytes_left(const struct attr_decoder *d)
 {
     return (size_t)(d->end - d->at);
 }
 
-static uint64_t take_be64(struct decoder *d)
+static uint64_t take_be64(struct attr_decoder *d)
 {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++) {
@@ -447,19 +463,19 @@ static uint64_t take_be64(struct decoder *d)
     return value;
 }
 
-static bool take_value(struct decoder *d, enum kind kind, struct value *ret)
+static bool take_attr_value(struct attr_decoder *d, enum attr_kind kind, struct attr_value *ret)
 {
-    struct value value = {0};
+    struct attr_value value = {0};
 
     if (kind == KIND_TEXT) {
         uint64_t n;
-        if (!hearth_varint_read(&d->at, d->end, &n) || n > n_left(d)) {
+        if (!hearth_varint_read(&d->at, d->end, &n) || n > count_attr_bytes_left(d)) {
             return false;
         }
         value.text = hearth_str_n((const char *)d->at, (size_t)n);
         d->at += n;
     } else {
-        if (n_left(d) < (kind == KIND_TRACE_ID ? 16u : 8u)) {
+        if (count_attr_bytes_left(d) < (kind == KIND_TRACE_ID ? 16u : 8u)) {
             return false;
         }
         value.hi = kind == KIND_TRACE_ID ? take_be64(d) : 0;
@@ -471,10 +487,10 @@ static bool take_value(struct decoder *d, enum kind kind, struct value *ret)
     return !is_absent(&value);
 }
 
-/* The bitmap, or NULL in *ret_bitmap when every sample has the attribute. */
-static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
+/* Read which samples have the attribute: *ret_bitmap, NULL if all have it. */
+static bool take_presence(struct attr_decoder *d, const uint8_t **ret_bitmap)
 {
-    if (n_left(d) == 0 || *d->at > 1) {
+    if (count_attr_bytes_left(d) == 0 || *d->at > 1) {
         return false;
     }
 
@@ -482,7 +498,7 @@ static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
     *ret_bitmap = some ? d->at : NULL;
     if (some) {
         size_t n_bytes = d->n / 8 + (d->n % 8 != 0);
-        if (n_left(d) < n_bytes) {
+        if (count_attr_bytes_left(d) < n_bytes) {
             return false;
         }
         d->at += n_bytes;
@@ -491,18 +507,18 @@ static bool take_presence(struct decoder *d, const uint8_t **ret_bitmap)
     return true;
 }
 
-static bool has(const uint8_t *bitmap, size_t i)
+static bool is_present(const uint8_t *bitmap, size_t i)
 {
     return bitmap == NULL || (bitmap[i / 8] >> (i % 8) & 1) != 0;
 }
 
-static bool take_times(struct decoder *d, const uint8_t *bitmap)
+static bool take_times(struct attr_decoder *d, const uint8_t *bitmap)
 {
     uint64_t time = 0;
 
     for (size_t i = 0; i < d->n; i++) {
         uint64_t delta;
-        if (!has(bitmap, i)) {
+        if (!is_present(bitmap, i)) {
             continue;
         }
         if (!hearth_varint_read(&d->at, d->end, &delta)) {
@@ -515,47 +531,50 @@ static bool take_times(struct decoder *d, const uint8_t *bitmap)
     return true;
 }
 
-static enum hearth_status take_table(struct decoder *d, enum hearth_attr attr,
+static enum hearth_status take_table(struct attr_decoder *d, enum hearth_attr attr,
                                      const uint8_t *bitmap, struct hearth_err *err)
 {
-    enum kind kind = kind_of(attr);
+    enum attr_kind kind = choose_kind(attr);
     uint64_t n_distinct;
 
-    if (!hearth_varint_read(&d->at, d->end, &n_distinct) || n_distinct > n_left(d) / 2) {
-        return fail_damaged("size of a table", err);
+    if (!hearth_varint_read(&d->at, d->end, &n_distinct) ||
+        n_distinct > count_attr_bytes_left(d) / 2) {
+        return fail_sample_attrs("size of a table", err);
     }
 
-    struct value *table = hearth_arena_array(d->arena, (size_t)n_distinct, sizeof table[0]);
+    struct attr_value *table = hearth_arena_array(d->arena, (size_t)n_distinct, sizeof table[0]);
     if (table == NULL) {
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
 
+    /* Read the distinct values. */
     for (uint64_t i = 0; i < n_distinct; i++) {
-        if (!take_value(d, kind, &table[i])) {
-            return fail_damaged("a distinct value", err);
+        if (!take_attr_value(d, kind, &table[i])) {
+            return fail_sample_attrs("a distinct value", err);
         }
     }
 
+    /* Give each sample its value. */
     for (size_t i = 0; i < d->n; i++) {
         uint64_t index;
-        if (!has(bitmap, i)) {
+        if (!is_present(bitmap, i)) {
             continue;
         }
         if (!hearth_varint_read(&d->at, d->end, &index) || index >= n_distinct) {
-            return fail_damaged("index of a value", err);
+            return fail_sample_attrs("index of a value", err);
         }
-        put_value(&d->samples[i].attrs, attr, &table[index]);
+        set_attr(&d->samples[i].attrs, attr, &table[index]);
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status take_attrs(struct decoder *d, struct hearth_err *err)
+static enum hearth_status take_attrs(struct attr_decoder *d, struct hearth_err *err)
 {
     uint64_t mask;
 
     if (!hearth_varint_read(&d->at, d->end, &mask) || mask >> N_ATTRS != 0) {
-        return fail_damaged("unknown attributes", err);
+        return fail_sample_attrs("unknown attributes", err);
     }
 
     for (int attr = 1; attr <= N_ATTRS; attr++) {
@@ -564,19 +583,19 @@ static enum hearth_status take_attrs(struct decoder *d, struct hearth_err *err)
             continue;
         }
         if (!take_presence(d, &bitmap)) {
-            return fail_damaged("which samples have an attribute", err);
+            return fail_sample_attrs("which samples have an attribute", err);
         }
-        if (kind_of((enum hearth_attr)attr) != KIND_TIME) {
+        if (choose_kind((enum hearth_attr)attr) != KIND_TIME) {
             HEARTH_TRY(take_table(d, (enum hearth_attr)attr, bitmap, err));
         } else if (!take_times(d, bitmap)) {
-            return fail_damaged("timestamps", err);
+            return fail_sample_attrs("timestamps", err);
         }
     }
 
-    return d->at == d->end ? HEARTH_OK : fail_damaged("bytes are left over", err);
+    return d->at == d->end ? HEARTH_OK : fail_sample_attrs("bytes are left over", err);
 }
 
-static bool take_stacks_and_values(struct decoder *d, int64_t *values, uint32_t n_types)
+static bool take_stacks_and_values(struct attr_decoder *d, int64_t *values, uint32_t n_types)
 {
     int64_t stack_id = 0;
 
@@ -609,6 +628,8 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct he
                                               size_t *ret_n, uint32_t *ret_n_types,
                                               struct hearth_err *err)
 {
+    assert(arena != NULL && ret_samples != NULL && ret_n != NULL && ret_n_types != NULL);
+
     if (bytes.n == 0) {
         *ret_samples = NULL;
         *ret_n = 0;
@@ -616,21 +637,22 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct he
         return HEARTH_OK;
     }
 
-    struct decoder d = {.arena = arena};
+    struct attr_decoder d = {.arena = arena};
     d.at = (const uint8_t *)bytes.p;
     d.end = d.at + bytes.n;
     if (*d.at++ != VERSION) {
-        return fail_damaged("unknown version", err);
+        return fail_sample_attrs("unknown version", err);
     }
 
+    /* Every sample takes at least one byte for its stack and one for each value. */
     uint64_t n, n_types;
-    /* Every sample takes a byte for its stack and one for each value. */
     if (!hearth_varint_read(&d.at, d.end, &n) || n == 0 ||
-        !hearth_varint_read(&d.at, d.end, &n_types) || n > n_left(&d) || n_types > n_left(&d) / n ||
-        n_types > UINT32_MAX) {
-        return fail_damaged("number of samples", err);
+        !hearth_varint_read(&d.at, d.end, &n_types) || n > count_attr_bytes_left(&d) ||
+        n_types > count_attr_bytes_left(&d) / n || n_types > UINT32_MAX) {
+        return fail_sample_attrs("number of samples", err);
     }
 
+    /* Stack ids and values, then attributes. */
     d.n = (size_t)n;
     d.samples = hearth_arena_calloc(arena, d.n, sizeof d.samples[0]);
     int64_t *values = hearth_arena_array(arena, d.n * (size_t)n_types, sizeof values[0]);
@@ -639,7 +661,7 @@ enum hearth_status hearth_sample_attrs_decode(struct hearth_str bytes, struct he
     }
 
     if (!take_stacks_and_values(&d, values, (uint32_t)n_types)) {
-        return fail_damaged("stack traces or values", err);
+        return fail_sample_attrs("stack traces or values", err);
     }
 
     HEARTH_TRY(take_attrs(&d, err));
