@@ -1,41 +1,43 @@
 /*
  * stack_keys.c -- the keys of a profile's strings, functions, mappings, locations and stacks.
  *
- * Made without any lock and without looking at a dictionary; every profile pays for it, so each
- * string is read once, and only where a function or a mapping names it. A key depends on content
- * alone, never on the numbering of a profile, and on the seed of this process, so that nobody can
- * prepare two stacks with one key.
+ * Computed without any lock and without a dictionary. Every profile pays for it, so each string is
+ * hashed once, and only if a function or a mapping refers to it. A key depends on content alone,
+ * never on the numbering of a profile, and on the seed of this process, so that nobody can prepare
+ * two stacks with one key.
  *
  *     string   = XXH3, 64 bits
  *     function = mix of name, system name, file name, start line
  *     mapping  = XXH3 of file name, build id, flags; a second key also of start, limit, offset
- *     location = mix of mapping, is folded, function, line; XXH3 of all that unless it has one
- *                line; without lines the second key of its mapping, and its address
+ *     location = with one line: mix of mapping, is folded, function, line; with several: XXH3 of
+ *                all of them; without lines: XXH3 of the second key of its mapping and its address
  *     stack    = NH of the low halves of the keys of its locations
  *
- * Below XXH3 everything is random to whoever does not know the seed, so a multiplication mixes well
- * enough and is several times cheaper than a call. NH is the universal hash of UMAC: the sum of
- * (x[i] + k[i]) * (x[i + 1] + k[i + 1]) with random keys k; two different stacks share a sum with
- * probability 2^-64 or less, whatever they are.
+ * Above XXH3 all inputs are random for anyone who does not know the seed, so a multiplication mixes
+ * well enough and is several times cheaper than a call. NH is the universal hash of UMAC: the sum
+ * of (x[i] + k[i]) * (x[i + 1] + k[i + 1]) with random keys k; any two different stacks have the
+ * same sum with a probability of at most 2^-64.
  *
- * 64 bits of each part are enough: they need to differ within one dictionary only. Of a million
- * locations two share them with probability 3e-8.
+ * 64 bits per part suffice, because they need to differ within one dictionary only: among a million
+ * locations, two have the same 64 bits with a probability of 3e-8.
  *
  * Source: J. Black et al., UMAC: Fast and Secure Message Authentication, 1999 (NH).
  */
 #include "hearth/model/dict.h"
 
+#include <assert.h>
+
 #define N_NH_KEYS 64 /* even; a deeper stack is hashed in blocks */
 
-struct maker {
+struct key_maker {
     const struct hearth_profile *profile;
     struct hearth_stack_keys keys;
-    uint64_t *string; /* 0: not hashed yet */
+    uint64_t *string; /* [n_strings]; 0: not hashed yet */
     uint64_t seed;
     uint64_t nh[N_NH_KEYS];
 };
 
-static inline uint64_t string_key(struct maker *m, uint32_t i)
+static inline uint64_t hash_string(struct key_maker *m, uint32_t i)
 {
     uint64_t key = m->string[i];
     if (key == 0) {
@@ -46,18 +48,18 @@ static inline uint64_t string_key(struct maker *m, uint32_t i)
     return key;
 }
 
-static void make_mappings(struct maker *m)
+static void make_mappings(struct key_maker *m)
 {
     for (uint32_t i = 0; i < m->profile->n_mappings; i++) {
         const struct hearth_mapping *mapping = &m->profile->mappings[i];
         uint64_t flags = (uint64_t)mapping->has_functions | (uint64_t)mapping->has_filenames << 1 |
                          (uint64_t)mapping->has_line_numbers << 2 |
                          (uint64_t)mapping->has_inline_frames << 3;
-        uint64_t words[6] = {string_key(m, mapping->filename), string_key(m, mapping->build_id),
+        uint64_t words[6] = {hash_string(m, mapping->filename), hash_string(m, mapping->build_id),
                              flags};
         m->keys.mapping[i] = hearth_hash128(words, sizeof words, m->seed);
 
-        /* A mapping without a range has one key, so it is one entry of a dictionary. */
+        /* The words are 0 for a mapping without a range: both keys are equal, one entry results. */
         words[3] = mapping->start;
         words[4] = mapping->limit;
         words[5] = mapping->offset;
@@ -65,30 +67,30 @@ static void make_mappings(struct maker *m)
     }
 }
 
-static void make_functions(struct maker *m)
+static void make_functions(struct key_maker *m)
 {
     for (uint32_t i = 0; i < m->profile->n_functions; i++) {
         const struct hearth_function *function = &m->profile->functions[i];
-        uint64_t name = string_key(m, function->name);
-        uint64_t filename = string_key(m, function->filename);
-        uint64_t names = hearth_hash_mix(name ^ m->seed, string_key(m, function->system_name));
+        uint64_t name = hash_string(m, function->name);
+        uint64_t filename = hash_string(m, function->filename);
+        uint64_t names = hearth_hash_mix(name ^ m->seed, hash_string(m, function->system_name));
         uint64_t place = hearth_hash_mix(filename + m->seed, (uint64_t)function->start_line);
         m->keys.function[i].lo = hearth_hash_mix(names, place);
         m->keys.function[i].hi = hearth_hash_mix(place + name, names);
     }
 }
 
-#define MOST_LINES 16 /* hashed at once; a longer location is hashed in steps */
+#define MOST_LINES 16 /* hashed at once; a location with more lines is hashed in steps */
 
-static struct hearth_hash128 no_key(void)
+static struct hearth_hash128 make_zero_key(void)
 {
     return (struct hearth_hash128){0, 0};
 }
 
-/* No line, or several: rare. */
-static struct hearth_hash128 long_location_key(const struct maker *m,
-                                               const struct hearth_location *location,
-                                               struct hearth_hash128 mapping)
+/* The key of a location with no line, or with several: rare. */
+static struct hearth_hash128 hash_long_location(const struct key_maker *m,
+                                                const struct hearth_location *location,
+                                                struct hearth_hash128 mapping)
 {
     uint64_t words[3 + 3 * MOST_LINES];
 
@@ -100,6 +102,7 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
         words[n++] = location->address;
     }
 
+    /* Append the lines; when the words are full, hash them and go on with the hash. */
     const struct hearth_line *line = m->profile->lines + location->first_line;
     for (uint32_t i = 0; i < location->n_lines; i++, line++) {
         if (n + 3 > HEARTH_ARRAY_LEN(words)) {
@@ -108,8 +111,9 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
             words[1] = so_far.hi;
             n = 2;
         }
+
         struct hearth_hash128 function =
-            line->function == HEARTH_NO_INDEX ? no_key() : m->keys.function[line->function];
+            line->function == HEARTH_NO_INDEX ? make_zero_key() : m->keys.function[line->function];
         words[n++] = function.lo;
         words[n++] = function.hi;
         words[n++] = (uint64_t)line->line;
@@ -118,23 +122,25 @@ static struct hearth_hash128 long_location_key(const struct maker *m,
     return hearth_hash128(words, n * sizeof words[0], m->seed);
 }
 
-static inline struct hearth_hash128 location_key(const struct maker *m,
-                                                 const struct hearth_location *location)
+static inline struct hearth_hash128 hash_location(const struct key_maker *m,
+                                                  const struct hearth_location *location)
 {
     const struct hearth_hash128 *mappings =
         location->n_lines == 0 ? m->keys.ranged_mapping : m->keys.mapping;
     struct hearth_hash128 mapping =
-        location->mapping == HEARTH_NO_INDEX ? no_key() : mappings[location->mapping];
+        location->mapping == HEARTH_NO_INDEX ? make_zero_key() : mappings[location->mapping];
 
     if (location->n_lines != 1) {
-        return long_location_key(m, location, mapping);
+        return hash_long_location(m, location, mapping);
     }
 
     const struct hearth_line *line = &m->profile->lines[location->first_line];
     struct hearth_hash128 function =
-        line->function == HEARTH_NO_INDEX ? no_key() : m->keys.function[line->function];
-    /* The seed is odd, so folded and not folded differ. */
+        line->function == HEARTH_NO_INDEX ? make_zero_key() : m->keys.function[line->function];
+
+    /* The seed is odd, so folded and not folded locations differ. */
     uint64_t place = (uint64_t)line->line + (location->is_folded ? m->seed << 1 : 0);
+
     return (struct hearth_hash128){
         .lo = hearth_hash_mix(m->seed + (function.lo ^ mapping.lo), place),
         .hi = hearth_hash_mix(m->seed + (function.hi ^ mapping.hi), place),
@@ -143,9 +149,9 @@ static inline struct hearth_hash128 location_key(const struct maker *m,
 
 __extension__ typedef unsigned __int128 u128;
 
-/* NH over the locations up to the first that dangles; *ret_whole says that there is none. */
-static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *halves,
-                                       const uint32_t *locs, uint32_t depth, bool *ret_whole)
+/* NH over the locations up to the first dangling one; *ret_whole: no location is dangling. */
+static struct hearth_hash128 hash_stack(const struct key_maker *m, const uint64_t *halves,
+                                        const uint32_t *locs, uint32_t depth, bool *ret_whole)
 {
     struct hearth_hash128 key = {depth, m->seed};
     bool whole = true;
@@ -155,17 +161,20 @@ static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *ha
         const uint32_t *at = locs + from;
         u128 sum = 0;
         uint32_t i = 0;
+
         for (; i + 2 <= n; i += 2) {
             if (at[i] == HEARTH_NO_INDEX || at[i + 1] == HEARTH_NO_INDEX) {
                 break;
             }
             sum += (u128)(halves[at[i]] + m->nh[i]) * (halves[at[i + 1]] + m->nh[i + 1]);
         }
+
         if (i + 1 == n && at[i] != HEARTH_NO_INDEX) {
             sum += (u128)(halves[at[i]] + m->nh[i]) * m->nh[i + 1];
             i++;
         }
         whole = whole && i == n;
+
         uint64_t lo = hearth_hash_mix(key.lo ^ (uint64_t)sum, (uint64_t)(sum >> 64));
         key.hi = hearth_hash_mix(key.hi ^ (uint64_t)(sum >> 64), (uint64_t)sum + key.lo);
         key.lo = lo;
@@ -176,7 +185,7 @@ static struct hearth_hash128 stack_key(const struct maker *m, const uint64_t *ha
     return key;
 }
 
-static void make_stacks(struct maker *m, const uint64_t *halves)
+static void make_stacks(struct key_maker *m, const uint64_t *halves)
 {
     const struct hearth_profile *profile = m->profile;
 
@@ -184,7 +193,7 @@ static void make_stacks(struct maker *m, const uint64_t *halves)
         const uint32_t *locs = profile->stack_locs + profile->stack_first[s];
         uint32_t depth = profile->stack_first[s + 1] - profile->stack_first[s];
         bool whole;
-        m->keys.stack[s] = stack_key(m, halves, locs, depth, &whole);
+        m->keys.stack[s] = hash_stack(m, halves, locs, depth, &whole);
         m->keys.skip[s] = !whole;
     }
 }
@@ -194,12 +203,16 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
                                           struct hearth_stack_keys *ret_keys,
                                           struct hearth_err *err)
 {
-    struct maker m = {.profile = profile, .seed = hearth_hash_process_seed()};
+    assert(profile != NULL && arena != NULL && ret_keys != NULL);
 
+    struct key_maker m = {.profile = profile, .seed = hearth_hash_process_seed()};
+
+    /* Random keys for NH. */
     for (uint32_t i = 0; i < N_NH_KEYS; i++) {
         m.nh[i] = hearth_hash64(&i, sizeof i, m.seed);
     }
 
+    /* Memory for the keys. */
     m.keys.stack = hearth_arena_array(arena, profile->n_samples, sizeof m.keys.stack[0]);
     m.keys.location = hearth_arena_array(arena, profile->n_locations, sizeof m.keys.location[0]);
     m.keys.function = hearth_arena_array(arena, profile->n_functions, sizeof m.keys.function[0]);
@@ -215,10 +228,11 @@ enum hearth_status hearth_stack_keys_make(const struct hearth_profile *profile,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Each kind of key is made of those before it. */
     make_mappings(&m);
     make_functions(&m);
     for (uint32_t l = 0; l < profile->n_locations; l++) {
-        m.keys.location[l] = location_key(&m, &profile->locations[l]);
+        m.keys.location[l] = hash_location(&m, &profile->locations[l]);
         halves[l] = m.keys.location[l].lo;
     }
 

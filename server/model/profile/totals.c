@@ -1,23 +1,17 @@
 /*
  * totals.c -- times and totals of many profiles, packed (layout in block.h).
  *
- * Profiles come at a steady pace, so the change of the distance is near 0; clocks and values have
- * round units, so a common divisor takes the zeros off once instead of from each.
+ * Profiles arrive at a steady pace, so the change of the distance is near 0. Clocks and values have
+ * round units, so a common divisor removes trailing zeros once instead of from each number.
  */
 #include "hearth/base/varint.h"
 #include "hearth/model/block.h"
 
-#define MAX_VARINT 10u
+#include "profile/gcd.h"
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+#include <assert.h>
+
+#define MAX_VARINT 10u
 
 static enum hearth_status fail_times(struct hearth_err *err)
 {
@@ -25,9 +19,9 @@ static enum hearth_status fail_times(struct hearth_err *err)
                        "times of profiles are not ascending, or span more than 64 bits");
 }
 
-/* Relative to t0; checked to be ascending, with distances that fit. */
-static enum hearth_status relative_times(const int64_t *ts_ns, size_t n, int64_t t0_ns,
-                                         int64_t *ret, uint64_t *ret_scale, struct hearth_err *err)
+/* Subtract t0; checks that times ascend and that distances fit. *ret_scale is their divisor. */
+static enum hearth_status make_relative(const int64_t *ts_ns, size_t n, int64_t t0_ns, int64_t *ret,
+                                        uint64_t *ret_scale, struct hearth_err *err)
 {
     uint64_t scale = 0;
 
@@ -39,12 +33,12 @@ static enum hearth_status relative_times(const int64_t *ts_ns, size_t n, int64_t
         }
         if (scale != 1) {
             uint64_t size = ret[i] < 0 ? 0 - (uint64_t)ret[i] : (uint64_t)ret[i];
-            scale = gcd(size, scale);
+            scale = hearth_gcd(size, scale);
         }
     }
 
     scale = scale == 0 ? 1 : scale;
-    if (scale > INT64_MAX) { /* one time, INT64_MIN away */
+    if (scale > INT64_MAX) { /* a single time, 2^63 before t0 */
         return fail_times(err);
     }
 
@@ -65,7 +59,9 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
     }
 
     uint64_t scale;
-    HEARTH_TRY(relative_times(ts_ns, n, t0_ns, times, &scale, err));
+    HEARTH_TRY(make_relative(ts_ns, n, t0_ns, times, &scale, err));
+
+    /* Write the first time, then the changes of the distance. */
     uint8_t *at = out;
     at += hearth_varint_write(at, n);
     at += hearth_varint_write(at, scale);
@@ -86,7 +82,7 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_values(const int64_t *values, size_t n, uint32_t n_types,
+static enum hearth_status encode_totals(const int64_t *values, size_t n, uint32_t n_types,
                                         uint32_t k, struct hearth_arena *arena,
                                         struct hearth_str *ret, struct hearth_err *err)
 {
@@ -99,9 +95,10 @@ static enum hearth_status encode_values(const int64_t *values, size_t n, uint32_
                                (unsigned)k);
         }
         bits |= (uint64_t)value;
-        scale = scale == 1 ? 1 : gcd((uint64_t)value, scale);
+        scale = scale == 1 ? 1 : hearth_gcd((uint64_t)value, scale);
     }
 
+    /* No quotient is longer than all values or-ed together. */
     uint8_t *out =
         n > SIZE_MAX - 1 ? NULL : hearth_arena_array(arena, n + 1, hearth_varint_size(bits));
     if (out == NULL) {
@@ -123,6 +120,9 @@ enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *val
                                         uint32_t n_types, int64_t t0_ns, struct hearth_arena *arena,
                                         struct hearth_totals *ret, struct hearth_err *err)
 {
+    assert((ts_ns != NULL && values != NULL) || n == 0 || n_types == 0);
+    assert(arena != NULL && ret != NULL);
+
     struct hearth_totals made;
 
     made.vals = hearth_arena_array(arena, n_types, sizeof made.vals[0]);
@@ -132,7 +132,7 @@ enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *val
 
     HEARTH_TRY(encode_times(ts_ns, n, t0_ns, arena, &made.ts, err));
     for (uint32_t k = 0; k < n_types; k++) {
-        HEARTH_TRY(encode_values(values, n, n_types, k, arena, &made.vals[k], err));
+        HEARTH_TRY(encode_totals(values, n, n_types, k, arena, &made.vals[k], err));
     }
 
     *ret = made;
@@ -142,20 +142,20 @@ enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *val
 
 /* ---- reading ---- */
 
-struct reader {
+struct totals_reader {
     const uint8_t *ts, *ts_end;
     const uint8_t *val, *val_end;
     uint64_t n, ts_scale, val_scale;
-    int64_t time, distance; /* in units of ts_scale */
+    int64_t time, distance; /* of the previous profile, in units of ts_scale */
 };
 
-static bool open_reader(struct hearth_str ts, struct hearth_str val, struct reader *r)
+static bool open_totals(struct hearth_str ts, struct hearth_str val, struct totals_reader *r)
 {
     if (ts.n == 0 || val.n == 0) {
         return false;
     }
 
-    *r = (struct reader){.ts = (const uint8_t *)ts.p, .val = (const uint8_t *)val.p};
+    *r = (struct totals_reader){.ts = (const uint8_t *)ts.p, .val = (const uint8_t *)val.p};
     r->ts_end = r->ts + ts.n;
     r->val_end = r->val + val.n;
 
@@ -167,7 +167,7 @@ static bool open_reader(struct hearth_str ts, struct hearth_str val, struct read
            (r->val_scale == 0 || r->n <= (uint64_t)(r->val_end - r->val));
 }
 
-static bool next_time(struct reader *r, bool is_first, int64_t t0_ns, int64_t *ret_ts_ns)
+static bool read_time(struct totals_reader *r, bool is_first, int64_t t0_ns, int64_t *ret_ts_ns)
 {
     uint64_t word;
 
@@ -187,7 +187,7 @@ static bool next_time(struct reader *r, bool is_first, int64_t t0_ns, int64_t *r
            !__builtin_add_overflow(ns, t0_ns, ret_ts_ns);
 }
 
-static bool next_value(struct reader *r, int64_t *ret_value)
+static bool read_total(struct totals_reader *r, int64_t *ret_value)
 {
     uint64_t word = 0;
 
@@ -208,12 +208,14 @@ enum hearth_status hearth_totals_read(struct hearth_str ts, struct hearth_str va
                                       hearth_totals_fn *visit, void *context,
                                       struct hearth_err *err)
 {
-    struct reader r = {.n = 0};
-    bool is_good = open_reader(ts, val, &r);
+    assert(visit != NULL);
+
+    struct totals_reader r = {.n = 0};
+    bool is_good = open_totals(ts, val, &r);
 
     for (uint64_t i = 0; is_good && i < r.n; i++) {
         int64_t ts_ns, value;
-        is_good = next_time(&r, i == 0, t0_ns, &ts_ns) && next_value(&r, &value);
+        is_good = read_time(&r, i == 0, t0_ns, &ts_ns) && read_total(&r, &value);
         if (is_good) {
             HEARTH_TRY(visit(context, ts_ns, value, err));
         }
