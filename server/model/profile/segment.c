@@ -4,18 +4,19 @@
  *   byte      FORMAT
  *   varint    n rows
  *   numbers   series_id, writer_id, ts, duration, period, profile_no, n_samples, n_types
- *   for each value column k, of the rows that have one:
+ *   for each value column k, of the rows with that many columns:
  *     varints   length of vals[k] of each row
- *     varints   total[k] of each row, less what one would expect (guess_total), zigzag
+ *     varints   total[k] of each row minus its expected value (guess_total), zigzag
  *   varints   length of ids of each row
- *   numbers   length of attrs of each row, plus one; 0: none
+ *   numbers   length of attrs of each row, plus one; 0: the row has no attrs
  *   bytes     ids of all rows, vals[0] of all rows, vals[1] .., attrs of all rows
  *
- * Numbers are one column: a byte that says how often neighbours were subtracted from each other (0,
- * 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap
- * around at 64 bits, so that every column has all forms; the shortest is taken.
+ * Numbers are one column: a byte that tells how often neighbours were subtracted from each other
+ * (0, 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap
+ * around at 64 bits, so that every column has all forms; the shortest form is used.
  *
- * Each row has a byte of its own at least (the length of ids), and each of its value columns has
+ * Each row has at least one byte of its own (the length of ids), and each of its value columns two.
+ * That bounds the memory that a reader allocates.
  * two: that is what bounds the memory a reader asks for.
  */
 #include "hearth/model/segment.h"
@@ -23,9 +24,11 @@
 #include "hearth/base/varint.h"
 #include "hearth/model/columns.h"
 
+#include <assert.h>
+
 enum {
     FORMAT = 1,
-    MAX_ORDER = 2,
+    MAX_ORDER = 2, /* neighbours are subtracted at most this often */
     CONSTANT = 3,
 };
 
@@ -63,7 +66,7 @@ static int64_t get_field(const struct hearth_stored_row *row, enum field field)
     }
 }
 
-/* False when the value does not fit the field. */
+/* False if the value does not fit the field. */
 static bool set_field(struct hearth_stored_row *row, enum field field, int64_t value)
 {
     switch (field) {
@@ -94,8 +97,10 @@ static bool set_field(struct hearth_stored_row *row, enum field field, int64_t v
     }
 }
 
-/* What total k of a row most likely is: the sum of its values, were they all 1; or the factor that
- * vals[k] names times total 0. */
+/*
+ * The most likely total k of a row: the sum of its values if all were 1, or total 0 times the
+ * factor in vals[k].
+ */
 static uint64_t guess_total(const struct hearth_stored_row *row, uint32_t k, struct hearth_str val)
 {
     if (k == 0) {
@@ -113,13 +118,13 @@ static uint64_t guess_total(const struct hearth_stored_row *row, uint32_t k, str
 
 /* ---- encode ---- */
 
-/* Subtracts neighbours `order` times on the way. */
+/* Subtracts neighbours `order` times; last[i] is the previous i-th difference. */
 struct differ {
     unsigned order;
     uint64_t last[MAX_ORDER];
 };
 
-static int64_t next_difference(struct differ *d, int64_t value)
+static int64_t take_difference(struct differ *d, int64_t value)
 {
     uint64_t difference = (uint64_t)value;
     for (unsigned i = 0; i < d->order; i++) {
@@ -132,12 +137,12 @@ static int64_t next_difference(struct differ *d, int64_t value)
 
 typedef int64_t number_fn(const struct hearth_stored_row *row, int field);
 
-static int64_t number_of_field(const struct hearth_stored_row *row, int field)
+static int64_t get_field_number(const struct hearth_stored_row *row, int field)
 {
     return get_field(row, (enum field)field);
 }
 
-static int64_t number_of_attrs(const struct hearth_stored_row *row, int field)
+static int64_t get_attrs_number(const struct hearth_stored_row *row, int field)
 {
     (void)field;
     return row->attrs.p == NULL ? 0 : (int64_t)row->attrs.n + 1;
@@ -150,14 +155,16 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
     size_t sizes[MAX_ORDER + 1] = {0};
     struct differ d[MAX_ORDER + 1] = {{.order = 0}, {.order = 1}, {.order = 2}};
 
+    /* Measure all forms in one pass. */
     for (size_t i = 0; i < n; i++) {
         int64_t value = number(&rows[i], field);
         is_constant = is_constant && value == number(&rows[0], field);
         for (unsigned order = 0; order <= MAX_ORDER; order++) {
-            sizes[order] += hearth_varint_size(hearth_zigzag(next_difference(&d[order], value)));
+            sizes[order] += hearth_varint_size(hearth_zigzag(take_difference(&d[order], value)));
         }
     }
 
+    /* Write the shortest one. */
     if (is_constant && n > 0) {
         hearth_buf_byte(out, CONSTANT);
         hearth_buf_varint(out, hearth_zigzag(number(&rows[0], field)));
@@ -172,11 +179,13 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
     struct differ again = {.order = best};
     hearth_buf_byte(out, (unsigned char)best);
     for (size_t i = 0; i < n; i++) {
-        hearth_buf_varint(out, hearth_zigzag(next_difference(&again, number(&rows[i], field))));
+        hearth_buf_varint(out, hearth_zigzag(take_difference(&again, number(&rows[i], field))));
     }
 }
 
-static void encode_values(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
+/* Lengths of vals, and totals as differences to the expected ones, column by column. */
+static void encode_lengths_and_totals(const struct hearth_stored_row *rows, size_t n,
+                                      struct hearth_buf *out)
 {
     bool more = true;
 
@@ -188,6 +197,7 @@ static void encode_values(const struct hearth_stored_row *rows, size_t n, struct
                 more = more || k + 1 < rows[i].n_types;
             }
         }
+
         for (size_t i = 0; i < n; i++) {
             if (k < rows[i].n_types) {
                 uint64_t guess = guess_total(&rows[i], k, rows[i].vals[k]);
@@ -198,7 +208,7 @@ static void encode_values(const struct hearth_stored_row *rows, size_t n, struct
     }
 }
 
-static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
+static void encode_row_bytes(const struct hearth_stored_row *rows, size_t n, struct hearth_buf *out)
 {
     for (size_t i = 0; i < n; i++) {
         hearth_buf_str(out, rows[i].ids);
@@ -223,6 +233,8 @@ static void encode_bytes(const struct hearth_stored_row *rows, size_t n, struct 
 enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, size_t n,
                                          struct hearth_buf *out, struct hearth_err *err)
 {
+    assert((rows != NULL || n == 0) && out != NULL);
+
     size_t start = out->n;
 
     for (size_t i = 0; i < n; i++) {
@@ -233,19 +245,23 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
         }
     }
 
+    /* The numbers of all rows. */
     hearth_buf_byte(out, FORMAT);
     hearth_buf_varint(out, n);
     for (int field = 0; field < N_FIELDS; field++) {
-        encode_numbers(rows, n, number_of_field, field, out);
+        encode_numbers(rows, n, get_field_number, field, out);
     }
 
-    encode_values(rows, n, out);
+    /* The lengths of all byte columns. */
+    encode_lengths_and_totals(rows, n, out);
     for (size_t i = 0; i < n; i++) {
         hearth_buf_varint(out, rows[i].ids.n);
     }
 
-    encode_numbers(rows, n, number_of_attrs, 0, out);
-    encode_bytes(rows, n, out);
+    encode_numbers(rows, n, get_attrs_number, 0, out);
+
+    /* Their bytes. */
+    encode_row_bytes(rows, n, out);
     if (hearth_buf_failed(out)) {
         out->n = start;
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n);
@@ -256,38 +272,39 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
 
 /* ---- decode ---- */
 
-struct reader {
+struct segment_reader {
     const uint8_t *at, *end;
     struct hearth_stored_row *rows;
     size_t n;
-    struct hearth_str *vals; /* of all rows, row by row */
+    struct hearth_str *vals; /* of all rows, row after row */
     int64_t *totals;
 };
 
-static size_t n_left(const struct reader *r)
+static size_t count_bytes_left(const struct segment_reader *r)
 {
     return (size_t)(r->end - r->at);
 }
 
-static bool read_length(struct reader *r, size_t *ret)
+static bool read_length(struct segment_reader *r, size_t *ret)
 {
     uint64_t length;
-    /* A length beyond what is left is damage, whatever comes in between. */
-    if (!hearth_varint_read(&r->at, r->end, &length) || length > n_left(r)) {
+    /* A length of more than the remaining bytes is damage, wherever the bytes are. */
+    if (!hearth_varint_read(&r->at, r->end, &length) || length > count_bytes_left(r)) {
         return false;
     }
+
     *ret = (size_t)length;
     return true;
 }
 
-/* A column of numbers, one by one. */
+/* Decoder of one column of numbers. */
 struct numbers {
-    unsigned form;
-    int64_t constant;
-    uint64_t sums[MAX_ORDER];
+    unsigned form;            /* 0 to MAX_ORDER, or CONSTANT */
+    int64_t constant;         /* CONSTANT only */
+    uint64_t sums[MAX_ORDER]; /* previous values of each order */
 };
 
-static bool open_numbers(struct reader *r, struct numbers *numbers)
+static bool open_numbers(struct segment_reader *r, struct numbers *numbers)
 {
     uint64_t word = 0;
 
@@ -305,8 +322,10 @@ static bool open_numbers(struct reader *r, struct numbers *numbers)
     return true;
 }
 
-static bool next_number(struct reader *r, struct numbers *numbers, int64_t *ret)
+static bool read_number(struct segment_reader *r, struct numbers *numbers, int64_t *ret)
 {
+    assert(numbers->form <= CONSTANT);
+
     uint64_t word;
 
     if (numbers->form == CONSTANT) {
@@ -328,27 +347,29 @@ static bool next_number(struct reader *r, struct numbers *numbers, int64_t *ret)
     return true;
 }
 
-static bool read_field(struct reader *r, enum field field)
+static bool read_field(struct segment_reader *r, enum field field)
 {
     struct numbers numbers;
     bool ok = open_numbers(r, &numbers);
     for (size_t i = 0; ok && i < r->n; i++) {
         int64_t value;
-        ok = next_number(r, &numbers, &value) && set_field(&r->rows[i], field, value);
+        ok = read_number(r, &numbers, &value) && set_field(&r->rows[i], field, value);
     }
     return ok;
 }
 
-/* Room for vals and totals of all rows. */
-static enum hearth_status make_columns(struct reader *r, struct hearth_arena *arena, bool *ret_ok,
-                                       struct hearth_err *err)
+/*
+ * Allocate vals and totals of all rows. *ret_ok is false if the bytes cannot hold so many columns.
+ */
+static enum hearth_status make_columns(struct segment_reader *r, struct hearth_arena *arena,
+                                       bool *ret_ok, struct hearth_err *err)
 {
     size_t n_columns = 0;
 
     for (size_t i = 0; i < r->n; i++) {
-        /* Both are at most 2^32 and 2^12: no overflow before the comparison stops it. */
+        /* At most 2^32 and 2^12: no overflow before the comparison ends the loop. */
         n_columns += r->rows[i].n_types;
-        if (r->rows[i].n_types > HEARTH_SEGMENT_MAX_TYPES || n_columns > n_left(r) / 2) {
+        if (r->rows[i].n_types > HEARTH_SEGMENT_MAX_TYPES || n_columns > count_bytes_left(r) / 2) {
             *ret_ok = false;
             return HEARTH_OK;
         }
@@ -370,13 +391,15 @@ static enum hearth_status make_columns(struct reader *r, struct hearth_arena *ar
     return HEARTH_OK;
 }
 
-/* Where column k of the row lies in vals and totals. */
-static size_t column_at(const struct reader *r, size_t row, uint32_t k)
+/* The index of column k of the row in vals and totals. */
+static size_t find_column(const struct segment_reader *r, size_t row, uint32_t k)
 {
+    assert(row < r->n && k < r->rows[row].n_types);
+
     return (size_t)(r->rows[row].vals - r->vals) + k;
 }
 
-static bool has_column(const struct reader *r, uint32_t k)
+static bool has_column(const struct segment_reader *r, uint32_t k)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (k < r->rows[i].n_types) {
@@ -386,22 +409,23 @@ static bool has_column(const struct reader *r, uint32_t k)
     return false;
 }
 
-/* Lengths of vals, and what totals differ by from what one would expect. */
-static bool read_values(struct reader *r)
+/* Read the lengths of vals, and the differences of totals to the expected ones. */
+static bool read_lengths_and_totals(struct segment_reader *r)
 {
     for (uint32_t k = 0; has_column(r, k); k++) {
         for (size_t i = 0; i < r->n; i++) {
-            if (k < r->rows[i].n_types && !read_length(r, &r->vals[column_at(r, i, k)].n)) {
+            if (k < r->rows[i].n_types && !read_length(r, &r->vals[find_column(r, i, k)].n)) {
                 return false;
             }
         }
+
         for (size_t i = 0; i < r->n; i++) {
             uint64_t word;
             if (k < r->rows[i].n_types) {
                 if (!hearth_varint_read(&r->at, r->end, &word)) {
                     return false;
                 }
-                r->totals[column_at(r, i, k)] = hearth_unzigzag(word);
+                r->totals[find_column(r, i, k)] = hearth_unzigzag(word);
             }
         }
     }
@@ -409,7 +433,7 @@ static bool read_values(struct reader *r)
     return true;
 }
 
-static bool read_lengths(struct reader *r)
+static bool read_lengths(struct segment_reader *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (!read_length(r, &r->rows[i].ids.n)) {
@@ -417,12 +441,13 @@ static bool read_lengths(struct reader *r)
         }
     }
 
+    /* attrs: the length plus one, so that 0 means none. */
     struct numbers numbers;
     bool ok = open_numbers(r, &numbers);
     for (size_t i = 0; ok && i < r->n; i++) {
         int64_t length;
-        ok = next_number(r, &numbers, &length) && length >= 0 &&
-             (uint64_t)length <= (uint64_t)n_left(r) + 1;
+        ok = read_number(r, &numbers, &length) && length >= 0 &&
+             (uint64_t)length <= (uint64_t)count_bytes_left(r) + 1;
         if (ok && length > 0) {
             r->rows[i].attrs = hearth_str_n((const char *)r->at, (size_t)length - 1);
         }
@@ -431,10 +456,10 @@ static bool read_lengths(struct reader *r)
     return ok;
 }
 
-/* The next s->n bytes. */
-static bool take_bytes(struct reader *r, struct hearth_str *s)
+/* Take the next s->n bytes. */
+static bool take_bytes(struct segment_reader *r, struct hearth_str *s)
 {
-    if (s->n > n_left(r)) {
+    if (s->n > count_bytes_left(r)) {
         return false;
     }
     s->p = (const char *)r->at;
@@ -442,7 +467,7 @@ static bool take_bytes(struct reader *r, struct hearth_str *s)
     return true;
 }
 
-static bool read_bytes(struct reader *r)
+static bool read_row_bytes(struct segment_reader *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (!take_bytes(r, &r->rows[i].ids)) {
@@ -453,10 +478,11 @@ static bool read_bytes(struct reader *r)
     for (uint32_t k = 0; has_column(r, k); k++) {
         for (size_t i = 0; i < r->n; i++) {
             if (k < r->rows[i].n_types) {
-                size_t at = column_at(r, i, k);
+                size_t at = find_column(r, i, k);
                 if (!take_bytes(r, &r->vals[at])) {
                     return false;
                 }
+                /* The expected total is known now. */
                 uint64_t rest = (uint64_t)r->totals[at];
                 r->totals[at] = (int64_t)(rest + guess_total(&r->rows[i], k, r->vals[at]));
             }
@@ -472,17 +498,18 @@ static bool read_bytes(struct reader *r)
     return r->at == r->end;
 }
 
-static enum hearth_status read_all(struct reader *r, struct hearth_arena *arena, bool *ret_ok,
-                                   struct hearth_err *err)
+static enum hearth_status read_segment(struct segment_reader *r, struct hearth_arena *arena,
+                                       bool *ret_ok, struct hearth_err *err)
 {
     uint64_t n;
 
     *ret_ok = r->at < r->end && *r->at++ == FORMAT && hearth_varint_read(&r->at, r->end, &n) &&
-              n <= n_left(r);
+              n <= count_bytes_left(r);
     if (!*ret_ok) {
         return HEARTH_OK;
     }
 
+    /* The rows, with their numbers. */
     r->n = (size_t)n;
     r->rows = hearth_arena_calloc(arena, r->n, sizeof *r->rows);
     if (r->rows == NULL) {
@@ -493,11 +520,12 @@ static enum hearth_status read_all(struct reader *r, struct hearth_arena *arena,
         *ret_ok = read_field(r, (enum field)field);
     }
 
+    /* Their columns: first lengths, then bytes. */
     if (*ret_ok) {
         HEARTH_TRY(make_columns(r, arena, ret_ok, err));
     }
 
-    *ret_ok = *ret_ok && read_values(r) && read_lengths(r) && read_bytes(r);
+    *ret_ok = *ret_ok && read_lengths_and_totals(r) && read_lengths(r) && read_row_bytes(r);
 
     return HEARTH_OK;
 }
@@ -506,12 +534,14 @@ enum hearth_status hearth_segment_decode(struct hearth_str bytes, struct hearth_
                                          struct hearth_stored_row **ret_rows, size_t *ret_n,
                                          struct hearth_err *err)
 {
-    struct reader r = {.at = (const uint8_t *)bytes.p};
+    assert(arena != NULL && ret_rows != NULL && ret_n != NULL);
+
+    struct segment_reader r = {.at = (const uint8_t *)bytes.p};
     bool ok = bytes.n > 0;
 
     if (ok) {
         r.end = r.at + bytes.n;
-        HEARTH_TRY(read_all(&r, arena, &ok, err));
+        HEARTH_TRY(read_segment(&r, arena, &ok, err));
     }
 
     if (!ok) {

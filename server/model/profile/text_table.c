@@ -3,6 +3,8 @@
 
 #include "hearth/base/varint.h"
 
+#include <assert.h>
+
 /* ---- writing ---- */
 
 void hearth_text_writer_init(struct hearth_text_writer *writer)
@@ -15,6 +17,8 @@ void hearth_text_writer_init(struct hearth_text_writer *writer)
 
 void hearth_text_put(struct hearth_text_writer *writer, struct hearth_str text)
 {
+    assert(writer != NULL);
+
     if (text.n == 0) {
         hearth_buf_varint(&writer->body, 0);
         return;
@@ -50,6 +54,8 @@ void hearth_signed_put(struct hearth_text_writer *writer, int64_t value)
 void hearth_text_writer_finish(struct hearth_text_writer *writer, uint64_t version,
                                struct hearth_buf *out)
 {
+    assert(writer != NULL && out != NULL);
+
     hearth_buf_varint(out, version);
     hearth_buf_varint(out, writer->n);
     hearth_buf_str(out, hearth_buf_view(&writer->texts));
@@ -86,6 +92,9 @@ uint64_t hearth_below_get(struct hearth_text_reader *reader, uint64_t max)
 
 size_t hearth_count_get(struct hearth_text_reader *reader, size_t min_bytes)
 {
+    assert(min_bytes > 0);
+    assert(reader->at <= reader->end);
+
     return (size_t)hearth_below_get(reader, (size_t)(reader->end - reader->at) / min_bytes);
 }
 
@@ -98,6 +107,8 @@ struct hearth_str hearth_text_get(struct hearth_text_reader *reader)
 bool hearth_text_reader_init(struct hearth_text_reader *reader, struct hearth_str bytes,
                              uint64_t version, struct hearth_arena *arena)
 {
+    assert(reader != NULL && arena != NULL);
+
     const uint8_t *at = bytes.n == 0 ? (const uint8_t *)"" : (const uint8_t *)bytes.p;
 
     *reader = (struct hearth_text_reader){.at = at, .end = at + bytes.n};
