@@ -1,11 +1,13 @@
 /*
- * symbol_parts.c -- names of functions taken apart, by language.
+ * symbol_parts.c -- takes names of functions apart, by language.
  *
- * Which language: the ending of the file; without a telling one the shape of the name. Names are
- * strangers' texts: everything here is a scan within bounds, and what does not fit a rule has no
- * part.
+ * The language is known by the ending of the file, or otherwise guessed from the form of the name.
+ * Names are hostile: every function is a scan within bounds, and a name that fits no rule has no
+ * parts.
  */
 #include "hearth/model/symbol_parts.h"
+
+#include <assert.h>
 
 enum language {
     UNKNOWN,
@@ -35,21 +37,21 @@ static const struct {
     {".jsx", JAVASCRIPT},
 };
 
-/* ---- texts ---- */
+/* ---- text helpers; a result borrows from its argument ---- */
 
 #define NOWHERE SIZE_MAX
 
-static struct hearth_str head(struct hearth_str s, size_t n)
+static struct hearth_str cut_head(struct hearth_str s, size_t n)
 {
     return hearth_str_n(s.p, n < s.n ? n : s.n);
 }
 
-static struct hearth_str tail(struct hearth_str s, size_t from)
+static struct hearth_str cut_tail(struct hearth_str s, size_t from)
 {
     return from < s.n ? hearth_str_n(s.p + from, s.n - from) : hearth_str_n("", 0);
 }
 
-static size_t last_of(struct hearth_str s, char c)
+static size_t find_last_char(struct hearth_str s, char c)
 {
     size_t i = s.n;
     while (i > 0 && s.p[i - 1] != c) {
@@ -58,20 +60,20 @@ static size_t last_of(struct hearth_str s, char c)
     return i == 0 ? NOWHERE : i - 1;
 }
 
-static size_t first_of(struct hearth_str s, char c)
+static size_t find_char(struct hearth_str s, char c)
 {
     size_t at = hearth_str_find(s, c, 0);
     return at == s.n ? NOWHERE : at;
 }
 
-/* Where a piece of text begins. */
-static size_t find(struct hearth_str s, const char *what)
+/* Position of the first occurrence of `what`, or NOWHERE. */
+static size_t find_text(struct hearth_str s, const char *what)
 {
     const char *at = s.n == 0 ? NULL : memmem(s.p, s.n, what, strlen(what));
     return at == NULL ? NOWHERE : (size_t)(at - s.p);
 }
 
-static size_t find_last(struct hearth_str s, const char *what)
+static size_t find_last_text(struct hearth_str s, const char *what)
 {
     size_t n = strlen(what);
     for (size_t i = s.n; i >= n; i--) {
@@ -82,12 +84,12 @@ static size_t find_last(struct hearth_str s, const char *what)
     return NOWHERE;
 }
 
-static bool starts(struct hearth_str s, const char *prefix)
+static bool starts_with(struct hearth_str s, const char *prefix)
 {
     return hearth_str_starts(s, hearth_str_c(prefix));
 }
 
-static bool ends(struct hearth_str s, const char *suffix)
+static bool ends_with(struct hearth_str s, const char *suffix)
 {
     return hearth_str_ends(s, hearth_str_c(suffix));
 }
@@ -102,13 +104,13 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static struct hearth_str none(void)
+static struct hearth_str no_part(void)
 {
     return hearth_str_n("", 0);
 }
 
-/* A copy of s in room, with `from` replaced. */
-static struct hearth_str replaced(struct hearth_str s, char from, char to, char *room)
+/* A copy of s in room, with each `from` replaced. */
+static struct hearth_str replace_char(struct hearth_str s, char from, char to, char *room)
 {
     for (size_t i = 0; i < s.n; i++) {
         room[i] = s.p[i] == from ? to : s.p[i];
@@ -116,35 +118,35 @@ static struct hearth_str replaced(struct hearth_str s, char from, char to, char 
     return hearth_str_n(room, s.n);
 }
 
-static struct hearth_str base_name(struct hearth_str path)
+static struct hearth_str cut_base_name(struct hearth_str path)
 {
     size_t i = path.n;
     while (i > 0 && path.p[i - 1] != '/' && path.p[i - 1] != '\\') {
         i--;
     }
-    return tail(path, i);
+    return cut_tail(path, i);
 }
 
 /* ---- Go: path/pkg.F, pkg.T.M, pkg.(*T[...]).M, pkg.F.func1 ---- */
 
-static struct hearth_str go_package(struct hearth_str name)
+static struct hearth_str find_go_package(struct hearth_str name)
 {
     size_t from = 0;
     for (size_t i = 0; i < name.n && name.p[i] != '[' && name.p[i] != '('; i++) {
         from = name.p[i] == '/' ? i + 1 : from;
     }
     size_t dot = hearth_str_find(name, '.', from);
-    return dot < name.n ? head(name, dot) : none();
+    return dot < name.n ? cut_head(name, dot) : no_part();
 }
 
-/* The compiler's names for closures and wrappers: func1, 2, gowrap1, deferwrap1. */
+/* Names that the compiler gives to closures and wrappers: func1, 2, gowrap1, deferwrap1. */
 static bool is_go_closure(struct hearth_str segment)
 {
     static const char *const words[] = {"func", "gowrap", "deferwrap", ""};
 
     for (size_t w = 0; w < HEARTH_ARRAY_LEN(words); w++) {
         size_t at = strlen(words[w]);
-        if (starts(segment, words[w]) && segment.n > at && is_digit(segment.p[at])) {
+        if (starts_with(segment, words[w]) && segment.n > at && is_digit(segment.p[at])) {
             return true;
         }
     }
@@ -152,21 +154,22 @@ static bool is_go_closure(struct hearth_str segment)
     return segment.n == 0;
 }
 
-static struct hearth_str go_class(struct hearth_str name, char *room)
+static struct hearth_str make_go_class(struct hearth_str name, char *room)
 {
-    struct hearth_str package = go_package(name);
+    struct hearth_str package = find_go_package(name);
 
     if (package.n == 0) {
-        return none();
+        return no_part();
     }
 
-    struct hearth_str rest = tail(name, package.n + 1), type = none();
-    if (starts(rest, "(*")) {
+    /* The type is a receiver "(*T)", or the part before a method that is no closure. */
+    struct hearth_str rest = cut_tail(name, package.n + 1), type = no_part();
+    if (starts_with(rest, "(*")) {
         size_t end = 2;
         while (end < rest.n && rest.p[end] != ')' && rest.p[end] != '[') {
             end++;
         }
-        type = tail(head(rest, end), 2);
+        type = cut_tail(cut_head(rest, end), 2);
     } else {
         size_t end = 0, depth = 0, at = 0;
         for (; at < rest.n && (depth > 0 || rest.p[at] != '.'); at++) {
@@ -174,17 +177,19 @@ static struct hearth_str go_class(struct hearth_str name, char *room)
             depth -= rest.p[at] == ']' && depth > 0;
             end = depth == 0 && rest.p[at] != ']' ? at + 1 : end;
         }
-        struct hearth_str method = tail(rest, at + 1);
-        method = head(method, hearth_str_find(method, '.', 0));
+
+        struct hearth_str method = cut_tail(rest, at + 1);
+        method = cut_head(method, hearth_str_find(method, '.', 0));
         if (!is_go_closure(method)) {
-            type = head(rest, end);
+            type = cut_head(rest, end);
         }
     }
 
     if (type.n == 0) {
-        return none();
+        return no_part();
     }
 
+    /* The class is package and type. */
     memcpy(room, package.p, package.n);
     room[package.n] = '.';
     memcpy(room + package.n + 1, type.p, type.n);
@@ -194,58 +199,62 @@ static struct hearth_str go_class(struct hearth_str name, char *room)
 
 /* ---- JVM and .NET: a.b.C.m, a/b/C.m, a!b.C.m ---- */
 
-/* The class with the separators of the name. */
-static struct hearth_str dotted_class(struct hearth_str name)
+/* The class, with the separators of the name. */
+static struct hearth_str find_dotted_class(struct hearth_str name)
 {
-    size_t bang = first_of(name, '!');
+    /* Remove the assembly and the arguments. */
+    size_t bang = find_char(name, '!');
 
-    name = bang == NOWHERE ? name : tail(name, bang + 1);
-    size_t arguments = first_of(name, '(');
-    name = head(name, arguments);
-    size_t lambda = find(name, "$$Lambda");
+    name = bang == NOWHERE ? name : cut_tail(name, bang + 1);
+    size_t arguments = find_char(name, '(');
+    name = cut_head(name, arguments);
+    size_t lambda = find_text(name, "$$Lambda");
     if (lambda != NOWHERE) {
-        return head(name, lambda);
+        return cut_head(name, lambda);
     }
 
-    size_t hidden = find(name, "/0x"); /* classes without a name of their own */
-    size_t dot = last_of(name, '.');
+    /* The class ends at the method; hidden classes have a suffix. */
+    size_t hidden = find_text(name, "/0x");
+    size_t dot = find_last_char(name, '.');
     if (dot != NOWHERE && dot > 0 && name.p[dot - 1] == '.') { /* "C..ctor" */
         dot--;
     }
 
-    return dot == NOWHERE ? none() : head(name, hidden < dot ? hidden : dot);
+    return dot == NOWHERE ? no_part() : cut_head(name, hidden < dot ? hidden : dot);
 }
 
-static struct hearth_str dotted_package(struct hearth_str name, char *room)
+static struct hearth_str make_dotted_package(struct hearth_str name, char *room)
 {
-    size_t bang = first_of(name, '!');
+    size_t bang = find_char(name, '!');
     if (bang != NOWHERE) {
-        return head(name, bang);
+        return cut_head(name, bang);
     }
-    struct hearth_str class_name = replaced(dotted_class(name), '/', '.', room);
-    size_t dot = last_of(class_name, '.');
-    return dot == NOWHERE ? none() : head(class_name, dot);
+    struct hearth_str class_name = replace_char(find_dotted_class(name), '/', '.', room);
+    size_t dot = find_last_char(class_name, '.');
+    return dot == NOWHERE ? no_part() : cut_head(class_name, dot);
 }
 
 /* ---- C++ and Rust: a::b::m ---- */
 
-/* A name with brackets, taken apart outside of them. */
-struct path {
-    size_t begin, end;   /* without the type before and the arguments behind */
-    size_t last, before; /* where the last two "::" are; NOWHERE */
+/* The parts of a name with brackets, as positions outside of brackets. */
+struct qualified_path {
+    size_t begin, end;   /* without the return type before and the arguments after it */
+    size_t last, before; /* positions of the last two "::", or NOWHERE */
 };
 
 static bool is_word(struct hearth_str s, size_t at, const char *word)
 {
-    return starts(tail(s, at), word) && (at == 0 || s.p[at - 1] == ' ' || s.p[at - 1] == ':');
+    return starts_with(cut_tail(s, at), word) &&
+           (at == 0 || s.p[at - 1] == ' ' || s.p[at - 1] == ':');
 }
 
-static struct path path_of(struct hearth_str s)
+static struct qualified_path parse_path(struct hearth_str s)
 {
     static const char anonymous[] = "(anonymous namespace)";
-    struct path path = {0, s.n, NOWHERE, NOWHERE};
+    struct qualified_path path = {0, s.n, NOWHERE, NOWHERE};
     size_t depth = 0;
 
+    /* A scan with a bracket depth; only characters at depth 0 have a meaning. */
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         if (c == '<' || c == '[' || c == '{' || (c == '(' && depth > 0)) {
@@ -260,11 +269,11 @@ static struct path path_of(struct hearth_str s)
         } else if (is_word(s, i, "decltype(")) {
             i += sizeof "decltype" - 1;
             depth++;
-        } else if (c == '(' || is_word(s, i, "operator") || starts(tail(s, i), " [")) {
+        } else if (c == '(' || is_word(s, i, "operator") || starts_with(cut_tail(s, i), " [")) {
             path.end = c == 'o' ? s.n : i;
             break;
         } else if (c == ' ') {
-            path = (struct path){i + 1, s.n, NOWHERE, NOWHERE};
+            path = (struct qualified_path){i + 1, s.n, NOWHERE, NOWHERE};
         } else if (c == ':' && i + 1 < s.n && s.p[i + 1] == ':') {
             path.before = path.last;
             path.last = i++;
@@ -274,8 +283,8 @@ static struct path path_of(struct hearth_str s)
     return path;
 }
 
-/* Without what is between '<' and '>', and without empty parts at its end. */
-static struct hearth_str without_arguments(struct hearth_str s, char *room)
+/* Remove all text between '<' and '>', and a "::" at the end. */
+static struct hearth_str strip_arguments(struct hearth_str s, char *room)
 {
     size_t n = 0, depth = 0;
 
@@ -294,55 +303,59 @@ static struct hearth_str without_arguments(struct hearth_str s, char *room)
     return hearth_str_n(room, n);
 }
 
-static struct hearth_str cpp_class(struct hearth_str name, char *room)
+static struct hearth_str find_cpp_class(struct hearth_str name, char *room)
 {
-    struct path path = path_of(name);
+    struct qualified_path path = parse_path(name);
 
     if (path.last == NOWHERE) {
-        return none();
+        return no_part();
     }
 
-    struct hearth_str method = tail(head(name, path.end), path.last + 2);
-    struct hearth_str qualifier = tail(head(name, path.last), path.begin);
+    /* The method and the nearest scope before it. */
+    struct hearth_str method = cut_tail(cut_head(name, path.end), path.last + 2);
+    struct hearth_str qualifier = cut_tail(cut_head(name, path.last), path.begin);
     struct hearth_str nearest =
-        path.before == NOWHERE ? qualifier : tail(head(name, path.last), path.before + 2);
-    method = starts(method, "~") ? tail(method, 1) : method;
-    struct hearth_str bare = head(nearest, hearth_str_find(nearest, '<', 0));
-    /* One lower-case name before a function is more often a namespace. */
+        path.before == NOWHERE ? qualifier : cut_tail(cut_head(name, path.last), path.before + 2);
+    method = starts_with(method, "~") ? cut_tail(method, 1) : method;
+    struct hearth_str bare = cut_head(nearest, hearth_str_find(nearest, '<', 0));
+    /* A single lower-case name before a function is more often a namespace than a class. */
     bool is_class = path.before != NOWHERE || is_upper(nearest) || bare.n < nearest.n ||
-                    hearth_str_eq(bare, head(method, hearth_str_find(method, '<', 0)));
-    if (!is_class || starts(nearest, "(anonymous") || starts(nearest, "{")) {
-        return none();
+                    hearth_str_eq(bare, cut_head(method, hearth_str_find(method, '<', 0)));
+    if (!is_class || starts_with(nearest, "(anonymous") || starts_with(nearest, "{")) {
+        return no_part();
     }
 
-    return without_arguments(qualifier, room);
+    return strip_arguments(qualifier, room);
 }
 
-/* Without "::h0123456789abcdef" and closures. */
-static struct hearth_str rust_name(struct hearth_str name)
+/* Remove "::h0123456789abcdef" and closures. */
+static struct hearth_str strip_rust_name(struct hearth_str name)
 {
-    size_t at = find_last(name, "::");
+    size_t at = find_last_text(name, "::");
     uint64_t hash;
 
     if (at != NOWHERE && name.n - at == 19 && name.p[at + 2] == 'h' &&
-        hearth_str_hex_to_u64(tail(name, at + 3), &hash)) {
-        name = head(name, at);
+        hearth_str_hex_to_u64(cut_tail(name, at + 3), &hash)) {
+        name = cut_head(name, at);
     }
 
-    while ((at = find_last(name, "::")) != NOWHERE && starts(tail(name, at + 2), "{")) {
-        name = head(name, at);
+    while ((at = find_last_text(name, "::")) != NOWHERE &&
+           starts_with(cut_tail(name, at + 2), "{")) {
+        name = cut_head(name, at);
     }
 
-    return starts(name, "_<") ? tail(name, 1) : name;
+    return starts_with(name, "_<") ? cut_tail(name, 1) : name;
 }
 
 /* T and X of "<T as X>::m"; X is empty for "<T>::m". */
-static bool rust_impl(struct hearth_str name, struct hearth_str *type, struct hearth_str *trait)
+static bool parse_rust_impl(struct hearth_str name, struct hearth_str *type,
+                            struct hearth_str *trait)
 {
-    if (!starts(name, "<")) {
+    if (!starts_with(name, "<")) {
         return false;
     }
 
+    /* Find the closing bracket, and " as " at depth 1. */
     size_t depth = 0, end = 0, as = NOWHERE;
     for (; end < name.n; end++) {
         depth += name.p[end] == '<';
@@ -350,309 +363,322 @@ static bool rust_impl(struct hearth_str name, struct hearth_str *type, struct he
         if (depth == 0) {
             break;
         }
-        if (depth == 1 && as == NOWHERE && starts(tail(name, end), " as ")) {
+        if (depth == 1 && as == NOWHERE && starts_with(cut_tail(name, end), " as ")) {
             as = end;
         }
     }
 
-    *type = tail(head(name, as < end ? as : end), 1);
-    *trait = as < end ? tail(head(name, end), as + 4) : none();
+    *type = cut_tail(cut_head(name, as < end ? as : end), 1);
+    *trait = as < end ? cut_tail(cut_head(name, end), as + 4) : no_part();
+    /* Remove references and pointers from the type. */
     static const char *const signs[] = {"&", "mut ", "dyn ", "*const ", "*"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(signs); i++) {
-        *type = starts(*type, signs[i]) ? tail(*type, strlen(signs[i])) : *type;
+        *type = starts_with(*type, signs[i]) ? cut_tail(*type, strlen(signs[i])) : *type;
     }
 
     return true;
 }
 
-static struct hearth_str rust_class(struct hearth_str name, char *room)
+static struct hearth_str find_rust_class(struct hearth_str name, char *room)
 {
     struct hearth_str type, trait;
 
-    name = rust_name(name);
-    if (rust_impl(name, &type, &trait)) {
-        return without_arguments(type, room);
+    name = strip_rust_name(name);
+    if (parse_rust_impl(name, &type, &trait)) {
+        return strip_arguments(type, room);
     }
 
-    name = without_arguments(name, room);
-    size_t method = find_last(name, "::");
+    name = strip_arguments(name, room);
+    size_t method = find_last_text(name, "::");
     if (method == NOWHERE) {
-        return none();
+        return no_part();
     }
 
     while (method > 0 && name.p[method - 1] == ':') { /* "T::<X>::m" */
         method--;
     }
 
-    struct hearth_str qualifier = head(name, method);
-    size_t nearest = find_last(qualifier, "::");
+    struct hearth_str qualifier = cut_head(name, method);
+    size_t nearest = find_last_text(qualifier, "::");
 
-    return is_upper(nearest == NOWHERE ? qualifier : tail(qualifier, nearest + 2)) ? qualifier
-                                                                                   : none();
+    return is_upper(nearest == NOWHERE ? qualifier : cut_tail(qualifier, nearest + 2)) ? qualifier
+                                                                                       : no_part();
 }
 
-static struct hearth_str rust_package(struct hearth_str name)
+static struct hearth_str find_rust_package(struct hearth_str name)
 {
     struct hearth_str type, trait;
-    name = rust_name(name);
-    if (rust_impl(name, &type, &trait)) {
-        name = find(head(type, hearth_str_find(type, '<', 0)), "::") == NOWHERE ? trait : type;
+    name = strip_rust_name(name);
+    if (parse_rust_impl(name, &type, &trait)) {
+        name = find_text(cut_head(type, hearth_str_find(type, '<', 0)), "::") == NOWHERE ? trait
+                                                                                         : type;
     }
-    size_t at = find(name, "::");
-    return at == NOWHERE ? none() : head(name, at);
+    size_t at = find_text(name, "::");
+    return at == NOWHERE ? no_part() : cut_head(name, at);
 }
 
 /* ---- scripts ---- */
 
-/* "C" of C.m and C#m. */
-static struct hearth_str script_class(struct hearth_str name)
+/* "C" in C.m and C#m. */
+static struct hearth_str find_script_class(struct hearth_str name)
 {
-    size_t at = last_of(name, '#');
-    at = at == NOWHERE ? last_of(name, '.') : at;
+    size_t at = find_last_char(name, '#');
+    at = at == NOWHERE ? find_last_char(name, '.') : at;
     if (at == NOWHERE || at == 0) {
-        return none();
+        return no_part();
     }
-    struct hearth_str class_name = head(name, at);
-    return ends(class_name, ">") ? none() : class_name; /* "f.<locals>" */
+    struct hearth_str class_name = cut_head(name, at);
+    return ends_with(class_name, ">") ? no_part() : class_name; /* "f.<locals>" */
 }
 
-static struct hearth_str ruby_class(struct hearth_str name)
+static struct hearth_str find_ruby_class(struct hearth_str name)
 {
-    size_t block = find_last(name, " in "); /* "block in C#m" */
-    return script_class(block == NOWHERE ? name : tail(name, block + 4));
+    size_t block = find_last_text(name, " in "); /* "block in C#m" */
+    return find_script_class(block == NOWHERE ? name : cut_tail(name, block + 4));
 }
 
-static struct hearth_str js_class(struct hearth_str name)
+static struct hearth_str find_js_class(struct hearth_str name)
 {
-    name = head(name, find(name, " [as "));
-    size_t verb = last_of(name, ' '); /* "async C.m" */
-    return script_class(verb == NOWHERE ? name : tail(name, verb + 1));
+    name = cut_head(name, find_text(name, " [as "));
+    size_t verb = find_last_char(name, ' '); /* "async C.m" */
+    return find_script_class(verb == NOWHERE ? name : cut_tail(name, verb + 1));
 }
 
-/* The dotted name of a module: its path below where modules lie. */
-static struct hearth_str python_package(struct hearth_str file, char *room)
+/* The dotted name of a module: its path below the directory that holds modules. */
+static struct hearth_str make_python_package(struct hearth_str file, char *room)
 {
-    if (starts(file, "<frozen ") && ends(file, ">")) {
-        return tail(head(file, file.n - 1), sizeof "<frozen " - 1);
+    if (starts_with(file, "<frozen ") && ends_with(file, ">")) {
+        return cut_tail(cut_head(file, file.n - 1), sizeof "<frozen " - 1);
     }
 
-    if (starts(file, "<")) {
-        return none();
+    if (starts_with(file, "<")) {
+        return no_part();
     }
 
+    /* Find that directory: of packages, or of the standard library. */
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
     size_t from = 0;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(roots) && from == 0; i++) {
-        size_t at = find_last(file, roots[i]);
+        size_t at = find_last_text(file, roots[i]);
         from = at == NOWHERE ? 0 : at + strlen(roots[i]);
     }
 
-    size_t library = find_last(file, "/lib/python");
+    size_t library = find_last_text(file, "/lib/python");
     if (from == 0 && library != NOWHERE) {
         size_t slash = hearth_str_find(file, '/', library + sizeof "/lib/python" - 1);
         from = slash < file.n ? slash + 1 : 0;
     }
 
-    struct hearth_str module = tail(file, from);
-    module = starts(module, "/") ? tail(module, 1) : module;
-    size_t dot = last_of(module, '.');
-    module = dot == NOWHERE ? module : head(module, dot);
-    if (ends(module, "/__init__")) {
-        module = head(module, module.n - (sizeof "/__init__" - 1));
+    /* Remove the ending, and the file of a package. */
+    struct hearth_str module = cut_tail(file, from);
+    module = starts_with(module, "/") ? cut_tail(module, 1) : module;
+    size_t dot = find_last_char(module, '.');
+    module = dot == NOWHERE ? module : cut_head(module, dot);
+    if (ends_with(module, "/__init__")) {
+        module = cut_head(module, module.n - (sizeof "/__init__" - 1));
     }
 
-    return replaced(module, '/', '.', room);
+    return replace_char(module, '/', '.', room);
 }
 
-/* "rack" of .../gems/rack-2.2.3/lib/rack.rb */
-static struct hearth_str ruby_package(struct hearth_str file)
+/* "rack" in .../gems/rack-2.2.3/lib/rack.rb */
+static struct hearth_str find_ruby_package(struct hearth_str file)
 {
-    size_t at = find_last(file, "/gems/");
+    size_t at = find_last_text(file, "/gems/");
 
     if (at == NOWHERE) {
-        return none();
+        return no_part();
     }
 
-    struct hearth_str gem = tail(file, at + sizeof "/gems/" - 1);
-    gem = head(gem, hearth_str_find(gem, '/', 0));
+    struct hearth_str gem = cut_tail(file, at + sizeof "/gems/" - 1);
+    gem = cut_head(gem, hearth_str_find(gem, '/', 0));
     for (size_t i = 0; i + 1 < gem.n; i++) {
         if (gem.p[i] == '-' && is_digit(gem.p[i + 1])) {
-            return head(gem, i);
+            return cut_head(gem, i);
         }
     }
 
     return gem;
 }
 
-static struct hearth_str js_package(struct hearth_str file)
+static struct hearth_str find_js_package(struct hearth_str file)
 {
-    if (starts(file, "node:")) {
+    if (starts_with(file, "node:")) {
         return file;
     }
 
     static const char modules[] = "node_modules/";
-    size_t at = find_last(file, modules);
+    size_t at = find_last_text(file, modules);
     if (at == NOWHERE) {
-        return none();
+        return no_part();
     }
 
-    struct hearth_str package = tail(file, at + sizeof modules - 1);
+    struct hearth_str package = cut_tail(file, at + sizeof modules - 1);
     size_t end = hearth_str_find(package, '/', 0);
 
-    return head(package, starts(package, "@") ? hearth_str_find(package, '/', end + 1) : end);
+    return cut_head(package,
+                    starts_with(package, "@") ? hearth_str_find(package, '/', end + 1) : end);
 }
 
-static struct hearth_str php_class(struct hearth_str name)
+static struct hearth_str find_php_class(struct hearth_str name)
 {
-    return head(name, find(name, "::") == NOWHERE ? 0 : find(name, "::"));
+    return cut_head(name, find_text(name, "::") == NOWHERE ? 0 : find_text(name, "::"));
 }
 
-static struct hearth_str php_package(struct hearth_str name)
+static struct hearth_str find_php_package(struct hearth_str name)
 {
-    struct hearth_str scope = find(name, "::") == NOWHERE ? name : php_class(name);
-    size_t at = last_of(scope, '\\');
-    return at == NOWHERE ? none() : head(scope, at);
+    struct hearth_str scope = find_text(name, "::") == NOWHERE ? name : find_php_class(name);
+    size_t at = find_last_char(scope, '\\');
+    return at == NOWHERE ? no_part() : cut_head(scope, at);
 }
 
-/* ---- which language ---- */
+/* ---- choice of the language ---- */
 
 /*
- * Names with dots and slashes and no telling file. The class of the JVM begins with a capital, the
- * package of Go does not; and a Go name has dots behind its last slash only.
+ * Guess the language of a name with dots and slashes, without a telling file. A class of the JVM
+ * begins with a capital, a package of Go does not; and a Go name has dots only after its last
+ * slash.
  */
-static enum language language_of_dotted(struct hearth_str name)
+static enum language guess_dotted_language(struct hearth_str name)
 {
-    if (find(name, ".(*") != NOWHERE || first_of(name, '[') != NOWHERE) {
+    if (find_text(name, ".(*") != NOWHERE || find_char(name, '[') != NOWHERE) {
         return GO;
     }
 
-    struct hearth_str plain = head(name, first_of(name, '('));
-    size_t last = last_of(plain, '.');
+    struct hearth_str plain = cut_head(name, find_char(name, '('));
+    size_t last = find_last_char(plain, '.');
     if (last == NOWHERE) {
         return UNKNOWN;
     }
 
-    if (find(plain, "$$Lambda") != NOWHERE || find(plain, "/0x") != NOWHERE) {
+    if (find_text(plain, "$$Lambda") != NOWHERE || find_text(plain, "/0x") != NOWHERE) {
         return JVM;
     }
 
-    struct hearth_str above = base_name(head(plain, last));
+    /* Look at the part before the last dot. */
+    struct hearth_str above = cut_base_name(cut_head(plain, last));
     size_t n_dots = 0;
     for (size_t i = 0; i < above.n; i++) {
         n_dots += above.p[i] == '.';
     }
 
-    size_t before = last_of(above, '.');
-    bool capital = is_upper(before == NOWHERE ? above : tail(above, before + 1));
-    if (is_go_closure(tail(plain, last + 1))) {
+    size_t before = find_last_char(above, '.');
+    bool capital = is_upper(before == NOWHERE ? above : cut_tail(above, before + 1));
+    if (is_go_closure(cut_tail(plain, last + 1))) {
         return GO;
     }
 
     return capital || (n_dots > 1 && above.n == last) ? JVM : GO;
 }
 
-static enum language language_of(struct hearth_str name, struct hearth_str file)
+static enum language guess_language(struct hearth_str name, struct hearth_str file)
 {
+    /* The ending of the file decides if it is known. */
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_endings); i++) {
-        if (ends(file, g_endings[i].ending)) {
+        if (ends_with(file, g_endings[i].ending)) {
             return g_endings[i].language;
         }
     }
 
-    if (starts(file, "<frozen ")) {
+    if (starts_with(file, "<frozen ")) {
         return PYTHON;
     }
 
-    if (starts(file, "node:")) {
+    if (starts_with(file, "node:")) {
         return JAVASCRIPT;
     }
 
-    if (first_of(name, '#') != NOWHERE && first_of(name, '{') == NOWHERE) {
+    /* Otherwise separators in the name. */
+    if (find_char(name, '#') != NOWHERE && find_char(name, '{') == NOWHERE) {
         return RUBY;
     }
 
-    if (find(name, "::") != NOWHERE) {
-        size_t hash = find_last(name, "::h");
+    if (find_text(name, "::") != NOWHERE) {
+        size_t hash = find_last_text(name, "::h");
         bool rust = (hash != NOWHERE && name.n - hash == 19) ||
-                    find(name, "{{closure}}") != NOWHERE || find(name, "{closure#") != NOWHERE ||
-                    find(name, " as ") != NOWHERE;
-        return rust ? RUST : first_of(name, '\\') != NOWHERE ? PHP : CPP;
+                    find_text(name, "{{closure}}") != NOWHERE ||
+                    find_text(name, "{closure#") != NOWHERE || find_text(name, " as ") != NOWHERE;
+        return rust ? RUST : find_char(name, '\\') != NOWHERE ? PHP : CPP;
     }
 
-    if (first_of(name, '\\') != NOWHERE) {
+    if (find_char(name, '\\') != NOWHERE) {
         return PHP;
     }
 
-    size_t bang = first_of(name, '!');
-    if (bang != NOWHERE && first_of(tail(name, bang), '.') != NOWHERE) {
+    size_t bang = find_char(name, '!');
+    if (bang != NOWHERE && find_char(cut_tail(name, bang), '.') != NOWHERE) {
         return DOTNET;
     }
 
-    return starts(name, "0x") ? UNKNOWN : language_of_dotted(name);
+    return starts_with(name, "0x") ? UNKNOWN : guess_dotted_language(name);
 }
 
-/* ---- the answers ---- */
+/* ---- public functions ---- */
 
 struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str file, char *room)
 {
-    switch (language_of(name, file)) {
+    assert(room != NULL);
+
+    switch (guess_language(name, file)) {
     case UNKNOWN:
         break;
     case GO:
-        return go_class(name, room);
+        return make_go_class(name, room);
     case JVM:
     case DOTNET:
-        return replaced(dotted_class(name), '/', '.', room);
+        return replace_char(find_dotted_class(name), '/', '.', room);
     case CPP:
-        return cpp_class(name, room);
+        return find_cpp_class(name, room);
     case RUST:
-        return rust_class(name, room);
+        return find_rust_class(name, room);
     case PYTHON:
-        return script_class(name);
+        return find_script_class(name);
     case RUBY:
-        return ruby_class(name);
+        return find_ruby_class(name);
     case PHP:
-        return php_class(name);
+        return find_php_class(name);
     case JAVASCRIPT:
-        return js_class(name);
+        return find_js_class(name);
     }
 
-    return none();
+    return no_part();
 }
 
 struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_str file, char *room)
 {
-    switch (language_of(name, file)) {
+    assert(room != NULL);
+
+    switch (guess_language(name, file)) {
     case UNKNOWN:
     case CPP:
         break;
     case GO:
-        return go_package(name);
+        return find_go_package(name);
     case JVM:
     case DOTNET:
-        return dotted_package(name, room);
+        return make_dotted_package(name, room);
     case RUST:
-        return rust_package(name);
+        return find_rust_package(name);
     case PYTHON:
-        return python_package(file, room);
+        return make_python_package(file, room);
     case RUBY:
-        return ruby_package(file);
+        return find_ruby_package(file);
     case PHP:
-        return php_package(name);
+        return find_php_package(name);
     case JAVASCRIPT:
-        return js_package(file);
+        return find_js_package(file);
     }
 
-    return none();
+    return no_part();
 }
 
 struct hearth_str hearth_symbol_directory(struct hearth_str file)
 {
-    size_t n = file.n - base_name(file).n;
-    return head(file, n > 1 ? n - 1 : n);
+    size_t n = file.n - cut_base_name(file).n;
+    return cut_head(file, n > 1 ? n - 1 : n);
 }
 
 struct hearth_str hearth_symbol_library(struct hearth_str mapping_file)
 {
-    return base_name(mapping_file);
+    return cut_base_name(mapping_file);
 }
