@@ -250,6 +250,7 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
 
     /* Make room, then add every column. */
     HEARTH_TRY(grow_columns(sums, bound, err));
+
     /* Column 0 is added last: give_own_sums needs its sums without this profile. */
     for (uint32_t k = sums->n_types; k-- > 0;) {
         int64_t factor;

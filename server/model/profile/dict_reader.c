@@ -313,6 +313,7 @@ static enum hearth_status read_stacks(struct hearth_dict *dict, struct incoming_
         if (!hearth_varint_read(&at, end, &depth) || depth > (uint64_t)(end - at)) {
             return fail_entry("stack trace", i, err);
         }
+
         /*
          * No overflow: n_locs is bounded by the number of frames, depth by the size of the chunk in
          * memory.
@@ -526,6 +527,7 @@ static bool place_stacks(struct hearth_dict *dict)
         if (!hearth_mem_grow(&impl->path, &impl->cap_path, depth, sizeof(uint32_t))) {
             return false;
         }
+
         /* Walk from the last shared node to the leaf. */
         uint32_t shared = count_shared(dict, s);
         uint32_t node = shared == 0 ? 0 : impl->path[shared - 1];
@@ -537,6 +539,7 @@ static bool place_stacks(struct hearth_dict *dict)
             }
             impl->path[d] = node;
         }
+
         /* The stack uses its leaf node from now on. */
         hearth_name_tree_use_node(dict->tree, node);
         dict->stack_node[s] = node;

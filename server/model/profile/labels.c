@@ -227,6 +227,7 @@ void hearth_labels_format(const struct hearth_labels *labels, size_t max_bytes,
         if (i > 0) {
             hearth_buf_cstr(out, ", ");
         }
+
         /* Cut long labels before they are copied, so that messages stay cheap. */
         if (max_bytes != 0) {
             label.name.n = label.name.n > max_bytes ? max_bytes : label.name.n;

@@ -76,6 +76,7 @@ bool hearth_members_within(struct hearth_str bytes, const int32_t *series_ids, s
         if (!read_member(&at, end, &id)) {
             return false;
         }
+
         /* Both lists ascend. */
         while (i < n && series_ids[i] < id) {
             i++;

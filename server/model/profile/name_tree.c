@@ -188,6 +188,7 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
         sizeof *tree + sizeof *impl + impl->segment_bytes + impl->texts.used_bytes +
             impl->cap_children * sizeof impl->children[0] + hearth_idmap_bytes(&impl->name_ids),
         memory_order_relaxed);
+
     /* Publish names first: a reader that sees a node must see its name. */
     atomic_store_explicit(&tree->n_names, impl->n_names, memory_order_release);
     atomic_store_explicit(&tree->n_nodes, impl->n_nodes, memory_order_release);

@@ -37,6 +37,7 @@ static bool skip_varints(struct attr_column_reader *r, size_t n)
     while (n >= 8 && count_column_bytes_left(r) >= 8) {
         uint64_t word;
         memcpy(&word, r->at, sizeof word);
+
         /* The multiplication sums eight bytes of 0 or 1. */
         n -= (size_t)(((~word & CONTINUED) >> 7) * ONES >> 56);
         r->at += 8;

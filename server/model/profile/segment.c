@@ -288,6 +288,7 @@ static size_t count_bytes_left(const struct segment_reader *r)
 static bool read_length(struct segment_reader *r, size_t *ret)
 {
     uint64_t length;
+
     /* A length of more than the remaining bytes is damage, wherever the bytes are. */
     if (!hearth_varint_read(&r->at, r->end, &length) || length > count_bytes_left(r)) {
         return false;
@@ -482,6 +483,7 @@ static bool read_row_bytes(struct segment_reader *r)
                 if (!take_bytes(r, &r->vals[at])) {
                     return false;
                 }
+
                 /* The expected total is known now. */
                 uint64_t rest = (uint64_t)r->totals[at];
                 r->totals[at] = (int64_t)(rest + guess_total(&r->rows[i], k, r->vals[at]));

@@ -318,6 +318,7 @@ static struct hearth_str find_cpp_class(struct hearth_str name, char *room)
         path.before == NOWHERE ? qualifier : cut_tail(cut_head(name, path.last), path.before + 2);
     method = starts_with(method, "~") ? cut_tail(method, 1) : method;
     struct hearth_str bare = cut_head(nearest, hearth_str_find(nearest, '<', 0));
+
     /* A single lower-case name before a function is more often a namespace than a class. */
     bool is_class = path.before != NOWHERE || is_upper(nearest) || bare.n < nearest.n ||
                     hearth_str_eq(bare, cut_head(method, hearth_str_find(method, '<', 0)));
