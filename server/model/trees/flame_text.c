@@ -1,35 +1,37 @@
-/* flame_text.c -- see flame_text.h. */
+/* flame_text.c -- a flame graph as an indented tree of plain text (contract: flame_text.h). */
 #include "hearth/model/flame_text.h"
 
 #include "hearth/base/human.h"
 #include "hearth/model/frame_name.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #define BAR_CELLS 16
 
-/* A node of a level: absolute x. */
+/* A node of a level, with its absolute position. */
 struct cell {
     int64_t x, total;
     struct hearth_str name;
 };
 
 struct level {
-    struct cell *cells;
+    struct cell *cells; /* [n], from left to right */
     size_t n;
 };
 
-struct tree {
+struct text_tree {
     const struct hearth_flame_text *how;
     struct hearth_buf *out;
     struct level *levels;
     size_t n_levels;
-    int64_t whole, smallest;
+    int64_t whole;    /* the total of the graph */
+    int64_t smallest; /* nodes with a smaller total are omitted */
     size_t n_printed, n_left_out;
 };
 
-static enum hearth_status read_levels(struct tree *t, const struct hearth_flamegraph *graph,
+static enum hearth_status read_levels(struct text_tree *t, const struct hearth_flamegraph *graph,
                                       struct hearth_arena *arena, struct hearth_err *err)
 {
     t->n_levels = graph->n_levels;
@@ -45,11 +47,14 @@ static enum hearth_status read_levels(struct tree *t, const struct hearth_flameg
         if (cells == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
+
+        /* Distances become positions. */
         int64_t end = 0;
         for (size_t i = 0; i < n; i++) {
             const int64_t *v = level->values + 4 * i;
             if (v[3] < 0 || (uint64_t)v[3] >= graph->n_names) {
-                return HEARTH_FAIL(err, HEARTH_CORRUPT, "a broken flame graph");
+                return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                                   "the flame graph is damaged: a node refers to a missing name");
             }
             cells[i] = (struct cell){end + v[0], v[1], hearth_frame_shown(graph->names[v[3]])};
             end += v[0] + v[1];
@@ -60,7 +65,7 @@ static enum hearth_status read_levels(struct tree *t, const struct hearth_flameg
     return HEARTH_OK;
 }
 
-static void print_line(struct tree *t, const struct cell *cell, const char *prefix)
+static void print_line(struct text_tree *t, const struct cell *cell, const char *prefix)
 {
     char value[48];
     double share = (double)cell->total / (double)t->whole;
@@ -77,8 +82,8 @@ static void print_line(struct tree *t, const struct cell *cell, const char *pref
     t->n_printed++;
 }
 
-/* The first cell that begins at or behind x; cells stand from left to right. */
-static size_t first_from(const struct cell *cells, size_t n, int64_t x)
+/* The first cell at or after x. */
+static size_t find_first_cell(const struct cell *cells, size_t n, int64_t x)
 {
     size_t low = 0;
 
@@ -94,17 +99,20 @@ static size_t first_from(const struct cell *cells, size_t n, int64_t x)
     return low;
 }
 
-/* Children of a cell: those of the next level that begin inside it. Depth is bounded by the levels
- * of the graph. */
-static void print_children(struct tree *t, size_t depth, const struct cell *parent, char *prefix,
-                           size_t n_prefix)
+/*
+ * Print the children of a cell: the cells of the next level that begin inside it. The recursion is
+ * no deeper than the graph has levels.
+ */
+static void print_children(struct text_tree *t, size_t depth, const struct cell *parent,
+                           char *prefix, size_t n_prefix)
 {
     if (depth >= t->n_levels) {
         return;
     }
 
+    /* Find the last child that is printed, and count the omitted ones. */
     const struct cell *cells = t->levels[depth].cells;
-    size_t n = t->levels[depth].n, first = first_from(cells, n, parent->x), last = n;
+    size_t n = t->levels[depth].n, first = find_first_cell(cells, n, parent->x), last = n;
     for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
         if (cells[i].total >= t->smallest) {
             last = i;
@@ -113,10 +121,13 @@ static void print_children(struct tree *t, size_t depth, const struct cell *pare
         }
     }
 
+    /* Print the others. */
     for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
         if (cells[i].total < t->smallest) {
             continue;
         }
+
+        /* An only child stays in its parent's column. */
         bool only = i == last && cells[i].total == parent->total;
         size_t more = 0;
         if (!only && n_prefix + 8 < 240) {
@@ -126,11 +137,14 @@ static void print_children(struct tree *t, size_t depth, const struct cell *pare
             prefix[n_prefix] = '\0';
         }
         print_line(t, &cells[i], prefix);
+
+        /* Its own children continue the line, unless it was the last one. */
         if (more > 0) {
             const char *rest = i == last ? "  " : "│ ";
             more = strlen(rest);
             memcpy(prefix + n_prefix, rest, more + 1);
         }
+
         print_children(t, depth + 1, &cells[i], prefix, n_prefix + more);
     }
 }
@@ -140,18 +154,24 @@ enum hearth_status hearth_flame_text_write(const struct hearth_flamegraph *graph
                                            struct hearth_arena *arena, struct hearth_buf *out,
                                            struct hearth_err *err)
 {
-    struct tree t = {.how = how, .out = out, .whole = graph->total};
+    assert(graph != NULL && how != NULL && arena != NULL && out != NULL);
+
+    struct text_tree t = {.how = how, .out = out, .whole = graph->total};
     char prefix[256] = "";
 
+    /* Read and check the graph. */
     HEARTH_TRY(read_levels(&t, graph, arena, err));
     if (t.n_levels == 0 || t.levels[0].n == 0 || graph->total <= 0) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a flame graph of nothing");
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "the flame graph is empty");
     }
 
+    /* Print the tree. */
     double smallest = ceil((double)graph->total * how->min_percent / 100.0);
     t.smallest = smallest < 1 ? 1 : (int64_t)smallest;
     print_line(&t, &t.levels[0].cells[0], "");
     print_children(&t, 1, &t.levels[0].cells[0], prefix, 0);
+
+    /* Count the omitted nodes. */
     if (t.n_left_out > 0) {
         hearth_buf_printf(out, "%zu nodes shown; %zu below %.3g%% left out", t.n_printed,
                           t.n_left_out, how->min_percent);

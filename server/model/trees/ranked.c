@@ -1,15 +1,16 @@
 /* ranked.c -- siblings in byte order of their names. */
 #include "trees/ranked.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-static uint64_t name_prefix(struct hearth_str name)
+static uint64_t take_prefix(struct hearth_str name)
 {
     uint64_t prefix = 0;
 
     if (name.n >= 8) {
         memcpy(&prefix, name.p, 8);
-        return __builtin_bswap64(prefix); /* our machines are little-endian */
+        return __builtin_bswap64(prefix); /* all supported machines are little-endian */
     }
 
     for (size_t i = 0; i < name.n; i++) {
@@ -21,10 +22,10 @@ static uint64_t name_prefix(struct hearth_str name)
 
 struct hearth_ranked hearth_ranked(uint32_t node, struct hearth_str name)
 {
-    return (struct hearth_ranked){name_prefix(name), node, name};
+    return (struct hearth_ranked){take_prefix(name), node, name};
 }
 
-static int by_name(const void *a_ptr, const void *b_ptr)
+static int compare_ranked(const void *a_ptr, const void *b_ptr)
 {
     const struct hearth_ranked *a = a_ptr, *b = b_ptr;
     if (a->prefix != b->prefix) {
@@ -35,15 +36,17 @@ static int by_name(const void *a_ptr, const void *b_ptr)
 
 void hearth_ranked_sort(struct hearth_ranked *kids, size_t n)
 {
+    assert(kids != NULL || n == 0);
+
     if (n > 16) {
-        qsort(kids, n, sizeof *kids, by_name);
+        qsort(kids, n, sizeof *kids, compare_ranked);
         return;
     }
 
     for (size_t i = 1; i < n; i++) {
         struct hearth_ranked kid = kids[i];
         size_t at = i;
-        while (at > 0 && by_name(&kids[at - 1], &kid) > 0) {
+        while (at > 0 && compare_ranked(&kids[at - 1], &kid) > 0) {
             kids[at] = kids[at - 1];
             at--;
         }

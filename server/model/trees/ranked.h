@@ -1,6 +1,6 @@
 /*
- * ranked.h -- siblings in byte order of their names, for the files that draw trees (private to the
- * model).
+ * ranked.h -- siblings in byte order of their names, for the files that lay out trees (private to
+ * the model).
  *
  * Threads: pure.
  */
@@ -9,7 +9,7 @@
 
 #include "hearth/base/str.h"
 
-/* A child with what its order among its siblings depends on. */
+/* A child with the key of its order among its siblings. */
 struct hearth_ranked {
     uint64_t prefix; /* the first eight bytes of the name, big-endian: decides most comparisons */
     uint32_t node;
