@@ -93,7 +93,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err);
 
 /*
- * Remove the nodes below which all selfs are 0, after values were moved. The tree must have a root.
+ * Remove the nodes below which all selfs are 0, after values were moved.
  * Node numbers change, parents still precede children, and the tree is sealed. NO_MEMORY;
  * OUT_OF_RANGE as _seal.
  */

@@ -1,21 +1,22 @@
 /*
- * flamegraph.c -- truncation of a stack tree, and its two outward forms: levels and tree bytes.
+ * flamegraph.c -- truncation of a stack tree, and its two external forms: levels and tree bytes.
  *
  * Both forms walk the tree with an explicit stack, children pushed in ascending order of names and
- * `other` last; so they are visited last to first. Within one level that means right to left,
- * therefore levels are filled from their ends.
+ * `other` last, so they are visited last to first. Within a level that means right to left, so
+ * levels are filled from their ends.
  *
- * Truncation. Totals never grow on the way down, so the nodes that a min-heap of the max_nodes
- * largest totals would keep are simply those at or above the max_nodes-th largest total of all.
- * That number is found by radix selection: a few passes over an array of totals, whatever the
- * values are, and no input makes it slow.
+ * Truncation: totals never grow on the way down. So the nodes that a min-heap of the max_nodes
+ * largest totals would keep are those at or above the max_nodes-th largest total. Radix selection
+ * finds this number in a few passes over an array of totals; no input makes it slow.
  */
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
 #include "trees/ranked.h"
 
-/* The frame into which truncation folds; a real frame of this name joins it. */
+#include <assert.h>
+
+/* The frame into which truncation folds nodes; a real frame with this name joins it. */
 #define OTHER HEARTH_STR("other")
 
 /* ---- the bound ---- */
@@ -24,13 +25,13 @@
 #define N_DIGITS   (1u << DIGIT_BITS)
 
 /*
- * The rank-th largest (1-based) of v[0..n); 1 <= rank <= n; v is scratch. Each round looks at the
- * highest bits in which the candidates differ and keeps those that share the wanted digit; equal
- * candidates end it.
+ * The rank-th largest (1-based) of v[0..n); 1 <= rank <= n; v is reordered. Each round compares the
+ * highest bits in which the candidates differ and keeps those with the wanted digit, until all
+ * candidates are equal.
  */
 static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
 {
-    uint64_t ones = 0, common = UINT64_MAX; /* the or and the and of all candidates */
+    uint64_t ones = 0, common = UINT64_MAX; /* bitwise or, bitwise and of all candidates */
 
     for (size_t i = 0; i < n; i++) {
         ones |= v[i];
@@ -38,16 +39,21 @@ static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
     }
 
     while (ones != common) {
+        /* Count the candidates by their highest differing digit. */
         unsigned top = 64 - (unsigned)__builtin_clzll(ones ^ common);
         unsigned shift = top > DIGIT_BITS ? top - DIGIT_BITS : 0;
         uint32_t counts[N_DIGITS] = {0};
         for (size_t i = 0; i < n; i++) {
             counts[v[i] >> shift & (N_DIGITS - 1)]++;
         }
+
+        /* Find the digit of the wanted candidate. */
         size_t digit = N_DIGITS - 1;
-        while (counts[digit] < rank) { /* the counts sum to n >= rank */
+        while (counts[digit] < rank) { /* ends, because the counts sum to n >= rank */
             rank -= counts[digit--];
         }
+
+        /* Keep the candidates with this digit. */
         size_t kept = 0;
         ones = 0;
         common = UINT64_MAX;
@@ -58,6 +64,7 @@ static uint64_t select_largest(uint64_t *v, size_t n, size_t rank)
                 v[kept++] = v[i];
             }
         }
+
         n = kept;
     }
 
@@ -74,6 +81,8 @@ enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tre
                                               int64_t max_nodes, int64_t *ret_min_total,
                                               struct hearth_err *err)
 {
+    assert(tree != NULL && ret_min_total != NULL);
+
     size_t n = tree->n_nodes == 0 ? 0 : tree->n_nodes - 1; /* the root is not counted */
 
     if (tree->is_cut || max_nodes < 1 || (uint64_t)max_nodes >= n) {
@@ -98,6 +107,7 @@ enum hearth_status hearth_stacktree_min_total(const struct hearth_stacktree *tre
 
 /* ---- the walk ---- */
 
+/* A node on the stack of the walk. */
 struct step {
     uint32_t node; /* HEARTH_NO_NODE: an `other` */
     uint32_t level;
@@ -108,12 +118,12 @@ struct step {
 struct walk {
     const struct hearth_stacktree *tree;
     int64_t min_total;
-    uint32_t other_name; /* of the tree, or HEARTH_NO_NODE */
+    uint32_t other_name; /* the tree's name "other", or HEARTH_NO_NODE */
     struct step *stack;
     size_t n_stack, cap_stack;
-    struct hearth_ranked *kids; /* of the node that is being expanded */
+    struct hearth_ranked *kids; /* children of the node that is being expanded */
     size_t n_kids, cap_kids;
-    size_t n_other; /* `other` nodes made */
+    size_t n_other; /* number of `other` nodes pushed */
 };
 
 static void walk_release(struct walk *walk)
@@ -127,6 +137,7 @@ static enum hearth_status walk_start(struct walk *walk, const struct hearth_stac
 {
     *walk = (struct walk){.tree = tree, .other_name = HEARTH_NO_NODE};
     HEARTH_TRY(hearth_stacktree_min_total(tree, max_nodes, &walk->min_total, err));
+
     struct hearth_str other = OTHER;
     uint32_t name =
         hearth_idmap_find(&tree->name_ids, hearth_hash128(other.p, other.n, tree->seed));
@@ -144,14 +155,15 @@ static enum hearth_status walk_start(struct walk *walk, const struct hearth_stac
 }
 
 /*
- * Push the children of `step` that stay, ascending, then `other`. *ret_n_pushed counts them.
+ * Push the children of `step` that are shown, ascending, then `other`. *ret_n_pushed counts them.
  */
-static enum hearth_status expand(struct walk *walk, const struct step *step, size_t *ret_n_pushed,
-                                 struct hearth_err *err)
+static enum hearth_status expand_step(struct walk *walk, const struct step *step,
+                                      size_t *ret_n_pushed, struct hearth_err *err)
 {
     const struct hearth_tree_node *nodes = walk->tree->nodes;
     int64_t folded = 0;
 
+    /* Collect the children that are shown, and fold the others. */
     walk->n_kids = 0;
     for (uint32_t at = nodes[step->node].first_child; at != HEARTH_NO_NODE;
          at = nodes[at].next_sibling) {
@@ -174,6 +186,7 @@ static enum hearth_status expand(struct walk *walk, const struct step *step, siz
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to walk a stack tree");
     }
 
+    /* Push them from left to right, after the node's self. */
     hearth_ranked_sort(walk->kids, walk->n_kids);
     int64_t x = step->x + nodes[step->node].self;
     for (size_t i = 0; i < walk->n_kids; i++) {
@@ -204,7 +217,7 @@ struct box {
 struct boxes {
     struct box *v;
     size_t n, cap;
-    size_t *per_level; /* boxes of each level */
+    size_t *per_level; /* number of boxes of each level */
     size_t n_levels, cap_levels;
     uint32_t *name_of; /* tree name -> index + 1; 0: not used yet */
     uint32_t *used;    /* index -> tree name; HEARTH_NO_NODE: `other` */
@@ -220,9 +233,11 @@ static void boxes_release(struct boxes *boxes)
     hearth_mem_free(boxes->used);
 }
 
-/* The caller has made room for one more in `used`. */
+/* The flame graph's index of a name; the caller has made room for one more in `used`. */
 static uint32_t use_name(struct boxes *boxes, uint32_t tree_name)
 {
+    assert(boxes->n_used < boxes->cap_used);
+
     uint32_t *slot = tree_name == HEARTH_NO_NODE ? &boxes->other : &boxes->name_of[tree_name];
     if (*slot == 0) {
         boxes->used[boxes->n_used++] = tree_name;
@@ -249,7 +264,7 @@ static bool add_box(struct boxes *boxes, const struct hearth_stacktree *tree,
     boxes->per_level[step->level]++;
     struct box *box = &boxes->v[boxes->n++];
     if (step->level == 0) {
-        boxes->used[boxes->n_used++] = 0; /* "total" is the root's alone */
+        boxes->used[boxes->n_used++] = 0; /* only the root is named "total" */
         *box = (struct box){.total = tree->nodes[0].total, .self = tree->nodes[0].self};
     } else if (step->node == HEARTH_NO_NODE) {
         *box = (struct box){.total = step->folded, .self = step->folded};
@@ -281,15 +296,17 @@ static enum hearth_status collect_boxes(struct walk *walk, struct boxes *boxes,
         }
         size_t n_pushed;
         if (step.node != HEARTH_NO_NODE) {
-            HEARTH_TRY(expand(walk, &step, &n_pushed, err));
+            HEARTH_TRY(expand_step(walk, &step, &n_pushed, err));
         }
     }
 
     return HEARTH_OK;
 }
 
-/* Boxes come right to left within their level; write each level left to right, then its x as
- * differences. */
+/*
+ * Boxes come right to left within their level. Write each level left to right, then make x relative
+ * to the end of the previous box.
+ */
 static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_arena *arena,
                                       struct hearth_flamegraph *graph, struct hearth_err *err)
 {
@@ -299,6 +316,7 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* All levels share one array. */
     graph->n_levels = boxes->n_levels;
     for (size_t l = 0; l < boxes->n_levels; l++) {
         size_t n = 4 * boxes->per_level[l];
@@ -306,6 +324,7 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
         values += n;
     }
 
+    /* Fill each level from its end. */
     for (size_t i = 0; i < boxes->n; i++) {
         const struct box *box = &boxes->v[i];
         struct hearth_flame_level *level = &graph->levels[box->level];
@@ -317,8 +336,9 @@ static enum hearth_status fill_levels(const struct boxes *boxes, struct hearth_a
         graph->max_self = box->self > graph->max_self ? box->self : graph->max_self;
     }
 
+    /* Make positions relative. */
     for (size_t l = 0; l < graph->n_levels; l++) {
-        int64_t end = 0; /* where the previous box of the level ends */
+        int64_t end = 0; /* end of the previous box of the level */
         for (size_t i = 0; i < graph->levels[l].n; i += 4) {
             int64_t *box = graph->levels[l].values + i;
             int64_t x = box[0];
@@ -336,14 +356,17 @@ static enum hearth_status make_from_walk(struct walk *walk, struct boxes *boxes,
 {
     const struct hearth_stacktree *tree = walk->tree;
 
+    /* Lay out the boxes. */
     HEARTH_TRY(collect_boxes(walk, boxes, err));
+
+    /* Names in order of their first use; the root's comes first. */
     struct hearth_flamegraph graph = {.total = tree->nodes[0].total, .n_names = boxes->n_used};
     graph.names = hearth_arena_array(arena, boxes->n_used, sizeof graph.names[0]);
     if (graph.names == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    graph.names[0] = HEARTH_STR("total"); /* the root comes first */
+    graph.names[0] = HEARTH_STR("total");
     for (size_t i = 1; i < boxes->n_used; i++) {
         graph.names[i] = boxes->used[i] == HEARTH_NO_NODE ? OTHER : tree->names[boxes->used[i]];
     }
@@ -355,8 +378,9 @@ static enum hearth_status make_from_walk(struct walk *walk, struct boxes *boxes,
     return HEARTH_OK;
 }
 
-/* The answer to an empty query: a box of nothing, because clients take a missing graph for an
- * error. */
+/*
+ * The graph of an empty result: one empty box, because clients treat a missing graph as an error.
+ */
 static enum hearth_status make_empty(struct hearth_arena *arena, struct hearth_flamegraph *ret,
                                      struct hearth_err *err)
 {
@@ -380,6 +404,8 @@ enum hearth_status hearth_flamegraph_make(const struct hearth_stacktree *tree, i
                                           struct hearth_arena *arena, struct hearth_flamegraph *ret,
                                           struct hearth_err *err)
 {
+    assert(tree != NULL && arena != NULL && ret != NULL);
+
     if (tree->n_nodes <= 1) {
         return make_empty(arena, ret, err);
     }
@@ -412,6 +438,8 @@ enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *t
                                                 int64_t max_nodes, struct hearth_buf *out,
                                                 struct hearth_err *err)
 {
+    assert(tree != NULL && out != NULL);
+
     if (tree->n_nodes <= 1) {
         return HEARTH_OK;
     }
@@ -424,8 +452,9 @@ enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *t
             append_node(out, OTHER, step.folded, 0);
             continue;
         }
+
         size_t n_children;
-        status = expand(&walk, &step, &n_children, err);
+        status = expand_step(&walk, &step, &n_children, err);
         if (status == HEARTH_OK) {
             const struct hearth_tree_node *node = &tree->nodes[step.node];
             append_node(out, tree->names[node->name], node->self, n_children);

@@ -2,21 +2,24 @@
  * stacktree.c -- build a tree of names, sum it, list its functions.
  *
  * Children are found through one map of (parent, name) for the whole tree, so that a node with
- * thousands of children costs no more than one with two; nodes that were appended enter it when
- * somebody looks for a child. Nothing here recurses: stacks may be
- * thousands deep. Truncation and the forms that are sent to clients are in flamegraph.c.
+ * thousands of children costs no more than one with two. Appended nodes enter the map at the next
+ * look-up of a child. Nothing here recurses: stacks may be thousands deep. Truncation and the forms
+ * that are sent to clients are in flamegraph.c.
  */
 #include "hearth/model/stacktree.h"
 
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-_Static_assert(HEARTH_IDMAP_NONE == HEARTH_NO_NODE, "what a map lacks is no node");
+_Static_assert(HEARTH_IDMAP_NONE == HEARTH_NO_NODE, "a failed look-up is no node");
 
 void hearth_stacktree_init(struct hearth_stacktree *tree, struct hearth_arena *arena)
 {
+    assert(tree != NULL && arena != NULL);
+
     *tree = (struct hearth_stacktree){.arena = arena, .seed = hearth_hash_process_seed()};
     hearth_idmap_init(&tree->name_ids);
     hearth_idmap_init(&tree->child_ids);
@@ -32,9 +35,11 @@ void hearth_stacktree_release(struct hearth_stacktree *tree)
     hearth_stacktree_init(tree, tree->arena);
 }
 
-/* The arrays are not the arena's, but its limit and its budget hold for them too: the tree as a
- * whole stays below. The maps are looked at when an array grows. */
-static bool within_limit(struct hearth_stacktree *tree, size_t more_bytes)
+/*
+ * Check that more_bytes fit. The arrays are not in the arena, but its limit and its budget apply to
+ * them too. Maps are counted when an array grows.
+ */
+static bool take_budget(struct hearth_stacktree *tree, size_t more_bytes)
 {
     size_t limit = tree->arena->limit_bytes;
     size_t held = tree->cap_nodes * sizeof tree->nodes[0] +
@@ -45,6 +50,7 @@ static bool within_limit(struct hearth_stacktree *tree, size_t more_bytes)
         return false;
     }
 
+    /* Charge the budget for the growth since the last call. */
     size_t want = held + more_bytes;
     size_t more = want > tree->budgeted_bytes ? want - tree->budgeted_bytes : 0;
     if (!hearth_budget_take(tree->arena->budget, more)) {
@@ -63,7 +69,7 @@ static bool reserve_name(struct hearth_stacktree *tree)
         return true;
     }
     return tree->n_names < UINT32_MAX - 1 &&
-           within_limit(tree, tree->cap_names * sizeof tree->names[0]) &&
+           take_budget(tree, tree->cap_names * sizeof tree->names[0]) &&
            hearth_mem_grow(&tree->names, &tree->cap_names, tree->n_names + 1,
                            sizeof tree->names[0]);
 }
@@ -74,12 +80,12 @@ static bool reserve_node(struct hearth_stacktree *tree)
         return true;
     }
     return tree->n_nodes < UINT32_MAX - 1 &&
-           within_limit(tree, tree->cap_nodes * sizeof tree->nodes[0]) &&
+           take_budget(tree, tree->cap_nodes * sizeof tree->nodes[0]) &&
            hearth_mem_grow(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1,
                            sizeof tree->nodes[0]);
 }
 
-/* The root and its name; init itself must not allocate, as it cannot fail. */
+/* Make the root and its name, which init cannot do because it cannot fail. */
 static bool ensure_root(struct hearth_stacktree *tree)
 {
     if (HEARTH_LIKELY(tree->n_nodes > 0)) {
@@ -114,6 +120,7 @@ uint32_t hearth_stacktree_name(struct hearth_stacktree *tree, struct hearth_str 
         return 0;
     }
 
+    /* Look the name up; if it is new, copy it. */
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, tree->seed);
     uint32_t name = hearth_idmap_find(&tree->name_ids, key);
     if (name != HEARTH_IDMAP_NONE) {
@@ -148,7 +155,7 @@ bool hearth_stacktree_reserve(struct hearth_stacktree *tree, size_t n_more)
     }
 
     return want <= tree->cap_nodes ||
-           (within_limit(tree, (want - tree->cap_nodes) * sizeof tree->nodes[0]) &&
+           (take_budget(tree, (want - tree->cap_nodes) * sizeof tree->nodes[0]) &&
             hearth_mem_grow(&tree->nodes, &tree->cap_nodes, want, sizeof tree->nodes[0]));
 }
 
@@ -170,24 +177,24 @@ uint32_t hearth_stacktree_append(struct hearth_stacktree *tree, uint32_t parent,
     return node;
 }
 
-static struct hearth_hash128 child_key(const struct hearth_stacktree *tree, uint32_t parent,
-                                       uint32_t name)
+static struct hearth_hash128 hash_child(const struct hearth_stacktree *tree, uint32_t parent,
+                                        uint32_t name)
 {
     uint64_t pair = (uint64_t)parent << 32 | name;
     return (struct hearth_hash128){hearth_hash_mix(pair, tree->seed), pair};
 }
 
-/* Make appended nodes known to the table. */
+/* Enter appended nodes into the map. */
 static bool map_children(struct hearth_stacktree *tree)
 {
     if (tree->n_mapped == 0) {
-        tree->n_mapped = 1; /* the root is nobody's child */
+        tree->n_mapped = 1; /* the root has no parent */
     }
 
     for (; tree->n_mapped < tree->n_nodes; tree->n_mapped++) {
         const struct hearth_tree_node *node = &tree->nodes[tree->n_mapped];
         bool inserted;
-        if (hearth_idmap_intern(&tree->child_ids, child_key(tree, node->parent, node->name),
+        if (hearth_idmap_intern(&tree->child_ids, hash_child(tree, node->parent, node->name),
                                 (uint32_t)tree->n_mapped, &inserted) == HEARTH_IDMAP_NONE) {
             return false;
         }
@@ -198,10 +205,12 @@ static bool map_children(struct hearth_stacktree *tree)
 
 uint32_t hearth_stacktree_find(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
 {
+    assert(parent < tree->n_nodes || tree->n_nodes == 0);
+
     if (tree->n_mapped < tree->n_nodes && !map_children(tree)) {
         return HEARTH_NO_NODE;
     }
-    return hearth_idmap_find(&tree->child_ids, child_key(tree, parent, name));
+    return hearth_idmap_find(&tree->child_ids, hash_child(tree, parent, name));
 }
 
 uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, uint32_t name)
@@ -211,17 +220,21 @@ uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, 
     }
 
     HEARTH_ASSERT(parent < tree->n_nodes && name < tree->n_names);
-    struct hearth_hash128 key = child_key(tree, parent, name);
+    struct hearth_hash128 key = hash_child(tree, parent, name);
+
+    /* Without room for a node, existing children are still found. */
     if (HEARTH_UNLIKELY(tree->n_nodes == tree->cap_nodes)) {
         uint32_t node = hearth_idmap_find(&tree->child_ids, key);
         if (node != HEARTH_IDMAP_NONE) {
-            return node; /* a full tree still answers for what it has */
+            return node;
         }
+
         if (!reserve_node(tree)) {
             return HEARTH_NO_NODE;
         }
     }
 
+    /* Find it, or enter it as the next node. */
     bool inserted;
     uint32_t fresh = (uint32_t)tree->n_nodes;
     uint32_t node = hearth_idmap_intern(&tree->child_ids, key, fresh, &inserted);
@@ -231,7 +244,7 @@ uint32_t hearth_stacktree_child(struct hearth_stacktree *tree, uint32_t parent, 
 
     tree->n_mapped++;
 
-    return hearth_stacktree_append(tree, parent, name); /* there is room: it is `fresh` */
+    return hearth_stacktree_append(tree, parent, name); /* there is room, so it is `fresh` */
 }
 
 enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct hearth_err *err)
@@ -240,6 +253,7 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
         return HEARTH_FAIL_ARENA(err, tree->arena);
     }
 
+    /* Start with the selfs. */
     struct hearth_tree_node *nodes = tree->nodes;
     for (size_t i = 0; i < tree->n_nodes; i++) {
         if (nodes[i].self < 0) {
@@ -247,9 +261,11 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
                                "frame \"" HEARTH_STR_FMT "\" has a negative value",
                                HEARTH_STR_ARG(tree->names[nodes[i].name]));
         }
+
         nodes[i].total = nodes[i].self;
     }
 
+    /* Children follow their parents: add from the end. */
     for (size_t i = tree->n_nodes; i-- > 1;) {
         int64_t *above = &nodes[nodes[i].parent].total;
         if (__builtin_add_overflow(*above, nodes[i].total, above)) {
@@ -263,9 +279,11 @@ enum hearth_status hearth_stacktree_seal(struct hearth_stacktree *tree, struct h
     return HEARTH_OK;
 }
 
-/* A total is 0 where nothing below has a value, as no value is negative. */
+/* No value is negative, so a total is 0 if all selfs below are. */
 enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct hearth_err *err)
 {
+    assert(tree != NULL);
+
     HEARTH_TRY(hearth_stacktree_seal(tree, err));
     HEARTH_CLEANUP(hearth_mem_freep)
     uint32_t *new_number = hearth_mem_calloc(tree->n_nodes, sizeof *new_number);
@@ -273,7 +291,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to prune a tree of stack traces");
     }
 
-    /* A node moves towards the front, where all have been read already. */
+    /* A node moves towards the front, over nodes that have been copied already. */
     struct hearth_tree_node *nodes = tree->nodes;
     uint32_t n = 1;
     nodes[0].first_child = HEARTH_NO_NODE;
@@ -281,6 +299,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
         if (nodes[i].total == 0) {
             continue;
         }
+
         struct hearth_tree_node node = nodes[i];
         node.parent = new_number[node.parent];
         node.first_child = HEARTH_NO_NODE;
@@ -292,7 +311,7 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
 
     tree->n_nodes = n;
 
-    /* The table is made again when a child is looked for. */
+    /* The map is rebuilt at the next look-up of a child. */
     hearth_idmap_reset(&tree->child_ids);
     tree->n_mapped = 0;
 
@@ -302,10 +321,10 @@ enum hearth_status hearth_stacktree_prune(struct hearth_stacktree *tree, struct 
 /* ---- functions ---- */
 
 /*
- * Sums per name. Depth first along the links, with a counter of how often each name is on the path
- * from the root: only its outermost node counts, so recursion is not counted twice. Totals of one
- * name are those of disjoint subtrees, below the root's total, and cannot overflow in a sealed
- * tree.
+ * Sum selfs and totals by name. Depth first along the links, counting how often each name is on the
+ * path from the root: only its outermost node adds to the total, so recursion is not counted twice.
+ * The counted subtrees of a name are disjoint, so the sum is at most the root's total and cannot
+ * overflow in a sealed tree.
  */
 static void sum_by_name(const struct hearth_stacktree *tree, struct hearth_function_total *sums,
                         uint32_t *on_path)
@@ -320,10 +339,13 @@ static void sum_by_name(const struct hearth_stacktree *tree, struct hearth_funct
         if (on_path[node->name]++ == 0) {
             sum->total += node->total;
         }
+
         if (node->first_child != HEARTH_NO_NODE) {
             at = node->first_child;
             continue;
         }
+
+        /* A leaf: go up to the next node with a sibling. */
         for (;;) {
             on_path[nodes[at].name]--;
             if (nodes[at].next_sibling != HEARTH_NO_NODE) {
@@ -338,7 +360,7 @@ static void sum_by_name(const struct hearth_stacktree *tree, struct hearth_funct
     }
 }
 
-static int by_self_total_name(const void *a_ptr, const void *b_ptr, void *names_ptr)
+static int compare_functions(const void *a_ptr, const void *b_ptr, void *names_ptr)
 {
     const struct hearth_function_total *a = a_ptr, *b = b_ptr;
     const struct hearth_str *names = names_ptr;
@@ -359,6 +381,8 @@ enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tre
                                               struct hearth_function_total **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert(tree != NULL && arena != NULL && ret != NULL && ret_n != NULL);
+
     struct hearth_function_total *sums =
         hearth_arena_calloc(arena, tree->n_names + 1, sizeof *sums);
 
@@ -372,6 +396,7 @@ enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tre
         sum_by_name(tree, sums, on_path);
     }
 
+    /* Keep the names with a value, sorted. */
     size_t n = 0;
     for (size_t name = 0; name < tree->n_names; name++) {
         if (sums[name].self != 0 || sums[name].total != 0) {
@@ -382,7 +407,7 @@ enum hearth_status hearth_stacktree_functions(const struct hearth_stacktree *tre
     }
 
     if (n > 0) {
-        qsort_r(sums, n, sizeof *sums, by_self_total_name, tree->names);
+        qsort_r(sums, n, sizeof *sums, compare_functions, tree->names);
     }
 
     *ret = sums;
