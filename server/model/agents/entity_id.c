@@ -1,21 +1,23 @@
-/* entity_id.c -- ids as SkyWalking's agents know them (contract: hearth/model/entity_id.h). */
+/* entity_id.c -- ids as SkyWalking's agents define them (contract: hearth/model/entity_id.h). */
 #include "hearth/model/entity_id.h"
 
 #include "hearth/base/base64.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/sha256.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
-static struct hearth_str named(struct hearth_str name)
+/* The name, or "_blank" for a blank one. */
+static struct hearth_str replace_blank(struct hearth_str name)
 {
     return hearth_str_trim(name).n == 0 ? HEARTH_STR("_blank") : name;
 }
 
 static void append_service(struct hearth_buf *out, struct hearth_str service)
 {
-    hearth_base64_encode(named(service), out);
-    hearth_buf_cstr(out, ".1"); /* 1: not conjectured from the other end of a call */
+    hearth_base64_encode(replace_blank(service), out);
+    hearth_buf_cstr(out, ".1"); /* 1: a real service, not one inferred from a call to it */
 }
 
 static void append_instance(struct hearth_buf *out, struct hearth_str service,
@@ -23,10 +25,11 @@ static void append_instance(struct hearth_buf *out, struct hearth_str service,
 {
     append_service(out, service);
     hearth_buf_byte(out, '_');
-    hearth_base64_encode(named(instance), out);
+    hearth_base64_encode(replace_blank(instance), out);
 }
 
-static struct hearth_str take(struct hearth_buf *from, struct hearth_arena *arena)
+/* Move the text to the arena and release the buffer. */
+static struct hearth_str take_text(struct hearth_buf *from, struct hearth_arena *arena)
 {
     struct hearth_str text = hearth_buf_failed(from)
                                  ? hearth_str_n(NULL, 0)
@@ -37,23 +40,27 @@ static struct hearth_str take(struct hearth_buf *from, struct hearth_arena *aren
 
 struct hearth_str hearth_service_public_id(struct hearth_str service, struct hearth_arena *arena)
 {
+    assert(arena != NULL);
+
     struct hearth_buf buf;
     hearth_buf_init(&buf, 0);
     append_service(&buf, service);
-    return take(&buf, arena);
+    return take_text(&buf, arena);
 }
 
 struct hearth_str hearth_instance_public_id(struct hearth_str service, struct hearth_str instance,
                                             struct hearth_arena *arena)
 {
+    assert(arena != NULL);
+
     struct hearth_buf buf;
     hearth_buf_init(&buf, 0);
     append_instance(&buf, service, instance);
-    return take(&buf, arena);
+    return take_text(&buf, arena);
 }
 
-/* Hash the text and release it. */
-static bool hash(struct hearth_buf *text, struct hearth_entity_hash *ret)
+/* Hash the text and release it. False if the text is incomplete, because memory was refused. */
+static bool hash_text(struct hearth_buf *text, struct hearth_entity_hash *ret)
 {
     bool ok = !hearth_buf_failed(text);
 
@@ -72,22 +79,26 @@ static bool hash(struct hearth_buf *text, struct hearth_entity_hash *ret)
 bool hearth_process_public_id(struct hearth_str service, struct hearth_str instance,
                               struct hearth_str process, struct hearth_entity_hash *ret)
 {
+    assert(ret != NULL);
+
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    hearth_buf_str(&text, named(process));
+    hearth_buf_str(&text, replace_blank(process));
     hearth_buf_byte(&text, '_');
     append_instance(&text, service, instance);
-    return hash(&text, ret);
+    return hash_text(&text, ret);
 }
 
 bool hearth_schedule_public_id(struct hearth_str task_id, struct hearth_str process_id,
                                int64_t start_ms, struct hearth_entity_hash *ret)
 {
+    assert(ret != NULL);
+
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
     hearth_buf_str(&text, task_id);
     hearth_buf_byte(&text, '_');
     hearth_buf_str(&text, process_id);
     hearth_buf_printf(&text, "_%" PRId64, start_ms);
-    return hash(&text, ret);
+    return hash_text(&text, ret);
 }

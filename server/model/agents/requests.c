@@ -1,30 +1,33 @@
 /*
- * requests.c -- which segments of a trace are one request in one instance (contract: hearth/model/spans.h).
+ * requests.c -- groups segments of traces into requests (contract: hearth/model/spans.h).
  *
- * Parents are found by a table of segments; each segment then hangs below its parent, or begins a request. Segments that
- * name each other in a circle are below nobody that begins one: the first of them is made to.
+ * Parents are found by a table of segments. Each segment is then linked below its parent, or begins
+ * a request. Segments that refer to each other in a circle are below no segment that begins a
+ * request; the first segment of a circle then begins one.
  */
 #include "hearth/base/hash.h"
 #include "hearth/model/spans.h"
 
+#include <assert.h>
+
 #define NONE SIZE_MAX
 
-struct link {
-    size_t parent, first_child, last_child, next_sibling;
-    bool is_placed;
+struct segment_link {
+    size_t parent, first_child, last_child, next_sibling; /* indices, or NONE */
+    bool is_placed;                                       /* part of a request already */
 };
 
-static struct hearth_hash128 key_of(struct hearth_str trace_id, struct hearth_str instance,
-                                    int32_t service_id, struct hearth_str segment_id)
+static struct hearth_hash128 hash_segment(struct hearth_str trace_id, struct hearth_str instance,
+                                          int32_t service_id, struct hearth_str segment_id)
 {
     struct hearth_hash128 a = hearth_hash128(trace_id.p, trace_id.n, (uint64_t)service_id);
     struct hearth_hash128 b = hearth_hash128(instance.p, instance.n, a.lo);
     return hearth_hash128(segment_id.p, segment_id.n, hearth_hash_mix(b.lo, a.hi));
 }
 
-/* Which segment called the first span of it across threads; NONE: none that is known. */
-static size_t parent_of(const struct hearth_idmap *ids,
-                        const struct hearth_request_segment *segment, size_t own)
+/* The segment that called the first span of `segment` across threads; NONE if it is unknown. */
+static size_t find_parent(const struct hearth_idmap *ids,
+                          const struct hearth_request_segment *segment, size_t own)
 {
     const struct hearth_span *first = segment->n_spans > 0 ? &segment->spans[0] : NULL;
 
@@ -33,8 +36,9 @@ static size_t parent_of(const struct hearth_idmap *ids,
         if (!ref->across_threads) {
             continue;
         }
-        uint32_t found = hearth_idmap_find(ids, key_of(segment->trace_id, segment->instance,
-                                                       segment->service_id, ref->segment_id));
+
+        uint32_t found = hearth_idmap_find(ids, hash_segment(segment->trace_id, segment->instance,
+                                                             segment->service_id, ref->segment_id));
         if (found != HEARTH_IDMAP_NONE && found != own) {
             return found;
         }
@@ -43,7 +47,7 @@ static size_t parent_of(const struct hearth_idmap *ids,
     return NONE;
 }
 
-static void hang(struct link *links, size_t child, size_t parent)
+static void link_child(struct segment_link *links, size_t child, size_t parent)
 {
     links[child].parent = parent;
     if (links[parent].first_child == NONE) {
@@ -51,13 +55,16 @@ static void hang(struct link *links, size_t child, size_t parent)
     } else {
         links[links[parent].last_child].next_sibling = child;
     }
+
     links[parent].last_child = child;
 }
 
-/* Everything below `root`, parents first. */
-static void place(struct link *links, size_t root, size_t *order, size_t *ret_n)
+/* Collect all unplaced segments below `root`, parents first. */
+static void place_segments(struct segment_link *links, size_t root, size_t *order, size_t *ret_n)
 {
     size_t n = 0;
+
+    assert(!links[root].is_placed);
 
     order[n++] = root;
     links[root].is_placed = true;
@@ -73,7 +80,8 @@ static void place(struct link *links, size_t root, size_t *order, size_t *ret_n)
     *ret_n = n;
 }
 
-static bool take_request(const struct hearth_request_segment *segments, const size_t *order,
+/* Append a request, unless none of its segments is profiled. False if memory was refused. */
+static bool keep_request(const struct hearth_request_segment *segments, const size_t *order,
                          size_t n, struct hearth_arena *arena, struct hearth_request *requests,
                          size_t *n_requests)
 {
@@ -97,24 +105,25 @@ static bool take_request(const struct hearth_request_segment *segments, const si
     return request->segments != NULL;
 }
 
-static bool link_all(const struct hearth_request_segment *segments, size_t n, struct link *links,
-                     struct hearth_idmap *ids)
+static bool link_segments(const struct hearth_request_segment *segments, size_t n,
+                          struct segment_link *links, struct hearth_idmap *ids)
 {
+    /* Enter all segments into the table, then find their parents. */
     for (size_t i = 0; i < n; i++) {
         bool is_new = false;
-        links[i] = (struct link){NONE, NONE, NONE, NONE, false};
+        links[i] = (struct segment_link){NONE, NONE, NONE, NONE, false};
         if (hearth_idmap_intern(ids,
-                                key_of(segments[i].trace_id, segments[i].instance,
-                                       segments[i].service_id, segments[i].segment_id),
+                                hash_segment(segments[i].trace_id, segments[i].instance,
+                                             segments[i].service_id, segments[i].segment_id),
                                 (uint32_t)i, &is_new) == HEARTH_IDMAP_NONE) {
             return false;
         }
     }
 
     for (size_t i = 0; i < n; i++) {
-        size_t parent = parent_of(ids, &segments[i], i);
+        size_t parent = find_parent(ids, &segments[i], i);
         if (parent != NONE) {
-            hang(links, i, parent);
+            link_child(links, i, parent);
         }
     }
 
@@ -125,7 +134,10 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
                                         struct hearth_arena *arena, struct hearth_request **ret,
                                         size_t *ret_n, struct hearth_err *err)
 {
-    struct link *links = hearth_arena_array(arena, n, sizeof *links);
+    assert(segments != NULL || n == 0);
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
+
+    struct segment_link *links = hearth_arena_array(arena, n, sizeof *links);
     size_t *order = hearth_arena_array(arena, n, sizeof *order), n_requests = 0;
     struct hearth_request *requests = hearth_arena_array(arena, n, sizeof *requests);
 
@@ -135,21 +147,22 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
 
     struct hearth_idmap ids;
     hearth_idmap_init(&ids);
-    bool linked = link_all(segments, n, links, &ids);
+    bool linked = link_segments(segments, n, links, &ids);
     hearth_idmap_release(&ids);
     if (!linked) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to join %zu segments", n);
     }
 
-    /* First those that nobody known called; what is left then are circles. */
+    /* First the segments without a known caller; the others are then in circles. */
     for (int with_circles = 0; with_circles < 2; with_circles++) {
         for (size_t i = 0; i < n; i++) {
             size_t n_placed = 0;
             if (links[i].is_placed || (!with_circles && links[i].parent != NONE)) {
                 continue;
             }
-            place(links, i, order, &n_placed);
-            if (!take_request(segments, order, n_placed, arena, requests, &n_requests)) {
+
+            place_segments(links, i, order, &n_placed);
+            if (!keep_request(segments, order, n_placed, arena, requests, &n_requests)) {
                 return HEARTH_FAIL_ARENA(err, arena);
             }
         }

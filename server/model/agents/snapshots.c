@@ -1,19 +1,22 @@
 /*
  * snapshots.c -- thread snapshots as stored bytes (contract: hearth/model/snapshot_trees.h).
  *
- *   version 1, table of texts, number of snapshots, then for each:
- *   number and time, minus those of the one before; frames from the root on that are the same as there; the number of the
- *   others, and these.
- *   Then, if there are any: the number of snapshots that were cut, and for each how many others lie before it, since the
- *   last one that was cut.
+ *   version 1, table of texts, number of snapshots; then for each snapshot:
+ *   its number and time, minus those of the previous one; the number of frames, from the root, that
+ *   are the same as in the previous one; the number of other frames, and these.
+ *   Then, if any snapshot is cut: the number of cut snapshots, and for each of them how many others
+ *   precede it since the last cut one.
  */
 #include "hearth/model/snapshot_trees.h"
 
 #include "profile/text_table.h"
 
+#include <assert.h>
+
 #define VERSION            1
 #define MIN_SNAPSHOT_BYTES 4
 
+/* Number of frames, from the root, that two snapshots share. */
 static uint32_t count_same(const struct hearth_snapshot *a, const struct hearth_snapshot *b)
 {
     uint32_t n = 0;
@@ -23,6 +26,7 @@ static uint32_t count_same(const struct hearth_snapshot *a, const struct hearth_
     return n;
 }
 
+/* Append which snapshots are cut; nothing if none is. */
 static void put_cut(struct hearth_text_writer *to, const struct hearth_snapshot *snapshots,
                     size_t n)
 {
@@ -48,6 +52,8 @@ static void put_cut(struct hearth_text_writer *to, const struct hearth_snapshot 
 void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
                              struct hearth_buf *out)
 {
+    assert((snapshots != NULL || n == 0) && out != NULL);
+
     static const struct hearth_snapshot nothing;
     struct hearth_text_writer to;
 
@@ -57,6 +63,7 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
         const struct hearth_snapshot *it = &snapshots[i];
         const struct hearth_snapshot *before = i == 0 ? &nothing : it - 1;
         uint32_t n_same = count_same(it, before);
+
         hearth_signed_put(&to, (int64_t)it->sequence - before->sequence);
         hearth_signed_put(&to, (int64_t)((uint64_t)it->at_ms - (uint64_t)before->at_ms));
         hearth_number_put(&to, n_same);
@@ -70,17 +77,20 @@ void hearth_snapshots_encode(const struct hearth_snapshot *snapshots, size_t n,
     hearth_text_writer_finish(&to, VERSION, out);
 }
 
-/* False: the arena is full. */
-static bool snapshot_get(struct hearth_text_reader *from, const struct hearth_snapshot *before,
+/* Read one snapshot. False if the arena refused memory. */
+static bool get_snapshot(struct hearth_text_reader *from, const struct hearth_snapshot *before,
                          struct hearth_arena *arena, struct hearth_snapshot *ret)
 {
     int64_t step = hearth_signed_get(from);
 
+    /* Number and time; a number must stay within 32 bits. */
     from->failed = from->failed || step < -(int64_t)UINT32_MAX || step > (int64_t)UINT32_MAX;
     int64_t sequence = from->failed ? 0 : before->sequence + step;
     from->failed = from->failed || sequence < INT32_MIN || sequence > INT32_MAX;
     ret->sequence = from->failed ? 0 : (int32_t)sequence;
     ret->at_ms = (int64_t)((uint64_t)before->at_ms + (uint64_t)hearth_signed_get(from));
+
+    /* Frames: first those of the previous snapshot, then the new ones. */
     uint32_t n_same = (uint32_t)hearth_below_get(from, before->n_frames);
     uint32_t n_more = (uint32_t)hearth_count_get(from, 1);
     struct hearth_str *frames = hearth_arena_array(arena, (size_t)n_same + n_more, sizeof *frames);
@@ -112,6 +122,7 @@ static void get_cut(struct hearth_text_reader *from, struct hearth_snapshot *sna
             from->failed = true;
             break;
         }
+
         size_t at = next + hearth_below_get(from, n - next - 1);
         snapshots[at].is_cut = true;
         next = at + 1;
@@ -122,6 +133,8 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t seg
                                            struct hearth_arena *arena, struct hearth_snapshot **ret,
                                            size_t *ret_n, struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
+
     static const struct hearth_snapshot nothing;
     struct hearth_text_reader from;
 
@@ -138,11 +151,12 @@ enum hearth_status hearth_snapshots_decode(struct hearth_str bytes, uint32_t seg
     for (size_t i = 0; i < n && !from.failed; i++) {
         snapshots[i].segment = segment;
         snapshots[i].is_cut = false;
-        if (!snapshot_get(&from, i == 0 ? &nothing : &snapshots[i - 1], arena, &snapshots[i])) {
+        if (!get_snapshot(&from, i == 0 ? &nothing : &snapshots[i - 1], arena, &snapshots[i])) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
 
+    /* The rest of the bytes, if any, tells which snapshots are cut. */
     if (!from.failed && from.at != from.end) {
         get_cut(&from, snapshots, n);
     }

@@ -1,17 +1,20 @@
 /*
  * spans.c -- spans as stored bytes (contract: hearth/model/spans.h).
  *
- *   version 1, table of texts, unit of times (0: ns, 1: ms), number of spans, then for each:
- *   flags; id minus the one before; parent minus id, if it has one; start minus origin; length; name, peer; layer,
- *   component; if it has any: references, tags, logs, each with their number
+ *   version 1, table of texts, unit of times (0: ns, 1: ms), number of spans; then for each span:
+ *   flags; id minus the previous one; parent minus id, if it has a parent; start minus origin;
+ *   length; name, peer; layer, component; with HAS_MORE: references, tags, logs, each preceded by
+ *   their number
  *
- * SkyWalking's times are whole milliseconds: they take a third of the bytes as such.
+ * SkyWalking's times are whole milliseconds; stored as such they take a third of the bytes.
  */
 #include "hearth/model/spans.h"
 
 #include "hearth/base/hash.h"
 
 #include "profile/text_table.h"
+
+#include <assert.h>
 
 #define VERSION   1
 #define NS_PER_MS 1000000
@@ -25,7 +28,7 @@ enum {
     MAX_FLAGS = 255,
 };
 
-/* What a thing takes at least. */
+/* The fewest bytes that an item takes. */
 enum {
     MIN_SPAN_BYTES = 8,
     MIN_REF_BYTES = 8,
@@ -33,25 +36,26 @@ enum {
     MIN_LOG_BYTES = 2,
 };
 
-/* Differences and sums that wrap around: what was taken apart is put together again, whatever it was. */
-static int64_t minus(int64_t a, int64_t b)
+/* Differences and sums that wrap around, so that decoding restores any value. */
+static int64_t subtract_wrapping(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-static int64_t plus(int64_t a, int64_t b)
+static int64_t add_wrapping(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 /* ---- writing ---- */
 
-static bool is_whole(const struct hearth_span *span, int64_t origin_ns)
+/* True if all times of a span are whole milliseconds from the origin. */
+static bool is_whole_ms(const struct hearth_span *span, int64_t origin_ns)
 {
-    bool whole = minus(span->start_ns, origin_ns) % NS_PER_MS == 0 &&
-                 minus(span->end_ns, span->start_ns) % NS_PER_MS == 0;
+    bool whole = subtract_wrapping(span->start_ns, origin_ns) % NS_PER_MS == 0 &&
+                 subtract_wrapping(span->end_ns, span->start_ns) % NS_PER_MS == 0;
     for (size_t i = 0; i < span->n_logs && whole; i++) {
-        whole = minus(span->logs[i].at_ns, span->start_ns) % NS_PER_MS == 0;
+        whole = subtract_wrapping(span->logs[i].at_ns, span->start_ns) % NS_PER_MS == 0;
     }
     return whole;
 }
@@ -83,7 +87,7 @@ static void put_more(struct hearth_text_writer *to, const struct hearth_span *sp
     put_tags(to, span->tags, span->n_tags);
     hearth_number_put(to, span->n_logs);
     for (size_t i = 0; i < span->n_logs; i++) {
-        hearth_signed_put(to, minus(span->logs[i].at_ns, span->start_ns) / unit_ns);
+        hearth_signed_put(to, subtract_wrapping(span->logs[i].at_ns, span->start_ns) / unit_ns);
         put_tags(to, span->logs[i].tags, span->logs[i].n_tags);
     }
 }
@@ -91,19 +95,21 @@ static void put_more(struct hearth_text_writer *to, const struct hearth_span *sp
 static void put_span(struct hearth_text_writer *to, const struct hearth_span *span,
                      int64_t previous_id, int64_t origin_ns, int64_t unit_ns)
 {
+    assert(unit_ns > 0);
+
     bool has_more = span->n_refs > 0 || span->n_tags > 0 || span->n_logs > 0;
 
     hearth_number_put(to, (span->has_parent ? HAS_PARENT : 0u) |
                               (span->skip_analysis ? SKIPS : 0u) | (has_more ? HAS_MORE : 0u) |
                               (unsigned)span->kind << KIND_SHIFT |
                               (unsigned)span->status << STATUS_SHIFT);
-    hearth_signed_put(to, minus(span->span_id, previous_id));
+    hearth_signed_put(to, subtract_wrapping(span->span_id, previous_id));
     if (span->has_parent) {
-        hearth_signed_put(to, minus(span->parent_id, span->span_id));
+        hearth_signed_put(to, subtract_wrapping(span->parent_id, span->span_id));
     }
 
-    hearth_signed_put(to, minus(span->start_ns, origin_ns) / unit_ns);
-    hearth_signed_put(to, minus(span->end_ns, span->start_ns) / unit_ns);
+    hearth_signed_put(to, subtract_wrapping(span->start_ns, origin_ns) / unit_ns);
+    hearth_signed_put(to, subtract_wrapping(span->end_ns, span->start_ns) / unit_ns);
     hearth_text_put(to, span->name);
     hearth_text_put(to, span->peer);
     hearth_signed_put(to, span->layer);
@@ -116,10 +122,13 @@ static void put_span(struct hearth_text_writer *to, const struct hearth_span *sp
 void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t origin_ns,
                          struct hearth_buf *out)
 {
+    assert((spans != NULL || n == 0) && out != NULL);
+
+    /* Choose the unit for all spans. */
     bool whole = true;
 
     for (size_t i = 0; i < n && whole; i++) {
-        whole = is_whole(&spans[i], origin_ns);
+        whole = is_whole_ms(&spans[i], origin_ns);
     }
 
     struct hearth_text_writer to;
@@ -136,34 +145,39 @@ void hearth_spans_encode(const struct hearth_span *spans, size_t n, int64_t orig
 
 /* ---- reading ---- */
 
-struct reading {
+struct span_reader {
     struct hearth_text_reader from;
     struct hearth_arena *arena;
     int64_t origin_ns, unit_ns;
 };
 
-static int64_t time_get(struct reading *reading, int64_t base_ns)
+static int64_t get_time(struct span_reader *reading, int64_t base_ns)
 {
     int64_t ns;
     if (__builtin_mul_overflow(hearth_signed_get(&reading->from), reading->unit_ns, &ns)) {
         reading->from.failed = true;
         ns = 0;
     }
-    return plus(base_ns, ns);
+    return add_wrapping(base_ns, ns);
 }
 
-/* An array of as many as there are said to be; NULL, with reading->arena->refused, when there is no room. */
-static void *array_get(struct reading *reading, size_t min_bytes, size_t size, size_t *ret_n)
+/*
+ * Allocate an array of as many items as the bytes tell. NULL, with reading->arena->refused, if
+ * memory was refused.
+ */
+static void *get_array(struct span_reader *reading, size_t min_bytes, size_t size, size_t *ret_n)
 {
+    assert(min_bytes > 0);
+
     *ret_n = hearth_count_get(&reading->from, min_bytes);
     void *all = hearth_arena_calloc(reading->arena, *ret_n, size);
     *ret_n = all == NULL ? 0 : *ret_n;
     return all;
 }
 
-static struct hearth_span_tag *tags_get(struct reading *reading, size_t *ret_n)
+static struct hearth_span_tag *get_tags(struct span_reader *reading, size_t *ret_n)
 {
-    struct hearth_span_tag *tags = array_get(reading, MIN_TAG_BYTES, sizeof *tags, ret_n);
+    struct hearth_span_tag *tags = get_array(reading, MIN_TAG_BYTES, sizeof *tags, ret_n);
     for (size_t i = 0; i < *ret_n; i++) {
         tags[i].key = hearth_text_get(&reading->from);
         tags[i].value = hearth_text_get(&reading->from);
@@ -171,7 +185,7 @@ static struct hearth_span_tag *tags_get(struct reading *reading, size_t *ret_n)
     return tags;
 }
 
-static void ref_get(struct hearth_text_reader *from, struct hearth_span_ref *ref)
+static void get_ref(struct hearth_text_reader *from, struct hearth_span_ref *ref)
 {
     ref->across_threads = hearth_below_get(from, 1) == 1;
     ref->trace_id = hearth_text_get(from);
@@ -183,49 +197,53 @@ static void ref_get(struct hearth_text_reader *from, struct hearth_span_ref *ref
     ref->address = hearth_text_get(from);
 }
 
-static void more_get(struct reading *reading, struct hearth_span *span)
+static void get_more(struct span_reader *reading, struct hearth_span *span)
 {
-    span->refs = array_get(reading, MIN_REF_BYTES, sizeof *span->refs, &span->n_refs);
+    span->refs = get_array(reading, MIN_REF_BYTES, sizeof *span->refs, &span->n_refs);
     for (size_t i = 0; i < span->n_refs; i++) {
-        ref_get(&reading->from, &span->refs[i]);
+        get_ref(&reading->from, &span->refs[i]);
     }
 
-    span->tags = tags_get(reading, &span->n_tags);
-    span->logs = array_get(reading, MIN_LOG_BYTES, sizeof *span->logs, &span->n_logs);
+    span->tags = get_tags(reading, &span->n_tags);
+    span->logs = get_array(reading, MIN_LOG_BYTES, sizeof *span->logs, &span->n_logs);
     for (size_t i = 0; i < span->n_logs; i++) {
-        span->logs[i].at_ns = time_get(reading, span->start_ns);
-        span->logs[i].tags = tags_get(reading, &span->logs[i].n_tags);
+        span->logs[i].at_ns = get_time(reading, span->start_ns);
+        span->logs[i].tags = get_tags(reading, &span->logs[i].n_tags);
     }
 }
 
-static int32_t small_get(struct hearth_text_reader *from)
+/* A number of 32 bits. */
+static int32_t get_small(struct hearth_text_reader *from)
 {
     int64_t value = hearth_signed_get(from);
     from->failed = from->failed || value < INT32_MIN || value > INT32_MAX;
     return from->failed ? 0 : (int32_t)value;
 }
 
-static void span_get(struct reading *reading, int64_t previous_id, struct hearth_span *span)
+static void get_span(struct span_reader *reading, int64_t previous_id, struct hearth_span *span)
 {
     struct hearth_text_reader *from = &reading->from;
     unsigned flags = (unsigned)hearth_below_get(from, MAX_FLAGS);
     unsigned kind = flags >> KIND_SHIFT & 7u, status = flags >> STATUS_SHIFT;
 
+    /* Flags. */
     from->failed = from->failed || kind >= HEARTH_N_SPAN_KINDS || status >= HEARTH_N_SPAN_STATUSES;
     span->kind = from->failed ? HEARTH_SPAN_LOCAL : (enum hearth_span_kind)kind;
     span->status = from->failed ? HEARTH_SPAN_UNSET : (enum hearth_span_status)status;
     span->has_parent = (flags & HAS_PARENT) != 0;
     span->skip_analysis = (flags & SKIPS) != 0;
-    span->span_id = plus(previous_id, hearth_signed_get(from));
-    span->parent_id = span->has_parent ? plus(span->span_id, hearth_signed_get(from)) : -1;
-    span->start_ns = time_get(reading, reading->origin_ns);
-    span->end_ns = time_get(reading, span->start_ns);
+
+    /* Ids, times, texts. */
+    span->span_id = add_wrapping(previous_id, hearth_signed_get(from));
+    span->parent_id = span->has_parent ? add_wrapping(span->span_id, hearth_signed_get(from)) : -1;
+    span->start_ns = get_time(reading, reading->origin_ns);
+    span->end_ns = get_time(reading, span->start_ns);
     span->name = hearth_text_get(from);
     span->peer = hearth_text_get(from);
-    span->layer = small_get(from);
-    span->component = small_get(from);
+    span->layer = get_small(from);
+    span->component = get_small(from);
     if ((flags & HAS_MORE) != 0) {
-        more_get(reading, span);
+        get_more(reading, span);
     }
 }
 
@@ -233,7 +251,9 @@ enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_n
                                        struct hearth_arena *arena, struct hearth_span **ret,
                                        size_t *ret_n, struct hearth_err *err)
 {
-    struct reading reading = {.arena = arena, .origin_ns = origin_ns};
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
+
+    struct span_reader reading = {.arena = arena, .origin_ns = origin_ns};
 
     if (!hearth_text_reader_init(&reading.from, bytes, VERSION, arena)) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -247,7 +267,7 @@ enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_n
     }
 
     for (size_t i = 0; i < n && !reading.from.failed && !arena->refused; i++) {
-        span_get(&reading, i == 0 ? 0 : spans[i - 1].span_id, &spans[i]);
+        get_span(&reading, i == 0 ? 0 : spans[i - 1].span_id, &spans[i]);
     }
 
     if (arena->refused) {
@@ -270,6 +290,7 @@ int64_t hearth_trace_key(struct hearth_str id, bool is_raw)
 {
     uint64_t words[2];
 
+    /* 32 hexadecimal digits are hashed as the 16 bytes that they mean. */
     if (!is_raw && id.n == 32 && hearth_str_hex_to_u64(hearth_str_n(id.p, 16), &words[0]) &&
         hearth_str_hex_to_u64(hearth_str_n(id.p + 16, 16), &words[1])) {
         char bytes[16];
