@@ -1,20 +1,23 @@
 /*
  * network_metrics.c -- meters of connections (contract: hearth/model/network_metrics.h).
  *
- * Bytes: 1 (version); number of meters; for each, ascending: its number, then a number (SUM, MEAN), or how many and
- * for each length, bytes and number (CODES), or lower bound and count (HISTOGRAM). Whole numbers below 2^52, nearly all,
- * are varint(2 * value); others are varint(1) and the 8 bytes of the double, little-endian. The rest are varints.
+ * Bytes: 1 (version); number of meters; for each meter, ascending: its index, then its number (SUM,
+ * MEAN), or the number of items and for each item length, bytes and number (CODES) or lower bound
+ * and count (HISTOGRAM). Whole numbers below 2^52, which nearly all are, are varint(2 * value);
+ * other numbers are varint(1) and the 8 bytes of the double, little-endian. All the rest are
+ * varints.
  */
 #include "hearth/model/network_metrics.h"
 
 #include "hearth/base/varint.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #define VERSION   1
 #define MAX_WHOLE ((double)(UINT64_C(1) << 52))
-/* What is sent: so that no sum of flushes is beyond what a double holds. */
+/* Largest value accepted from agents, so that no sum of flushes exceeds a double. */
 #define MAX_AMOUNT 1e100
 
 #define SUM       HEARTH_NETWORK_SUM
@@ -22,7 +25,7 @@
 #define CODES     HEARTH_NETWORK_CODES
 #define HISTOGRAM HEARTH_NETWORK_HISTOGRAM
 
-/* Of the end that has the role. Times are nanoseconds, of round trips microseconds. */
+/* Meters of one end of a connection. Times are nanoseconds; round trips are microseconds. */
 #define ROLE(role, connect_time)                                                                \
     {role "_write_counts_counter", role "_write_cpm", "1/min", SUM},                            \
         {role "_read_counts_counter", role "_read_cpm", "1/min", SUM},                          \
@@ -72,14 +75,19 @@ unsigned hearth_network_meter_find(struct hearth_str name, bool is_metric)
 
 void hearth_network_sums_init(struct hearth_network_sums *sums, struct hearth_arena *arena)
 {
+    assert(sums != NULL && arena != NULL);
+
     *sums = (struct hearth_network_sums){.arena = arena};
 }
 
 /* ---- adding ---- */
 
-/* Room for one more item of `size` bytes; what is outgrown stays in the arena, less than is held now. */
-static bool make_room(struct hearth_network_sums *sums, struct hearth_network_cell *cell,
-                      void **items, size_t size)
+/*
+ * Make room for one more item of `size` bytes. Outgrown arrays stay in the arena; together they are
+ * smaller than the current one.
+ */
+static bool make_item_room(struct hearth_network_sums *sums, struct hearth_network_cell *cell,
+                           void **items, size_t size)
 {
     if (cell->n_items < cell->cap) {
         return true;
@@ -108,6 +116,7 @@ static enum hearth_status add_code(struct hearth_network_sums *sums,
     uint32_t at = 0;
     int order = 1;
 
+    /* Find the code, or its place in the order. */
     while (at < cell->n_items && (order = hearth_str_cmp(code, cell->codes[at].code)) > 0) {
         at++;
     }
@@ -122,9 +131,10 @@ static enum hearth_status add_code(struct hearth_network_sums *sums,
                            HEARTH_NETWORK_MAX_CODES);
     }
 
+    /* Insert it. */
     void *items = cell->codes;
     struct hearth_str copy = hearth_arena_str(sums->arena, code);
-    if (copy.p == NULL || !make_room(sums, cell, &items, sizeof cell->codes[0])) {
+    if (copy.p == NULL || !make_item_room(sums, cell, &items, sizeof cell->codes[0])) {
         return HEARTH_FAIL_ARENA(err, sums->arena);
     }
 
@@ -142,6 +152,7 @@ static enum hearth_status add_bucket(struct hearth_network_sums *sums,
 {
     uint32_t at = cell->n_items;
 
+    /* Find the bucket, or its place in the order. */
     while (at > 0 && cell->buckets[at - 1].lower >= bucket.lower) {
         at--;
     }
@@ -158,8 +169,9 @@ static enum hearth_status add_bucket(struct hearth_network_sums *sums,
                            HEARTH_NETWORK_MAX_BUCKETS);
     }
 
+    /* Insert it. */
     void *items = cell->buckets;
-    if (!make_room(sums, cell, &items, sizeof cell->buckets[0])) {
+    if (!make_item_room(sums, cell, &items, sizeof cell->buckets[0])) {
         return HEARTH_FAIL_ARENA(err, sums->arena);
     }
 
@@ -181,6 +193,9 @@ enum hearth_status hearth_network_add_value(struct hearth_network_sums *sums, un
                                             struct hearth_str code, double value,
                                             struct hearth_err *err)
 {
+    assert(meter < HEARTH_NETWORK_METERS);
+    assert(hearth_network_meters[meter].kind != HISTOGRAM);
+
     struct hearth_network_cell *cell = &sums->cells[meter];
 
     if (!is_quantity(value) || value > MAX_AMOUNT) {
@@ -206,6 +221,9 @@ enum hearth_status hearth_network_add_bucket(struct hearth_network_sums *sums, u
                                              struct hearth_network_bucket bucket,
                                              struct hearth_err *err)
 {
+    assert(meter < HEARTH_NETWORK_METERS);
+    assert(hearth_network_meters[meter].kind == HISTOGRAM);
+
     if (isnan(bucket.lower) || (isinf(bucket.lower) && bucket.lower > 0) || bucket.count < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a bucket from %g with %lld counts",
                            bucket.lower, (long long)bucket.count);
@@ -234,6 +252,8 @@ static void put_number(double value, struct hearth_buf *out)
 
 void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth_buf *out)
 {
+    assert(sums != NULL && out != NULL);
+
     uint64_t n = 0;
 
     for (unsigned i = 0; i < HEARTH_NETWORK_METERS; i++) {
@@ -248,11 +268,13 @@ void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth
         if (cell->n == 0) {
             continue;
         }
+
         hearth_buf_varint(out, i);
         if (kind == SUM || kind == MEAN) {
             put_number(cell->sum, out);
             continue;
         }
+
         hearth_buf_varint(out, cell->n_items);
         for (uint32_t k = 0; k < cell->n_items; k++) {
             if (kind == CODES) {
@@ -267,11 +289,11 @@ void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth
     }
 }
 
-struct reader {
+struct flush_reader {
     const uint8_t *at, *end;
 };
 
-static bool get_number(struct reader *reader, double *ret)
+static bool get_number(struct flush_reader *reader, double *ret)
 {
     uint64_t head, bits = 0;
 
@@ -297,47 +319,52 @@ static bool get_number(struct reader *reader, double *ret)
     return true;
 }
 
-static enum hearth_status cut(struct hearth_err *err)
+static enum hearth_status fail_flush(struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_CORRUPT, "a stored flush of network metrics is damaged");
 }
 
+/* Merge codes or buckets. Items beyond the limits are dropped. */
 static enum hearth_status merge_items(struct hearth_network_sums *sums, unsigned meter,
-                                      struct reader *reader, struct hearth_err *err)
+                                      struct flush_reader *reader, struct hearth_err *err)
 {
     struct hearth_network_cell *cell = &sums->cells[meter];
     uint64_t n, length;
     double number;
 
     if (!hearth_varint_read(&reader->at, reader->end, &n)) {
-        return cut(err);
+        return fail_flush(err);
     }
 
-    for (uint64_t i = 0; i < n; i++) { /* each takes a byte at least */
+    for (uint64_t i = 0; i < n; i++) { /* each takes at least one byte */
         enum hearth_status status;
         if (hearth_network_meters[meter].kind == CODES) {
             if (!hearth_varint_read(&reader->at, reader->end, &length) || length == 0 ||
                 length > HEARTH_NETWORK_CODE_BYTES ||
                 length > (uint64_t)(reader->end - reader->at)) {
-                return cut(err);
+                return fail_flush(err);
             }
+
             struct hearth_str code = hearth_str_n((const char *)reader->at, (size_t)length);
             reader->at += length;
             if (!hearth_str_utf8_valid(code) || !get_number(reader, &number) ||
                 !is_quantity(number)) {
-                return cut(err);
+                return fail_flush(err);
             }
+
             cell->sum += number;
             status = add_code(sums, cell, code, number, err);
         } else {
             uint64_t count;
             if (!get_number(reader, &number) || isnan(number) || (isinf(number) && number > 0) ||
                 !hearth_varint_read(&reader->at, reader->end, &count) || count > INT64_MAX) {
-                return cut(err);
+                return fail_flush(err);
             }
+
             status =
                 add_bucket(sums, cell, (struct hearth_network_bucket){number, (int64_t)count}, err);
         }
+
         if (status != HEARTH_OK && status != HEARTH_OUT_OF_RANGE) {
             return status;
         }
@@ -349,20 +376,23 @@ static enum hearth_status merge_items(struct hearth_network_sums *sums, unsigned
 enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct hearth_str bytes,
                                         struct hearth_err *err)
 {
-    struct reader reader = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n};
+    assert(sums != NULL && sums->arena != NULL);
+
+    struct flush_reader reader = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n};
     uint64_t n, meter = 0;
     int64_t last = -1;
 
     if (bytes.n == 0 || *reader.at++ != VERSION ||
         !hearth_varint_read(&reader.at, reader.end, &n) || n > HEARTH_NETWORK_METERS) {
-        return cut(err);
+        return fail_flush(err);
     }
 
     for (; n > 0; n--) {
         if (!hearth_varint_read(&reader.at, reader.end, &meter) || meter >= HEARTH_NETWORK_METERS ||
             (int64_t)meter <= last) {
-            return cut(err);
+            return fail_flush(err);
         }
+
         last = (int64_t)meter;
         struct hearth_network_cell *cell = &sums->cells[meter];
         enum hearth_network_kind kind = hearth_network_meters[meter].kind;
@@ -372,23 +402,28 @@ enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct
         } else if (get_number(&reader, &number) && is_quantity(number)) {
             cell->sum += number;
         } else {
-            return cut(err);
+            return fail_flush(err);
         }
+
         cell->n++;
     }
 
-    return reader.at == reader.end ? HEARTH_OK : cut(err);
+    return reader.at == reader.end ? HEARTH_OK : fail_flush(err);
 }
 
-/* ---- results ---- */
+/* ---- metrics ---- */
 
 double hearth_network_value(unsigned meter, const struct hearth_network_cell *cell)
 {
+    assert(meter < HEARTH_NETWORK_METERS && cell->n > 0);
+
     return hearth_network_meters[meter].kind == MEAN ? cell->sum / (double)cell->n : cell->sum;
 }
 
 double hearth_network_percentile(const struct hearth_network_cell *cell, unsigned percentile)
 {
+    assert(percentile <= 100);
+
     __extension__ typedef unsigned __int128 u128;
     u128 total = 0, so_far = 0;
     for (uint32_t i = 0; i < cell->n_items; i++) {
@@ -399,6 +434,7 @@ double hearth_network_percentile(const struct hearth_network_cell *cell, unsigne
         return 0;
     }
 
+    /* Rounded half up. */
     u128 wanted = (total * percentile + 50) / 100;
     for (uint32_t i = 0; i < cell->n_items; i++) {
         so_far += (u128)(uint64_t)cell->buckets[i].count;
