@@ -1,6 +1,10 @@
-/* policy_rule.c -- the agents' rule, followed over what they reported (contract: hearth/model/policy_rule.h). */
+/*
+ * policy_rule.c -- the agents' rule, applied to reported values (contract:
+ * hearth/model/policy_rule.h).
+ */
 #include "hearth/model/policy_rule.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -58,21 +62,24 @@ bool hearth_policy_kind_find(struct hearth_str name, enum hearth_policy_kind *re
 
 /* ---- causes ---- */
 
-/* The factor may leave a value a little below the one that was meant (0.29 x 100): the margin is far below a digit. */
-static double cut(double value)
+/*
+ * Truncate to two digits. The multiplication may make a value slightly too small (0.29 x 100); the
+ * margin is far below a digit.
+ */
+static double truncate_value(double value)
 {
     return trunc(value * 100 + (value < 0 ? -1e-6 : 1e-6)) / 100;
 }
 
-static void put_value(enum hearth_monitor monitor, double value, struct hearth_buf *out)
+static void put_cause_value(enum hearth_monitor monitor, double value, struct hearth_buf *out)
 {
     switch (monitor) {
     case HEARTH_MONITOR_PROCESS_CPU:
     case HEARTH_MONITOR_HTTP_ERROR_RATE:
-        hearth_buf_printf(out, "%.2f%%", cut(value));
+        hearth_buf_printf(out, "%.2f%%", truncate_value(value));
         break;
     case HEARTH_MONITOR_HTTP_AVG_RESPONSE_TIME:
-        hearth_buf_printf(out, "%.2fms", cut(value));
+        hearth_buf_printf(out, "%.2fms", truncate_value(value));
         break;
     case HEARTH_MONITOR_PROCESS_THREAD_COUNT:
     case HEARTH_MONITOR_SYSTEM_LOAD:
@@ -85,10 +92,12 @@ static void put_value(enum hearth_monitor monitor, double value, struct hearth_b
 void hearth_cause_message(enum hearth_monitor monitor, struct hearth_str uri, double current,
                           double threshold, struct hearth_buf *out)
 {
+    assert(out != NULL);
+
     hearth_buf_printf(out, "%s: current ", hearth_monitor_name(monitor));
-    put_value(monitor, current, out);
+    put_cause_value(monitor, current, out);
     hearth_buf_cstr(out, " >= threshold ");
-    put_value(monitor, threshold, out);
+    put_cause_value(monitor, threshold, out);
     if (uri.n > 0) {
         hearth_buf_cstr(out, " on ");
         hearth_buf_str(out, uri);
@@ -97,7 +106,7 @@ void hearth_cause_message(enum hearth_monitor monitor, struct hearth_str uri, do
 
 /* ---- slots ---- */
 
-/* Seconds that hold a value: [second, second + n). */
+/* The seconds [second, second + n) hold a value. */
 struct slot {
     int64_t second, n;
     double value;
@@ -107,7 +116,7 @@ struct line {
     const struct hearth_monitor_line *from;
     struct slot *slots; /* by second; they do not overlap */
     size_t n;
-    size_t first; /* the first that a window can still reach */
+    size_t first; /* the first slot that a window can still reach */
 };
 
 struct replay {
@@ -115,41 +124,46 @@ struct replay {
     size_t n_targets;
     int64_t start_ms, end_ms;
     struct hearth_arena *arena;
-    struct line *lines; /* of one instance at a time */
+    struct line *lines; /* lines of one instance at a time */
     size_t n_lines;
-    int64_t *times;
+    int64_t *times; /* times of its checks */
     size_t n_times;
-    int64_t periods[HEARTH_MONITOR_END], longest; /* windows of monitors without URI, and of all */
+    int64_t periods[HEARTH_MONITOR_END]; /* window of each monitor without URI, in seconds */
+    int64_t longest;                     /* longest window of all monitors */
     struct hearth_policy_trigger *triggers;
     size_t n_triggers, cap;
 };
 
-static int64_t second_of(int64_t at_ms)
+static int64_t get_second(int64_t at_ms)
 {
     return at_ms >= 0 ? at_ms / 1000 : (at_ms - 999) / 1000;
 }
 
+/* Make slots of values that are valid until the next one, at most HEARTH_POLICY_HOLD_MS. */
 static void hold_values(struct line *line)
 {
     const struct hearth_monitor_value *values = line->from->values;
 
     for (size_t i = 0; i < line->from->n_values; i++) {
-        int64_t second = second_of(values[i].at_ms);
+        int64_t second = get_second(values[i].at_ms);
         if (line->n > 0 && line->slots[line->n - 1].second == second) {
-            line->slots[line->n - 1].value = values[i].value; /* a slot keeps its last */
+            line->slots[line->n - 1].value = values[i].value; /* the last value of a second */
             continue;
         }
+
+        /* The previous value ends here at the latest. */
         if (line->n > 0) {
             struct slot *before = &line->slots[line->n - 1];
             int64_t gap = second - before->second;
             before->n = gap < HEARTH_POLICY_HOLD_MS / 1000 ? gap : HEARTH_POLICY_HOLD_MS / 1000;
         }
+
         line->slots[line->n++] =
             (struct slot){second, HEARTH_POLICY_CHECK_MS / 1000, values[i].value};
     }
 }
 
-/* The values of a report into the seconds up to it, down to the report before. */
+/* Spread the values of each report over the seconds up to it, back to the previous report. */
 static void spread_values(struct line *line)
 {
     const struct hearth_monitor_value *values = line->from->values;
@@ -157,15 +171,21 @@ static void spread_values(struct line *line)
     int64_t before = INT64_MIN;
 
     for (size_t i = 0, end; i < n; i = end) {
-        int64_t second = second_of(values[i].at_ms);
-        for (end = i + 1; end < n && second_of(values[end].at_ms) == second; end++) {
+        int64_t second = get_second(values[i].at_ms);
+
+        /* Values [i, end) belong to one report. */
+        for (end = i + 1; end < n && get_second(values[end].at_ms) == second; end++) {
         }
+
         size_t room = before == INT64_MIN || (uint64_t)(second - before) > end - i
                           ? end - i
                           : (size_t)(second - before);
+
+        /* The newest value is first. */
         for (size_t k = room; k-- > 0;) {
             line->slots[line->n++] = (struct slot){second - (int64_t)k, 1, values[i + k].value};
         }
+
         before = second;
     }
 }
@@ -190,10 +210,15 @@ static enum hearth_status open_line(struct replay *replay, const struct hearth_m
     return HEARTH_OK;
 }
 
-/* The slots of the `period` seconds up to `second` that reach the threshold; *ret_oldest: the first such value. */
+/*
+ * Count the slots of the `period` seconds up to `second` that reach the threshold. *ret_oldest is
+ * the first such value, if any.
+ */
 static int64_t count_matches(const struct line *line, int64_t second, int64_t period,
                              double threshold, double *ret_oldest)
 {
+    assert(period >= 0 && ret_oldest != NULL);
+
     int64_t n = 0, from = second - period + 1;
 
     for (size_t i = line->first; i < line->n && line->slots[i].second <= second; i++) {
@@ -209,6 +234,7 @@ static int64_t count_matches(const struct line *line, int64_t second, int64_t pe
     return n;
 }
 
+/* Drop slots that no window at or after `second` reaches. */
 static void move_window(struct replay *replay, int64_t second)
 {
     for (size_t i = 0; i < replay->n_lines; i++) {
@@ -223,7 +249,8 @@ static void move_window(struct replay *replay, int64_t second)
 
 /* ---- the rule ---- */
 
-static bool item_wants(const struct hearth_check_item *item, const struct hearth_monitor_line *line)
+static bool item_matches(const struct hearth_check_item *item,
+                         const struct hearth_monitor_line *line)
 {
     if (item->monitor != line->monitor) {
         return false;
@@ -246,22 +273,26 @@ static bool item_wants(const struct hearth_check_item *item, const struct hearth
     return wanted;
 }
 
-/* The first item of the target that has come true for the line's process. */
-static bool has_come_true(const struct replay *replay, const struct hearth_policy_target *target,
-                          const struct line *line, int64_t at_ms, struct hearth_policy_trigger *ret)
+/* Find the first fulfilled item of the target for the line's process. */
+static bool find_fulfilled_item(const struct replay *replay,
+                                const struct hearth_policy_target *target, const struct line *line,
+                                int64_t at_ms, struct hearth_policy_trigger *ret)
 {
     for (size_t i = 0; i < target->n_items; i++) {
         const struct hearth_check_item *item = &target->items[i];
-        if (!item_wants(item, line->from)) {
+        if (!item_matches(item, line->from)) {
             continue;
         }
+
+        /* Does it have enough values in its window? */
         bool is_http = hearth_monitor_is_http(item->monitor);
         int64_t period = is_http ? item->period_seconds : replay->periods[item->monitor];
         double current = 0;
-        if (count_matches(line, second_of(at_ms), period, (double)item->threshold, &current) <
+        if (count_matches(line, get_second(at_ms), period, (double)item->threshold, &current) <
             item->count) {
             continue;
         }
+
         bool is_global = !is_http || (item->n_uri_paths == 0 && item->uri_regex.n == 0);
         *ret = (struct hearth_policy_trigger){
             .kind = target->kind,
@@ -280,6 +311,7 @@ static bool has_come_true(const struct replay *replay, const struct hearth_polic
     return false;
 }
 
+/* True if the profiling that a target starts was started recently. */
 static bool is_silent(const struct replay *replay, size_t first_of_instance,
                       enum hearth_policy_kind kind, const struct hearth_monitor_line *line,
                       int64_t at_ms)
@@ -318,6 +350,7 @@ static enum hearth_status add_trigger(struct replay *replay,
     return HEARTH_OK;
 }
 
+/* Check one target at one time: a trigger per process, or one for the instance (network). */
 static enum hearth_status check_target(struct replay *replay,
                                        const struct hearth_policy_target *target, int64_t at_ms,
                                        size_t first_of_instance, struct hearth_err *err)
@@ -329,9 +362,10 @@ static enum hearth_status check_target(struct replay *replay,
     for (size_t i = 0; i < replay->n_lines; i++) {
         const struct line *line = &replay->lines[i];
         if (is_silent(replay, first_of_instance, target->kind, line->from, at_ms) ||
-            !has_come_true(replay, target, line, at_ms, &found)) {
+            !find_fulfilled_item(replay, target, line, at_ms, &found)) {
             continue;
         }
+
         if (target->kind != HEARTH_POLICY_NETWORK) {
             HEARTH_TRY(add_trigger(replay, &found, err));
         } else if (!any || line->from->process_rank < best_rank) {
@@ -344,13 +378,13 @@ static enum hearth_status check_target(struct replay *replay,
     return any ? add_trigger(replay, &best, err) : HEARTH_OK;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* When the instance was checked: at each time of a report. */
+/* Collect the times of checks: those of all reports of the instance in the range. */
 static enum hearth_status find_times(struct replay *replay, struct hearth_err *err)
 {
     size_t n = 0;
@@ -376,7 +410,7 @@ static enum hearth_status find_times(struct replay *replay, struct hearth_err *e
     }
 
     if (replay->n_times > 0) {
-        qsort(replay->times, replay->n_times, sizeof replay->times[0], by_time);
+        qsort(replay->times, replay->n_times, sizeof replay->times[0], compare_times);
     }
 
     return HEARTH_OK;
@@ -391,7 +425,7 @@ static enum hearth_status replay_instance(struct replay *replay, struct hearth_e
         if (i > 0 && replay->times[i] == replay->times[i - 1]) {
             continue;
         }
-        move_window(replay, second_of(replay->times[i]));
+        move_window(replay, get_second(replay->times[i]));
         for (size_t t = 0; t < replay->n_targets; t++) {
             HEARTH_TRY(check_target(replay, &replay->targets[t], replay->times[i],
                                     first_of_instance, err));
@@ -414,7 +448,7 @@ static void find_periods(struct replay *replay)
     }
 }
 
-static int by_trigger(const void *a, const void *b)
+static int compare_triggers(const void *a, const void *b)
 {
     const struct hearth_policy_trigger *x = a, *y = b;
     int order = (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
@@ -430,6 +464,9 @@ enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targe
                                         struct hearth_policy_trigger **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
+    assert((targets != NULL || n_targets == 0) && (lines != NULL || n_lines == 0));
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
+
     struct replay replay = {.targets = targets,
                             .n_targets = n_targets,
                             .start_ms = start_ms,
@@ -441,6 +478,7 @@ enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targe
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Replay one instance after the other. */
     find_periods(&replay);
     for (size_t i = 0, end; i < n_lines; i = end) {
         replay.n_lines = 0;
@@ -448,11 +486,12 @@ enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targe
              end++) {
             HEARTH_TRY(open_line(&replay, &lines[end], err));
         }
+
         HEARTH_TRY(replay_instance(&replay, err));
     }
 
     if (replay.n_triggers > 1) {
-        qsort(replay.triggers, replay.n_triggers, sizeof replay.triggers[0], by_trigger);
+        qsort(replay.triggers, replay.n_triggers, sizeof replay.triggers[0], compare_triggers);
     }
 
     *ret = replay.triggers;
