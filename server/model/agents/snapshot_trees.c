@@ -1,88 +1,92 @@
 /*
- * snapshot_trees.c -- thread snapshots and CPU profiles of requests as trees with durations (contract:
- * hearth/model/snapshot_trees.h).
+ * snapshot_trees.c -- thread snapshots and CPU profiles of requests as trees with durations
+ * (contract: hearth/model/snapshot_trees.h).
  *
- * Snapshots come in the order of segments and numbers, so a node needs to remember only the run that it is in.
+ * Snapshots are added in the order of segments and numbers, so a node stores only its current run.
  */
 #include "hearth/model/snapshot_trees.h"
 
 #include "hearth/base/hash.h"
 #include "hearth/model/frame_name.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #define DEFAULT_PERIOD_MS 10
 
-struct node {
+struct building_node {
     struct hearth_str code;
     uint32_t parent; /* NONE: a root */
     uint32_t first_child, next_sibling;
     int64_t count, duration_ms;
-    int64_t children_ms; /* sum of theirs */
-    uint32_t segment;    /* of the run that goes on */
+    int64_t children_ms; /* sum of the children's durations */
+    /* The current run: last segment and number, times of the first and the last snapshot. */
+    uint32_t segment;
     int32_t sequence;
     int64_t first_ms, last_ms;
 };
 
 #define NONE UINT32_MAX
 
-struct growing {
+struct snapshot_forest {
     struct hearth_arena *arena;
     struct hearth_idmap ids;
-    struct node *nodes;
+    struct building_node *nodes;
     uint32_t n, cap;
     uint32_t first_root;
 };
 
-static void growing_init(struct growing *growing, struct hearth_arena *arena)
+static void forest_init(struct snapshot_forest *forest, struct hearth_arena *arena)
 {
-    *growing = (struct growing){.arena = arena, .first_root = NONE};
-    hearth_idmap_init(&growing->ids);
+    *forest = (struct snapshot_forest){.arena = arena, .first_root = NONE};
+    hearth_idmap_init(&forest->ids);
 }
 
-static enum hearth_status make_room(struct growing *growing, struct hearth_err *err)
+static enum hearth_status make_node_room(struct snapshot_forest *forest, struct hearth_err *err)
 {
-    if (growing->n < growing->cap) {
+    if (forest->n < forest->cap) {
         return HEARTH_OK;
     }
 
-    uint32_t cap = growing->cap == 0 ? 64 : growing->cap * 2;
-    struct node *nodes = hearth_arena_array(growing->arena, cap, sizeof *nodes);
-    if (nodes == NULL || cap < growing->cap) {
-        return HEARTH_FAIL_ARENA(err, growing->arena);
+    uint32_t cap = forest->cap == 0 ? 64 : forest->cap * 2;
+    struct building_node *nodes = hearth_arena_array(forest->arena, cap, sizeof *nodes);
+    if (nodes == NULL || cap < forest->cap) {
+        return HEARTH_FAIL_ARENA(err, forest->arena);
     }
 
-    if (growing->n > 0) {
-        memcpy(nodes, growing->nodes, growing->n * sizeof *nodes);
+    if (forest->n > 0) {
+        memcpy(nodes, forest->nodes, forest->n * sizeof *nodes);
     }
 
-    growing->nodes = nodes;
-    growing->cap = cap;
+    forest->nodes = nodes;
+    forest->cap = cap;
 
     return HEARTH_OK;
 }
 
-/* The child of that name, made when there is none. parent NONE: a root. */
-static enum hearth_status child_of(struct growing *growing, uint32_t parent, struct hearth_str code,
-                                   uint32_t *ret, struct hearth_err *err)
+/* Find or make the child of that name. parent NONE: a root. */
+static enum hearth_status intern_child(struct snapshot_forest *forest, uint32_t parent,
+                                       struct hearth_str code, uint32_t *ret,
+                                       struct hearth_err *err)
 {
-    HEARTH_TRY(make_room(growing, err));
+    HEARTH_TRY(make_node_room(forest, err));
+
     bool is_new = false;
-    uint32_t id = hearth_idmap_intern(&growing->ids, hearth_hash128(code.p, code.n, parent),
-                                      growing->n, &is_new);
+    uint32_t id = hearth_idmap_intern(&forest->ids, hearth_hash128(code.p, code.n, parent),
+                                      forest->n, &is_new);
+
     if (id == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a tree of %" PRIu32 " nodes",
-                           growing->n);
+                           forest->n);
     }
 
     if (is_new) {
-        uint32_t *first =
-            parent == NONE ? &growing->first_root : &growing->nodes[parent].first_child;
-        growing->nodes[id] = (struct node){
+        uint32_t *first = parent == NONE ? &forest->first_root : &forest->nodes[parent].first_child;
+        forest->nodes[id] = (struct building_node){
             .code = code, .parent = parent, .first_child = NONE, .next_sibling = *first};
         *first = id;
-        growing->n++;
+        forest->n++;
     }
 
     *ret = id;
@@ -92,15 +96,16 @@ static enum hearth_status child_of(struct growing *growing, uint32_t parent, str
 
 /* ---- snapshots ---- */
 
-/* A clock that was set back makes no negative durations. */
-static void end_run(struct node *node)
+/* Add the duration of the current run. A clock that was set back causes no negative duration. */
+static void end_run(struct building_node *node)
 {
     if (node->last_ms > node->first_ms) {
         node->duration_ms += node->last_ms - node->first_ms;
     }
 }
 
-static void pass_through(struct node *node, const struct hearth_snapshot *snapshot)
+/* Count a snapshot in a node; it continues the node's run or begins a new one. */
+static void pass_through(struct building_node *node, const struct hearth_snapshot *snapshot)
 {
     bool goes_on = node->count > 0 && node->segment == snapshot->segment &&
                    (int64_t)node->sequence + 1 == snapshot->sequence;
@@ -116,14 +121,14 @@ static void pass_through(struct node *node, const struct hearth_snapshot *snapsh
     node->count++;
 }
 
-static enum hearth_status add_snapshot(struct growing *growing,
+static enum hearth_status add_snapshot(struct snapshot_forest *forest,
                                        const struct hearth_snapshot *snapshot,
                                        struct hearth_err *err)
 {
     uint32_t at = NONE;
     for (uint32_t i = 0; i < snapshot->n_frames; i++) {
-        HEARTH_TRY(child_of(growing, at, snapshot->frames[i], &at, err));
-        pass_through(&growing->nodes[at], snapshot);
+        HEARTH_TRY(intern_child(forest, at, snapshot->frames[i], &at, err));
+        pass_through(&forest->nodes[at], snapshot);
     }
     return HEARTH_OK;
 }
@@ -141,18 +146,19 @@ static int compare_snapshots(const void *left, const void *right)
         return a->sequence < b->sequence ? -1 : 1;
     }
 
-    return a < b ? -1 : a > b; /* of two with one number, the first given */
+    return a < b ? -1 : a > b; /* equal numbers: in the given order */
 }
 
-/* The numbers that a query takes: [from, to). False: none. */
-struct taken {
+/* The snapshots that a query selects: numbers [from, to) of a segment. */
+struct number_range {
     uint32_t segment;
     int64_t from, to;
 };
 
-static bool take(const struct hearth_snapshot *snapshots, size_t n,
-                 const struct hearth_snapshot_query *query, int64_t limit, struct taken *ret,
-                 int64_t *n_found)
+/* Find the numbers that a query selects; false if there are none. *n_found counts all of them. */
+static bool select_range(const struct hearth_snapshot *snapshots, size_t n,
+                         const struct hearth_snapshot_query *query, int64_t limit,
+                         struct number_range *ret, int64_t *n_found)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
 
@@ -171,27 +177,29 @@ static bool take(const struct hearth_snapshot *snapshots, size_t n,
 
     *n_found += max + 1 - min;
     int64_t end = limit > 0 && max + 1 - min > limit ? min + limit : max + 1;
-    *ret = (struct taken){query->segment, min, end};
+    *ret = (struct number_range){query->segment, min, end};
 
     return true;
 }
 
-static bool is_taken(const struct taken *taken, size_t n, const struct hearth_snapshot *snapshot)
+static bool is_selected(const struct number_range *ranges, size_t n,
+                        const struct hearth_snapshot *snapshot)
 {
     for (size_t i = 0; i < n; i++) {
-        if (taken[i].segment == snapshot->segment && snapshot->sequence >= taken[i].from &&
-            snapshot->sequence < taken[i].to) {
+        if (ranges[i].segment == snapshot->segment && snapshot->sequence >= ranges[i].from &&
+            snapshot->sequence < ranges[i].to) {
             return true;
         }
     }
     return false;
 }
 
-/* Those that any query takes, each once, in order. */
-static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t n,
-                                 const struct taken *taken, size_t n_taken,
-                                 struct hearth_arena *arena, const struct hearth_snapshot ***ret,
-                                 size_t *ret_n, struct hearth_err *err)
+/* Collect the selected snapshots, each once, sorted. */
+static enum hearth_status collect_selected(const struct hearth_snapshot *snapshots, size_t n,
+                                           const struct number_range *ranges, size_t n_ranges,
+                                           struct hearth_arena *arena,
+                                           const struct hearth_snapshot ***ret, size_t *ret_n,
+                                           struct hearth_err *err)
 {
     const struct hearth_snapshot **chosen = hearth_arena_array(arena, n, sizeof *chosen);
 
@@ -201,11 +209,12 @@ static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t
 
     size_t n_chosen = 0;
     for (size_t i = 0; i < n; i++) {
-        if (is_taken(taken, n_taken, &snapshots[i])) {
+        if (is_selected(ranges, n_ranges, &snapshots[i])) {
             chosen[n_chosen++] = &snapshots[i];
         }
     }
 
+    /* Sort, and remove duplicates. */
     qsort(chosen, n_chosen, sizeof *chosen, compare_snapshots);
     size_t n_kept = 0;
     for (size_t i = 0; i < n_chosen; i++) {
@@ -221,12 +230,12 @@ static enum hearth_status choose(const struct hearth_snapshot *snapshots, size_t
     return HEARTH_OK;
 }
 
-/* ---- as an answer ---- */
+/* ---- output ---- */
 
-/* The longest first, then the most often seen, then by name. */
-static bool comes_before(const struct growing *growing, uint32_t left, uint32_t right)
+/* Order of siblings: longest first, then most counted, then by name. */
+static bool is_before(const struct snapshot_forest *forest, uint32_t left, uint32_t right)
 {
-    const struct node *a = &growing->nodes[left], *b = &growing->nodes[right];
+    const struct building_node *a = &forest->nodes[left], *b = &forest->nodes[right];
 
     if (a->duration_ms != b->duration_ms) {
         return a->duration_ms > b->duration_ms;
@@ -240,14 +249,14 @@ static bool comes_before(const struct growing *growing, uint32_t left, uint32_t 
 }
 
 /* Merge two sorted lists of siblings. */
-static uint32_t merge_lists(struct growing *growing, uint32_t a, uint32_t b)
+static uint32_t merge_lists(struct snapshot_forest *forest, uint32_t a, uint32_t b)
 {
     uint32_t first = NONE, *end = &first;
 
     while (a != NONE && b != NONE) {
-        uint32_t *from = comes_before(growing, b, a) ? &b : &a;
+        uint32_t *from = is_before(forest, b, a) ? &b : &a;
         *end = *from;
-        end = &growing->nodes[*from].next_sibling;
+        end = &forest->nodes[*from].next_sibling;
         *from = *end;
     }
 
@@ -256,8 +265,8 @@ static uint32_t merge_lists(struct growing *growing, uint32_t a, uint32_t b)
     return first;
 }
 
-/* Siblings in order: runs of 1, 2, 4, .. merged as a counter carries. */
-static uint32_t sort_siblings(struct growing *growing, uint32_t first)
+/* Sort siblings by merging runs of 1, 2, 4, .. elements, as a binary counter carries. */
+static uint32_t sort_siblings(struct snapshot_forest *forest, uint32_t first)
 {
     uint32_t runs[32];
 
@@ -265,55 +274,61 @@ static uint32_t sort_siblings(struct growing *growing, uint32_t first)
         runs[i] = NONE;
     }
 
+    /* runs[i] is empty or has 2^i elements. */
     while (first != NONE) {
         uint32_t run = first;
-        first = growing->nodes[run].next_sibling;
-        growing->nodes[run].next_sibling = NONE;
+        first = forest->nodes[run].next_sibling;
+        forest->nodes[run].next_sibling = NONE;
+
         size_t i = 0;
         for (; runs[i] != NONE; i++) {
-            run = merge_lists(growing, runs[i], run);
+            run = merge_lists(forest, runs[i], run);
             runs[i] = NONE;
         }
+
         runs[i] = run;
     }
 
     uint32_t all = NONE;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(runs); i++) {
-        all = merge_lists(growing, runs[i], all);
+        all = merge_lists(forest, runs[i], all);
     }
 
     return all;
 }
 
-/* One tree, breadth first; `order` has room for all nodes. */
-static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
+/* Write one tree, breadth first; `order` has room for all nodes. */
+static bool write_tree(struct snapshot_forest *forest, uint32_t root, uint32_t *order,
                        struct hearth_snapshot_tree *ret)
 {
     size_t n = 0;
 
+    /* Find the order of the nodes. */
     order[n++] = root;
     for (size_t i = 0; i < n; i++) {
-        struct node *node = &growing->nodes[order[i]];
-        node->first_child = sort_siblings(growing, node->first_child);
-        for (uint32_t c = node->first_child; c != NONE; c = growing->nodes[c].next_sibling) {
+        struct building_node *node = &forest->nodes[order[i]];
+        node->first_child = sort_siblings(forest, node->first_child);
+        for (uint32_t c = node->first_child; c != NONE; c = forest->nodes[c].next_sibling) {
             order[n++] = c;
         }
     }
 
-    struct hearth_snapshot_node *out = hearth_arena_calloc(growing->arena, n, sizeof *out);
+    struct hearth_snapshot_node *out = hearth_arena_calloc(forest->arena, n, sizeof *out);
     if (out == NULL) {
         return false;
     }
 
-    size_t next_child = 1; /* children follow in the order of their parents */
+    /* Children follow in the order of their parents. */
+    size_t next_child = 1;
     for (size_t i = 0; i < n; i++) {
-        const struct node *node = &growing->nodes[order[i]];
+        const struct building_node *node = &forest->nodes[order[i]];
         out[i].id = (int32_t)i + 1;
         out[i].code = node->code;
         out[i].count = node->count;
         out[i].duration_ms = node->duration_ms;
         out[i].duration_child_excluded_ms = node->duration_ms - node->children_ms;
-        for (uint32_t c = node->first_child; c != NONE; c = growing->nodes[c].next_sibling) {
+
+        for (uint32_t c = node->first_child; c != NONE; c = forest->nodes[c].next_sibling) {
             out[next_child++].parent_id = (int32_t)i + 1;
         }
     }
@@ -323,41 +338,44 @@ static bool write_tree(struct growing *growing, uint32_t root, uint32_t *order,
     return true;
 }
 
-static enum hearth_status write_trees(struct growing *growing, struct hearth_snapshot_trees *ret,
-                                      struct hearth_err *err)
+static enum hearth_status write_trees(struct snapshot_forest *forest,
+                                      struct hearth_snapshot_trees *ret, struct hearth_err *err)
 {
-    for (uint32_t i = 0; i < growing->n; i++) {
-        uint32_t parent = growing->nodes[i].parent;
+    /* Sum the durations of children. */
+    for (uint32_t i = 0; i < forest->n; i++) {
+        uint32_t parent = forest->nodes[i].parent;
         if (parent != NONE) {
-            growing->nodes[parent].children_ms += growing->nodes[i].duration_ms;
+            forest->nodes[parent].children_ms += forest->nodes[i].duration_ms;
         }
     }
 
-    growing->first_root = sort_siblings(growing, growing->first_root);
-    for (uint32_t r = growing->first_root; r != NONE; r = growing->nodes[r].next_sibling) {
+    /* Sort and count the roots. */
+    forest->first_root = sort_siblings(forest, forest->first_root);
+    for (uint32_t r = forest->first_root; r != NONE; r = forest->nodes[r].next_sibling) {
         ret->n_trees++;
     }
 
-    uint32_t *order = hearth_arena_array(growing->arena, growing->n, sizeof *order);
-    ret->trees = hearth_arena_array(growing->arena, ret->n_trees, sizeof *ret->trees);
+    /* Write their trees. */
+    uint32_t *order = hearth_arena_array(forest->arena, forest->n, sizeof *order);
+    ret->trees = hearth_arena_array(forest->arena, ret->n_trees, sizeof *ret->trees);
     bool ok = order != NULL && ret->trees != NULL;
     size_t i = 0;
-    for (uint32_t r = growing->first_root; ok && r != NONE; r = growing->nodes[r].next_sibling) {
-        ok = write_tree(growing, r, order, &ret->trees[i++]);
+    for (uint32_t r = forest->first_root; ok && r != NONE; r = forest->nodes[r].next_sibling) {
+        ok = write_tree(forest, r, order, &ret->trees[i++]);
     }
 
-    return ok ? HEARTH_OK : HEARTH_FAIL_ARENA(err, growing->arena);
+    return ok ? HEARTH_OK : HEARTH_FAIL_ARENA(err, forest->arena);
 }
 
-static enum hearth_status grow(struct growing *growing,
-                               const struct hearth_snapshot *const *snapshots, size_t n,
-                               struct hearth_err *err)
+static enum hearth_status add_snapshots(struct snapshot_forest *forest,
+                                        const struct hearth_snapshot *const *snapshots, size_t n,
+                                        struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(add_snapshot(growing, snapshots[i], err));
+        HEARTH_TRY(add_snapshot(forest, snapshots[i], err));
     }
-    for (uint32_t i = 0; i < growing->n; i++) {
-        end_run(&growing->nodes[i]);
+    for (uint32_t i = 0; i < forest->n; i++) {
+        end_run(&forest->nodes[i]);
     }
     return HEARTH_OK;
 }
@@ -369,39 +387,45 @@ enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snap
                                               struct hearth_snapshot_trees *ret,
                                               struct hearth_err *err)
 {
+    assert((snapshots != NULL || n == 0) && (queries != NULL || n_queries == 0));
+    assert(arena != NULL && ret != NULL);
+
+    /* Select the snapshots. */
     *ret = (struct hearth_snapshot_trees){0};
-    struct taken *taken = hearth_arena_array(arena, n_queries, sizeof *taken);
-    if (taken == NULL) {
+    struct number_range *ranges = hearth_arena_array(arena, n_queries, sizeof *ranges);
+    if (ranges == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n_taken = 0;
+    size_t n_ranges = 0;
     for (size_t i = 0; i < n_queries; i++) {
-        n_taken += take(snapshots, n, &queries[i], limit, &taken[n_taken], &ret->n_found);
+        n_ranges +=
+            select_range(snapshots, n, &queries[i], limit, &ranges[n_ranges], &ret->n_found);
     }
 
     const struct hearth_snapshot **chosen;
     size_t n_chosen;
-    HEARTH_TRY(choose(snapshots, n, taken, n_taken, arena, &chosen, &n_chosen, err));
+    HEARTH_TRY(collect_selected(snapshots, n, ranges, n_ranges, arena, &chosen, &n_chosen, err));
     for (size_t i = 0; i < n_chosen; i++) {
         ret->n_cut += chosen[i]->is_cut;
     }
 
-    struct growing growing;
-    growing_init(&growing, arena);
-    enum hearth_status status = grow(&growing, chosen, n_chosen, err);
+    /* Build the trees of them. */
+    struct snapshot_forest forest;
+    forest_init(&forest, arena);
+    enum hearth_status status = add_snapshots(&forest, chosen, n_chosen, err);
     if (status == HEARTH_OK) {
-        status = write_trees(&growing, ret, err);
+        status = write_trees(&forest, ret, err);
     }
 
-    hearth_idmap_release(&growing.ids);
+    hearth_idmap_release(&forest.ids);
 
     return status;
 }
 
 /* ---- CPU profiles ---- */
 
-static int64_t period_ms_of(const struct hearth_profile *profile)
+static int64_t get_period_ms(const struct hearth_profile *profile)
 {
     struct hearth_str unit = profile->strings[profile->period_type.unit];
     int64_t period = profile->period, ms = 0;
@@ -427,7 +451,7 @@ static int64_t period_ms_of(const struct hearth_profile *profile)
     return ms > 0 ? ms : 1;
 }
 
-/* "function:line;function:line"; of a location without lines, its address. */
+/* "function:line;function:line"; the address if the location has no lines. */
 static struct hearth_str name_location(const struct hearth_profile *profile, uint32_t location,
                                        struct hearth_arena *arena)
 {
@@ -458,9 +482,10 @@ static int64_t add_saturating(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static enum hearth_status add_sample(struct growing *growing, const struct hearth_profile *profile,
-                                     const struct hearth_str *names, uint32_t sample,
-                                     int64_t period_ms, struct hearth_err *err)
+static enum hearth_status add_profile_sample(struct snapshot_forest *forest,
+                                             const struct hearth_profile *profile,
+                                             const struct hearth_str *names, uint32_t sample,
+                                             int64_t period_ms, struct hearth_err *err)
 {
     int64_t count = profile->n_types == 0 ? 1 : profile->values[(size_t)sample * profile->n_types];
     int64_t ms;
@@ -473,72 +498,76 @@ static enum hearth_status add_sample(struct growing *growing, const struct heart
         ms = INT64_MAX;
     }
 
+    /* From the root to the leaf. */
     uint32_t at = NONE;
     for (uint32_t k = profile->stack_first[sample + 1]; k > profile->stack_first[sample]; k--) {
         uint32_t location = profile->stack_locs[k - 1];
         struct hearth_str code =
             location == HEARTH_NO_INDEX ? HEARTH_FRAME_UNKNOWN : names[location];
-        HEARTH_TRY(child_of(growing, at, code, &at, err));
-        growing->nodes[at].count = add_saturating(growing->nodes[at].count, count);
-        growing->nodes[at].duration_ms = add_saturating(growing->nodes[at].duration_ms, ms);
+        HEARTH_TRY(intern_child(forest, at, code, &at, err));
+        forest->nodes[at].count = add_saturating(forest->nodes[at].count, count);
+        forest->nodes[at].duration_ms = add_saturating(forest->nodes[at].duration_ms, ms);
     }
 
     return HEARTH_OK;
 }
 
-/* Several roots get one above them. */
-static enum hearth_status join_roots(struct growing *growing, struct hearth_err *err)
+/* Put several roots below a common one. */
+static enum hearth_status join_roots(struct snapshot_forest *forest, struct hearth_err *err)
 {
-    uint32_t first = growing->first_root, root;
+    uint32_t first = forest->first_root, root;
 
-    if (first == NONE || growing->nodes[first].next_sibling == NONE) {
+    if (first == NONE || forest->nodes[first].next_sibling == NONE) {
         return HEARTH_OK;
     }
 
-    growing->first_root = NONE;
-    HEARTH_TRY(make_room(growing, err));
-    root = growing->n++;
-    growing->nodes[root] = (struct node){
+    forest->first_root = NONE;
+    HEARTH_TRY(make_node_room(forest, err));
+    root = forest->n++;
+    forest->nodes[root] = (struct building_node){
         .code = HEARTH_STR("root"), .parent = NONE, .first_child = first, .next_sibling = NONE};
-    growing->first_root = root;
-    for (uint32_t c = first; c != NONE; c = growing->nodes[c].next_sibling) {
-        struct node *node = &growing->nodes[c];
+    forest->first_root = root;
+
+    for (uint32_t c = first; c != NONE; c = forest->nodes[c].next_sibling) {
+        struct building_node *node = &forest->nodes[c];
         node->parent = root;
-        growing->nodes[root].count = add_saturating(growing->nodes[root].count, node->count);
-        growing->nodes[root].duration_ms =
-            add_saturating(growing->nodes[root].duration_ms, node->duration_ms);
+        forest->nodes[root].count = add_saturating(forest->nodes[root].count, node->count);
+        forest->nodes[root].duration_ms =
+            add_saturating(forest->nodes[root].duration_ms, node->duration_ms);
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status grow_profile(struct growing *growing,
-                                       const struct hearth_profile *profile,
-                                       bool (*is_wanted)(void *context, uint32_t sample),
-                                       void *context, struct hearth_err *err)
+static enum hearth_status add_profile(struct snapshot_forest *forest,
+                                      const struct hearth_profile *profile,
+                                      bool (*is_wanted)(void *context, uint32_t sample),
+                                      void *context, struct hearth_err *err)
 {
     struct hearth_str *names =
-        hearth_arena_array(growing->arena, profile->n_locations, sizeof *names);
+        hearth_arena_array(forest->arena, profile->n_locations, sizeof *names);
 
     if (names == NULL) {
-        return HEARTH_FAIL_ARENA(err, growing->arena);
+        return HEARTH_FAIL_ARENA(err, forest->arena);
     }
 
+    /* Name each location once. */
     for (uint32_t i = 0; i < profile->n_locations; i++) {
-        names[i] = name_location(profile, i, growing->arena);
+        names[i] = name_location(profile, i, forest->arena);
         if (names[i].p == NULL) {
-            return HEARTH_FAIL_ARENA(err, growing->arena);
+            return HEARTH_FAIL_ARENA(err, forest->arena);
         }
     }
 
-    int64_t period_ms = period_ms_of(profile);
+    /* Add the samples. */
+    int64_t period_ms = get_period_ms(profile);
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         if (is_wanted == NULL || is_wanted(context, s)) {
-            HEARTH_TRY(add_sample(growing, profile, names, s, period_ms, err));
+            HEARTH_TRY(add_profile_sample(forest, profile, names, s, period_ms, err));
         }
     }
 
-    return join_roots(growing, err);
+    return join_roots(forest, err);
 }
 
 enum hearth_status
@@ -547,15 +576,17 @@ hearth_snapshot_trees_of_profile(const struct hearth_profile *profile,
                                  struct hearth_arena *arena, struct hearth_snapshot_trees *ret,
                                  struct hearth_err *err)
 {
+    assert(profile != NULL && arena != NULL && ret != NULL);
+
     *ret = (struct hearth_snapshot_trees){0};
-    struct growing growing;
-    growing_init(&growing, arena);
-    enum hearth_status status = grow_profile(&growing, profile, is_wanted, context, err);
+    struct snapshot_forest forest;
+    forest_init(&forest, arena);
+    enum hearth_status status = add_profile(&forest, profile, is_wanted, context, err);
     if (status == HEARTH_OK) {
-        status = write_trees(&growing, ret, err);
+        status = write_trees(&forest, ret, err);
     }
 
-    hearth_idmap_release(&growing.ids);
+    hearth_idmap_release(&forest.ids);
 
     return status;
 }
