@@ -3,33 +3,38 @@
  *
  * Numbers are varints (unsigned LEB128).
  *
- * Fresh: runs of what has series and time in common, until the end.
+ * Fresh: runs of associations with the same series and time.
  *
  *   varint         n, not 0
  *   varint         series id
  *   signed         time, zigzag-coded
  *   n x 8          keys, big-endian: position(int8send(key) in ..) finds them
- *   n x 1          what they are of
+ *   n x 1          their kinds (enum hearth_association_of)
  *
  * Packed:
  *
  *   varint         n
- *   byte           how many leading bits of the keys are known, those of the bucket included
- *   varint         scale: what all times are a multiple of; not 0
+ *   byte           number of known leading bits of the keys, including those of the bucket
+ *   varint         scale: a common divisor of all times; not 0
  *   n times
- *     varint       known bits of the key minus those of the one before (the first: minus the bucket's first key)
- *     varint       service id * 16 + what it is of
+ *     varint       known bits of the key minus the previous ones (the first: minus the bucket's
+ *                  first key)
+ *     varint       service id * 16 + kinds
  *     varint       series id
- *     varint       time since the day's begin / scale
+ *     varint       time since the start of the day / scale
  *
- * Of a key 44 bits are known, however few associations a row has: rows are merged into larger ones, and bits that
- * are gone do not come back. Among 10 million associations of a day a key that is not there finds one in 1.8 million times.
+ * 44 bits of a key are known, however few associations a row has: rows are merged into larger ones,
+ * and dropped bits cannot be restored. Among 10 million associations of a day, a key that is absent
+ * matches one in 1.8 million look-ups.
  */
 #include "hearth/model/span_index.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/varint.h"
 
+#include "profile/gcd.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 #define KEY_BITS   44u
@@ -37,7 +42,7 @@
 #define OF_BITS    4u
 #define ALL_OF     ((1u << OF_BITS) - 1)
 
-/* The finaliser of MurmurHash3: each bit of the id moves each of the key, and no two ids share one. */
+/* The finaliser of MurmurHash3: a bijection in which each bit of the id affects the whole key. */
 uint64_t hearth_span_key(uint64_t id)
 {
     id ^= id >> 33;
@@ -47,14 +52,14 @@ uint64_t hearth_span_key(uint64_t id)
     return id ^ id >> 33;
 }
 
-static enum hearth_status fail_damaged(const char *what, struct hearth_err *err)
+static enum hearth_status fail_span_row(const char *what, struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of the span index is damaged: %s", what);
 }
 
 /* ---- order ---- */
 
-static int compare(const void *left, const void *right)
+static int compare_associations(const void *left, const void *right)
 {
     const struct hearth_association *a = left, *b = right;
     int order = (a->key > b->key) - (a->key < b->key);
@@ -66,10 +71,10 @@ static int compare(const void *left, const void *right)
 enum {
     DIGIT_BITS = 11,
     N_DIGITS = 1 << DIGIT_BITS,
-    WORTH_DIGITS = 512,
+    WORTH_DIGITS = 512, /* from this number on, radix sort is faster */
 };
 
-/* One pass of a radix sort, the least significant digit first: stable. */
+/* One pass of a stable radix sort, least significant digit first. */
 static void sort_by_digit(const struct hearth_association *from, struct hearth_association *to,
                           size_t n, unsigned shift)
 {
@@ -90,10 +95,13 @@ static void sort_by_digit(const struct hearth_association *from, struct hearth_a
     }
 }
 
-/* By the 22 bits after those that all have in common, in scratch and back; then what has these in common, too: as keys spread, few. */
+/*
+ * Sort by the 22 bits after the common prefix of all keys, to scratch and back; then sort the runs
+ * with equal bits by comparison. Keys are spread evenly, so these runs are short.
+ */
 static void sort_many(struct hearth_association *all, struct hearth_association *scratch, size_t n)
 {
-    uint64_t differs = 1ull << (2 * DIGIT_BITS - 1); /* so that there are 22 */
+    uint64_t differs = 1ull << (2 * DIGIT_BITS - 1); /* at least 22 bits */
 
     for (size_t i = 1; i < n; i++) {
         differs |= all[i].key ^ all[0].key;
@@ -106,8 +114,9 @@ static void sort_many(struct hearth_association *all, struct hearth_association 
         for (to = from + 1; to < n && all[to].key >> shift == all[from].key >> shift;) {
             to++;
         }
+
         if (to - from > 1) {
-            qsort(all + from, to - from, sizeof *all, compare);
+            qsort(all + from, to - from, sizeof *all, compare_associations);
         }
     }
 }
@@ -115,15 +124,18 @@ static void sort_many(struct hearth_association *all, struct hearth_association 
 size_t hearth_associations_sort(struct hearth_association *all, struct hearth_association *scratch,
                                 size_t n)
 {
+    assert((all != NULL && scratch != NULL) || n == 0);
+
     if (n >= WORTH_DIGITS) {
         sort_many(all, scratch, n);
     } else if (n > 1) {
-        qsort(all, n, sizeof *all, compare);
+        qsort(all, n, sizeof *all, compare_associations);
     }
 
+    /* Merge duplicates. */
     size_t n_out = 0;
     for (size_t i = 0; i < n; i++) {
-        if (n_out > 0 && compare(&all[n_out - 1], &all[i]) == 0) {
+        if (n_out > 0 && compare_associations(&all[n_out - 1], &all[i]) == 0) {
             all[n_out - 1].of |= all[i].of;
         } else {
             all[n_out++] = all[i];
@@ -133,19 +145,19 @@ size_t hearth_associations_sort(struct hearth_association *all, struct hearth_as
     return n_out;
 }
 
-/* ---- of samples ---- */
+/* ---- associations of samples ---- */
 
-/* Distinct keys; slots hold index + 1, at most half are taken. */
-struct collector {
+/* A set of distinct keys; slots hold index + 1, at most half of them are in use. */
+struct key_collector {
     struct hearth_association *found;
     uint32_t *slots;
     size_t n, mask;
 };
 
-static void collect(struct collector *c, uint64_t id, uint64_t *last, unsigned of)
+static void collect_key(struct key_collector *c, uint64_t id, uint64_t *last, unsigned of)
 {
     if (id == 0 || id == *last) {
-        return; /* samples of one span mostly follow each other */
+        return; /* neighbouring samples usually belong to the same span */
     }
 
     *last = id;
@@ -183,8 +195,12 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
                                                   struct hearth_association **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
+    assert((samples != NULL || n == 0) && scratch != NULL && keep != NULL);
+    assert(ret != NULL && ret_n != NULL);
+
     *ret = NULL;
     *ret_n = 0;
+    /* At most n_ids keys; twice as many slots. */
     size_t n_ids = count_ids(samples, n), n_slots = 2;
     if (n_ids == 0) {
         return HEARTH_OK;
@@ -194,23 +210,26 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
         n_slots *= 2;
     }
 
-    struct collector c = {.found = hearth_arena_array(scratch, n_ids, sizeof *c.found),
-                          .slots = hearth_arena_calloc(scratch, n_slots, sizeof *c.slots),
-                          .mask = n_slots - 1};
+    struct key_collector c = {.found = hearth_arena_array(scratch, n_ids, sizeof *c.found),
+                              .slots = hearth_arena_calloc(scratch, n_slots, sizeof *c.slots),
+                              .mask = n_slots - 1};
     if (c.found == NULL || c.slots == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
 
+    /* Collect the ids of all samples. */
     uint64_t last_span = 0, last_root = 0, last_trace = 0;
     for (size_t i = 0; i < n; i++) {
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
-        collect(&c, attrs->span_id, &last_span, HEARTH_OF_SPAN);
-        collect(&c, attrs->local_root_span_id, &last_root, HEARTH_OF_LOCAL_ROOT);
-        /* As hearth_trace_id_key has it. */
-        collect(&c, attrs->trace_id_lo != 0 ? attrs->trace_id_lo : attrs->trace_id_hi, &last_trace,
-                HEARTH_OF_TRACE);
+        collect_key(&c, attrs->span_id, &last_span, HEARTH_OF_SPAN);
+        collect_key(&c, attrs->local_root_span_id, &last_root, HEARTH_OF_LOCAL_ROOT);
+
+        /* The same choice as in hearth_trace_id_key. */
+        collect_key(&c, attrs->trace_id_lo != 0 ? attrs->trace_id_lo : attrs->trace_id_hi,
+                    &last_trace, HEARTH_OF_TRACE);
     }
 
+    /* Keep only the result. */
     struct hearth_association *found = hearth_arena_array(keep, c.n, sizeof *found);
     if (found == NULL) {
         return HEARTH_FAIL_ARENA(err, keep);
@@ -225,14 +244,14 @@ enum hearth_status hearth_associations_of_samples(const struct hearth_attr_sampl
 
 /* ---- fresh ---- */
 
-static void write_big_endian(char *out, uint64_t value)
+static void write_key(char *out, uint64_t value)
 {
     for (int i = 7; i >= 0; i--, value >>= 8) {
         out[i] = (char)(value & 0xFF);
     }
 }
 
-static uint64_t read_big_endian(const uint8_t *from)
+static uint64_t read_key(const uint8_t *from)
 {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++) {
@@ -244,20 +263,26 @@ static uint64_t read_big_endian(const uint8_t *from)
 void hearth_associations_put_fresh(const struct hearth_association *associations, size_t n,
                                    int32_t series_id, int64_t ts_ns, struct hearth_buf *out)
 {
+    assert((associations != NULL || n == 0) && out != NULL);
+    assert(series_id >= 0);
+
     if (n == 0) {
         return;
     }
 
+    /* The head of the run. */
     hearth_buf_varint(out, n);
     hearth_buf_varint(out, (uint32_t)series_id);
     hearth_buf_varint(out, hearth_zigzag(ts_ns));
+
+    /* Keys, then kinds. */
     char *keys = hearth_buf_reserve(out, n * 9);
     if (keys == NULL) {
         return;
     }
 
     for (size_t i = 0; i < n; i++) {
-        write_big_endian(keys + 8 * i, associations[i].key);
+        write_key(keys + 8 * i, associations[i].key);
         keys[8 * n + i] = (char)associations[i].of;
     }
 
@@ -282,14 +307,16 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
         if (!hearth_varint_read(&at, end, &n) || !hearth_varint_read(&at, end, &series_id) ||
             !hearth_varint_read(&at, end, &ts) || n == 0 || n > (size_t)(end - at) / 9 ||
             series_id > INT32_MAX) {
-            return fail_damaged("head of a run", err);
+            return fail_span_row("head of a run", err);
         }
+
+        /* The run itself. */
         for (size_t i = 0; i < n; i++) {
             uint8_t of = at[8 * n + i];
             if (of == 0 || of > ALL_OF) {
-                return fail_damaged("what a key is of", err);
+                return fail_span_row("a kind", err);
             }
-            all[n_all++] = (struct hearth_association){.key = read_big_endian(at + 8 * i),
+            all[n_all++] = (struct hearth_association){.key = read_key(at + 8 * i),
                                                        .of = of,
                                                        .service_id = service_id,
                                                        .series_id = (int32_t)series_id,
@@ -306,21 +333,13 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
 
 /* ---- packed ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-static uint64_t scale_of(const struct hearth_association *associations, size_t n, int64_t origin_ns)
+/* The common divisor of all times since origin_ns; 1 if all are equal to it. */
+static uint64_t find_scale(const struct hearth_association *associations, size_t n,
+                           int64_t origin_ns)
 {
     uint64_t scale = 0;
     for (size_t i = 0; i < n && scale != 1; i++) {
-        scale = gcd((uint64_t)(associations[i].ts_ns - origin_ns), scale);
+        scale = hearth_gcd((uint64_t)(associations[i].ts_ns - origin_ns), scale);
     }
     return scale == 0 ? 1 : scale;
 }
@@ -328,8 +347,11 @@ static uint64_t scale_of(const struct hearth_association *associations, size_t n
 void hearth_associations_pack(const struct hearth_association *associations, size_t n, int32_t day,
                               unsigned bits, struct hearth_buf *out)
 {
+    assert(bits <= HEARTH_SPAN_BUCKET_BITS && out != NULL);
+    assert(n < 2 || associations[0].key <= associations[n - 1].key);
+
     int64_t origin_ns = day * HEARTH_NS_PER_DAY;
-    uint64_t scale = scale_of(associations, n, origin_ns);
+    uint64_t scale = find_scale(associations, n, origin_ns);
     uint64_t mask = UINT64_MAX >> bits, previous = 0;
 
     hearth_buf_varint(out, n);
@@ -341,6 +363,7 @@ void hearth_associations_pack(const struct hearth_association *associations, siz
         if (p == NULL) {
             return;
         }
+
         uint64_t key = (a->key & mask) >> (64 - KEY_BITS);
         size_t used = hearth_varint_write(p, key - previous);
         used += hearth_varint_write(p + used, (uint64_t)(uint32_t)a->service_id << OF_BITS | a->of);
@@ -353,12 +376,14 @@ void hearth_associations_pack(const struct hearth_association *associations, siz
 
 struct unpacker {
     const uint8_t *at, *end;
-    uint64_t scale, first_key, key, max_key; /* keys: their known bits, without the bucket's */
-    unsigned shift;
+    uint64_t scale;
+    uint64_t first_key;    /* first key of the bucket */
+    uint64_t key, max_key; /* known bits after those of the bucket: of the previous key; largest */
+    unsigned shift;        /* number of unknown bits */
     int64_t origin_ns;
 };
 
-static bool take_one(struct unpacker *u, struct hearth_association *ret)
+static bool take_association(struct unpacker *u, struct hearth_association *ret)
 {
     uint64_t delta, service, series_id, time, since_ns;
 
@@ -387,22 +412,26 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
                                               struct hearth_association **ret, size_t *ret_n,
                                               unsigned *ret_key_bits, struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL && ret_n != NULL && ret_key_bits != NULL);
+
     struct unpacker u = {.at = (const uint8_t *)bytes.p};
 
+    /* The arguments and the head. */
     u.end = u.at + bytes.n;
     uint64_t n;
     if (bits > HEARTH_SPAN_BUCKET_BITS || bucket >> bits != 0 ||
         !hearth_varint_read(&u.at, u.end, &n) || u.at == u.end || *u.at > 64 || *u.at <= bits ||
         day > INT64_MAX / HEARTH_NS_PER_DAY - 1 || day < INT64_MIN / HEARTH_NS_PER_DAY + 1) {
-        return fail_damaged("head", err);
+        return fail_span_row("head", err);
     }
 
     unsigned key_bits = *u.at++;
     if (!hearth_varint_read(&u.at, u.end, &u.scale) || u.scale == 0 ||
         n > (size_t)(u.end - u.at) / 4) {
-        return fail_damaged("number of associations", err);
+        return fail_span_row("number of associations", err);
     }
 
+    /* The associations. */
     u.shift = 64 - key_bits;
     u.first_key = bits == 0 ? 0 : (uint64_t)bucket << (64 - bits);
     u.max_key = UINT64_MAX >> bits >> u.shift;
@@ -413,13 +442,13 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
     }
 
     for (size_t i = 0; i < n; i++) {
-        if (!take_one(&u, &all[i])) {
-            return fail_damaged("an association", err);
+        if (!take_association(&u, &all[i])) {
+            return fail_span_row("an association", err);
         }
     }
 
     if (u.at != u.end) {
-        return fail_damaged("bytes are left over", err);
+        return fail_span_row("bytes are left over", err);
     }
 
     *ret = all;
