@@ -1,18 +1,22 @@
 /*
- * task_chunk.c -- stack traces of a task, gathered into chunks (contract: hearth/model/task_chunk.h).
+ * task_chunk.c -- stack traces of a task, gathered into chunks (contract:
+ * hearth/model/task_chunk.h).
  *
- * Bytes, all numbers varints: 1 (version), kind, n_cut; strings: n, their lengths, their bytes; stacks: n, their
- * lengths, their frames; records: n, then by column: kernel stack + 1 (0: none), its agent's id (zigzag), user
- * stack + 1, its id, count, and of off-CPU the duration.
+ * Bytes, all numbers varints: 1 (version), kind, n_cut; strings: n, their lengths, their bytes;
+ * stacks: n, their lengths, their frames; records: n, then by column: kernel stack + 1 (0: none),
+ * the agent's id of it (zigzag), user stack + 1, its id, count, and for off-CPU the duration.
  */
 #include "hearth/model/task_chunk.h"
 
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
 
+#include <assert.h>
+
 #define VERSION 1
 
-struct growing {
+/* A growing array in the arena. */
+struct task_table {
     void *p;
     uint32_t n, cap;
 };
@@ -22,9 +26,9 @@ struct hearth_task_builder {
     struct hearth_task_limits limits;
     struct hearth_arena *arena;
     struct hearth_idmap string_ids, stack_ids, record_ids;
-    struct growing strings, stacks, frames, records;
+    struct task_table strings, stacks, frames, records;
     uint64_t n_cut, seed;
-    size_t n_text;
+    size_t n_text; /* bytes of all strings */
 };
 
 /* ---- gathering ---- */
@@ -33,6 +37,8 @@ struct hearth_task_builder *hearth_task_builder_new(enum hearth_stack_kind kind,
                                                     const struct hearth_task_limits *limits,
                                                     struct hearth_arena *arena)
 {
+    assert(limits != NULL && arena != NULL);
+
     struct hearth_task_builder *b = hearth_mem_zalloc(sizeof *b);
 
     if (b == NULL) {
@@ -60,8 +66,12 @@ void hearth_task_builder_free(struct hearth_task_builder *b)
     }
 }
 
-/* Room for n more elements, in the arena; what they outgrow stays there, less than it holds now. */
-static bool make_room(struct hearth_task_builder *b, struct growing *table, size_t n, size_t size)
+/*
+ * Make room for n more elements in the arena. Outgrown arrays stay there; together they are smaller
+ * than the current one.
+ */
+static bool make_table_room(struct hearth_task_builder *b, struct task_table *table, size_t n,
+                            size_t size)
 {
     if (n <= table->cap - table->n) {
         return true;
@@ -87,19 +97,21 @@ static bool make_room(struct hearth_task_builder *b, struct growing *table, size
     return true;
 }
 
-/* HEARTH_IDMAP_NONE: no memory. */
-static uint32_t intern_string(struct hearth_task_builder *b, struct hearth_str text,
-                              struct hearth_task_notes *notes)
+/* Find or add a string. HEARTH_IDMAP_NONE: memory was refused. */
+static uint32_t intern_task_string(struct hearth_task_builder *b, struct hearth_str text,
+                                   struct hearth_task_notes *notes)
 {
+    /* Keep the tail of a long symbol. */
     if (b->limits.max_symbol_bytes > 0 && text.n > b->limits.max_symbol_bytes) {
         size_t cut = text.n - b->limits.max_symbol_bytes;
         while (cut < text.n && ((unsigned char)text.p[cut] & 0xc0) == 0x80) {
-            cut++; /* not within a character */
+            cut++; /* start at a whole character */
         }
         text = hearth_str_n(text.p + cut, text.n - cut);
         notes->strings_cut++;
     }
 
+    /* Find it, or copy it. */
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, b->seed);
     uint32_t id = hearth_idmap_find(&b->string_ids, key);
     if (id != HEARTH_IDMAP_NONE) {
@@ -108,7 +120,7 @@ static uint32_t intern_string(struct hearth_task_builder *b, struct hearth_str t
 
     struct hearth_str copy = hearth_arena_str(b->arena, text);
     bool inserted;
-    if (copy.p == NULL || !make_room(b, &b->strings, 1, sizeof copy)) {
+    if (copy.p == NULL || !make_table_room(b, &b->strings, 1, sizeof copy)) {
         return HEARTH_IDMAP_NONE;
     }
 
@@ -121,23 +133,26 @@ static uint32_t intern_string(struct hearth_task_builder *b, struct hearth_str t
     return id;
 }
 
+/* Find or add a stack. HEARTH_IDMAP_NONE: memory was refused. */
 static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_str *symbols,
                              size_t n, struct hearth_task_notes *notes)
 {
-    if (n > UINT32_MAX / 2 || !make_room(b, &b->frames, n, sizeof(uint32_t))) {
+    if (n > UINT32_MAX / 2 || !make_table_room(b, &b->frames, n, sizeof(uint32_t))) {
         return HEARTH_IDMAP_NONE;
     }
 
+    /* Write its frames after those of the other stacks. */
     uint32_t *frames = (uint32_t *)b->frames.p + b->frames.n;
     for (size_t i = 0; i < n; i++) {
-        frames[i] = intern_string(b, symbols[i], notes);
+        frames[i] = intern_task_string(b, symbols[i], notes);
         if (frames[i] == HEARTH_IDMAP_NONE) {
             return HEARTH_IDMAP_NONE;
         }
     }
 
+    /* Keep them only if the stack is new. */
     bool inserted;
-    if (!make_room(b, &b->stacks, 1, sizeof(struct hearth_task_stack))) {
+    if (!make_table_room(b, &b->stacks, 1, sizeof(struct hearth_task_stack))) {
         return HEARTH_IDMAP_NONE;
     }
 
@@ -152,7 +167,7 @@ static uint32_t intern_stack(struct hearth_task_builder *b, const struct hearth_
     return id;
 }
 
-/* Deeper than the limit: the leaf end goes, which is the kernel's first. */
+/* Cut a stack deeper than the limit at its leaf end, which begins with the kernel's frames. */
 static void cut_depth(struct hearth_task_builder *b, struct hearth_task_datum *d,
                       struct hearth_task_notes *notes)
 {
@@ -187,10 +202,11 @@ static enum hearth_status add_record(struct hearth_task_builder *b,
 
     bool failed = (d->n_kernel > 0 && record->kernel == HEARTH_IDMAP_NONE) ||
                   (d->n_user > 0 && record->user == HEARTH_IDMAP_NONE);
-    if (failed || !make_room(b, &b->records, 1, sizeof *record)) {
+    if (failed || !make_table_room(b, &b->records, 1, sizeof *record)) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
 
+    /* The first record with these numbers is kept. */
     bool inserted;
     uint32_t id = hearth_idmap_intern(&b->record_ids, hearth_task_record_key(record), b->records.n,
                                       &inserted);
@@ -211,6 +227,8 @@ enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
                                            const struct hearth_task_datum *datum,
                                            struct hearth_task_notes *notes, struct hearth_err *err)
 {
+    assert(b != NULL && datum != NULL && notes != NULL);
+
     if (datum->count < 0 || datum->duration_ns < 0) {
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT,
@@ -219,6 +237,7 @@ enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
             (long long)datum->count, (long long)datum->duration_ns);
     }
 
+    /* Use only the parts that the datum has; ignore it if it is empty. */
     struct hearth_task_datum d = *datum;
     struct hearth_task_record record = {
         .kernel = HEARTH_NO_STACK,
@@ -235,6 +254,7 @@ enum hearth_status hearth_task_builder_add(struct hearth_task_builder *b,
         return HEARTH_OK;
     }
 
+    /* Cut and add it. */
     uint64_t before = notes->stacks_cut + notes->strings_cut;
     cut_depth(b, &d, notes);
     HEARTH_TRY(add_record(b, &d, &record, notes, err));
@@ -274,8 +294,8 @@ struct hearth_hash128 hearth_task_record_key(const struct hearth_task_record *re
     return hearth_hash128(parts, sizeof parts, 0);
 }
 
-/* Of a stack's texts; HEARTH_NO_STACK has one of its own. */
-static struct hearth_hash128 hash_stack(const struct hearth_task_chunk *chunk, uint32_t stack)
+/* Hash of a stack's texts; 0 for HEARTH_NO_STACK. */
+static struct hearth_hash128 hash_task_stack(const struct hearth_task_chunk *chunk, uint32_t stack)
 {
     struct hearth_hash128 hash = {0};
 
@@ -302,23 +322,27 @@ struct hearth_hash128 hearth_task_chunk_hash(const struct hearth_task_chunk *chu
         const struct {
             struct hearth_hash128 key, kernel, user;
             int64_t count, duration_ns;
-        } parts = {hearth_task_record_key(r), hash_stack(chunk, r->kernel),
-                   hash_stack(chunk, r->user), r->count, r->duration_ns};
+        } parts = {hearth_task_record_key(r), hash_task_stack(chunk, r->kernel),
+                   hash_task_stack(chunk, r->user), r->count, r->duration_ns};
+
         struct hearth_hash128 hash = hearth_hash128(&parts, sizeof parts, 0);
-        sum.lo += hash.lo; /* a sum: records have no order */
+        sum.lo += hash.lo; /* a sum, because the order of records is irrelevant */
         sum.hi += hash.hi;
     }
 
     return hearth_hash128(&sum, sizeof sum, 0);
 }
 
-static void put_stack_column(struct hearth_buf *out, uint32_t stack)
+static void put_stack_index(struct hearth_buf *out, uint32_t stack)
 {
     hearth_buf_varint(out, stack == HEARTH_NO_STACK ? 0 : (uint64_t)stack + 1);
 }
 
 void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_buf *out)
 {
+    assert(c != NULL && out != NULL);
+
+    /* Head and strings. */
     hearth_buf_varint(out, VERSION);
     hearth_buf_varint(out, (uint64_t)c->kind);
     hearth_buf_varint(out, c->n_cut);
@@ -331,6 +355,7 @@ void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_b
         hearth_buf_str(out, c->strings[i]);
     }
 
+    /* Stacks. */
     hearth_buf_varint(out, c->n_stacks);
     for (uint32_t i = 0; i < c->n_stacks; i++) {
         hearth_buf_varint(out, c->stacks[i].n);
@@ -342,10 +367,11 @@ void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_b
         }
     }
 
+    /* Records, column by column. */
     const struct hearth_task_record *r = c->records;
     hearth_buf_varint(out, c->n_records);
     for (uint32_t i = 0; i < c->n_records; i++) {
-        put_stack_column(out, r[i].kernel);
+        put_stack_index(out, r[i].kernel);
     }
 
     for (uint32_t i = 0; i < c->n_records; i++) {
@@ -353,7 +379,7 @@ void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_b
     }
 
     for (uint32_t i = 0; i < c->n_records; i++) {
-        put_stack_column(out, r[i].user);
+        put_stack_index(out, r[i].user);
     }
 
     for (uint32_t i = 0; i < c->n_records; i++) {
@@ -371,33 +397,36 @@ void hearth_task_chunk_encode(const struct hearth_task_chunk *c, struct hearth_b
 
 /* ---- reading ---- */
 
-struct reader {
+struct chunk_reader {
     const uint8_t *at, *end;
     struct hearth_arena *arena;
     struct hearth_err *err;
-    const char *what; /* for messages */
+    const char *what; /* part that is being read, for messages */
 };
 
-static enum hearth_status damaged(const struct reader *r)
+static enum hearth_status fail_chunk(const struct chunk_reader *r)
 {
     return HEARTH_FAIL(r->err, HEARTH_CORRUPT, "a chunk of stack traces is damaged: %s", r->what);
 }
 
-/* A number of at most `max`. */
-static enum hearth_status take(struct reader *r, uint64_t max, uint64_t *ret)
+/* Read a number of at most `max`. */
+static enum hearth_status take_number(struct chunk_reader *r, uint64_t max, uint64_t *ret)
 {
-    return hearth_varint_read(&r->at, r->end, ret) && *ret <= max ? HEARTH_OK : damaged(r);
+    return hearth_varint_read(&r->at, r->end, ret) && *ret <= max ? HEARTH_OK : fail_chunk(r);
 }
 
-/* How many elements follow: each has a byte at least, so memory is in proportion to the bytes. */
-static enum hearth_status take_count(struct reader *r, const char *what, uint32_t *ret)
+/*
+ * Read the number of elements that follow. Each has at least one byte, so memory is proportional to
+ * the bytes.
+ */
+static enum hearth_status take_count(struct chunk_reader *r, const char *what, uint32_t *ret)
 {
     uint64_t n;
 
     r->what = what;
-    HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
+    HEARTH_TRY(take_number(r, (uint64_t)(r->end - r->at), &n));
     if (n > (uint64_t)(r->end - r->at) || n >= UINT32_MAX) {
-        return damaged(r);
+        return fail_chunk(r);
     }
 
     *ret = (uint32_t)n;
@@ -405,7 +434,7 @@ static enum hearth_status take_count(struct reader *r, const char *what, uint32_
     return HEARTH_OK;
 }
 
-static enum hearth_status take_strings(struct reader *r, struct hearth_task_chunk *c)
+static enum hearth_status take_strings(struct chunk_reader *r, struct hearth_task_chunk *c)
 {
     HEARTH_TRY(take_count(r, "strings", &c->n_strings));
     c->strings = hearth_arena_array(r->arena, c->n_strings, sizeof *c->strings);
@@ -413,15 +442,16 @@ static enum hearth_status take_strings(struct reader *r, struct hearth_task_chun
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
 
+    /* Lengths, then bytes. */
     uint64_t n, sum = 0;
     for (uint32_t i = 0; i < c->n_strings; i++) {
-        HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
+        HEARTH_TRY(take_number(r, (uint64_t)(r->end - r->at), &n));
         c->strings[i].n = (size_t)n;
-        sum += n; /* each below the size of the bytes, so there is no overflow */
+        sum += n; /* no overflow: each is below the number of bytes */
     }
 
     if (sum > (uint64_t)(r->end - r->at)) {
-        return damaged(r);
+        return fail_chunk(r);
     }
 
     for (uint32_t i = 0; i < c->n_strings; i++) {
@@ -432,7 +462,7 @@ static enum hearth_status take_strings(struct reader *r, struct hearth_task_chun
     return HEARTH_OK;
 }
 
-static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk *c)
+static enum hearth_status take_stacks(struct chunk_reader *r, struct hearth_task_chunk *c)
 {
     HEARTH_TRY(take_count(r, "stacks", &c->n_stacks));
     c->stacks = hearth_arena_array(r->arena, c->n_stacks, sizeof *c->stacks);
@@ -440,20 +470,23 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
 
+    /* Lengths. */
     uint64_t n, sum = 0;
     for (uint32_t i = 0; i < c->n_stacks; i++) {
-        HEARTH_TRY(take(r, (uint64_t)(r->end - r->at), &n));
+        HEARTH_TRY(take_number(r, (uint64_t)(r->end - r->at), &n));
         if (sum + n >= UINT32_MAX) {
-            return damaged(r);
+            return fail_chunk(r);
         }
+
         c->stacks[i] = (struct hearth_task_stack){(uint32_t)sum, (uint32_t)n};
         sum += n;
     }
 
     if (sum > (uint64_t)(r->end - r->at)) {
-        return damaged(r);
+        return fail_chunk(r);
     }
 
+    /* Frames. */
     c->n_frames = (uint32_t)sum;
     c->frames = hearth_arena_array(r->arena, c->n_frames, sizeof *c->frames);
     if (c->frames == NULL) {
@@ -461,42 +494,43 @@ static enum hearth_status take_stacks(struct reader *r, struct hearth_task_chunk
     }
 
     for (uint32_t i = 0; i < c->n_frames; i++) {
-        HEARTH_TRY(take(r, UINT32_MAX, &n));
+        HEARTH_TRY(take_number(r, UINT32_MAX, &n));
         if (n >= c->n_strings) {
-            return damaged(r);
+            return fail_chunk(r);
         }
+
         c->frames[i] = (uint32_t)n;
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status take_stack(struct reader *r, const struct hearth_task_chunk *c,
-                                     uint32_t *ret)
+static enum hearth_status take_stack_index(struct chunk_reader *r,
+                                           const struct hearth_task_chunk *c, uint32_t *ret)
 {
     uint64_t n;
-    HEARTH_TRY(take(r, c->n_stacks, &n));
+    HEARTH_TRY(take_number(r, c->n_stacks, &n));
     *ret = n == 0 ? HEARTH_NO_STACK : (uint32_t)(n - 1);
     return HEARTH_OK;
 }
 
-static enum hearth_status take_id(struct reader *r, int32_t *ret)
+static enum hearth_status take_id(struct chunk_reader *r, int32_t *ret)
 {
     uint64_t n;
-    HEARTH_TRY(take(r, UINT32_MAX, &n));
+    HEARTH_TRY(take_number(r, UINT32_MAX, &n));
     *ret = (int32_t)hearth_unzigzag(n);
     return HEARTH_OK;
 }
 
-static enum hearth_status take_value(struct reader *r, int64_t *ret)
+static enum hearth_status take_amount(struct chunk_reader *r, int64_t *ret)
 {
     uint64_t n;
-    HEARTH_TRY(take(r, INT64_MAX, &n));
+    HEARTH_TRY(take_number(r, INT64_MAX, &n));
     *ret = (int64_t)n;
     return HEARTH_OK;
 }
 
-static enum hearth_status take_records(struct reader *r, struct hearth_task_chunk *c)
+static enum hearth_status take_records(struct chunk_reader *r, struct hearth_task_chunk *c)
 {
     HEARTH_TRY(take_count(r, "records", &c->n_records));
     c->records = hearth_arena_calloc(r->arena, c->n_records, sizeof *c->records);
@@ -504,18 +538,20 @@ static enum hearth_status take_records(struct reader *r, struct hearth_task_chun
         return HEARTH_FAIL_ARENA(r->err, r->arena);
     }
 
+    /* The kernel's stacks and ids. */
     for (uint32_t i = 0; i < c->n_records; i++) {
-        HEARTH_TRY(take_stack(r, c, &c->records[i].kernel));
+        HEARTH_TRY(take_stack_index(r, c, &c->records[i].kernel));
     }
 
     for (uint32_t i = 0; i < c->n_records; i++) {
         HEARTH_TRY(take_id(r, &c->records[i].kernel_id));
     }
 
+    /* The program's stacks and ids. */
     for (uint32_t i = 0; i < c->n_records; i++) {
-        HEARTH_TRY(take_stack(r, c, &c->records[i].user));
+        HEARTH_TRY(take_stack_index(r, c, &c->records[i].user));
         if (c->records[i].user == HEARTH_NO_STACK && c->records[i].kernel == HEARTH_NO_STACK) {
-            return damaged(r);
+            return fail_chunk(r);
         }
     }
 
@@ -523,12 +559,13 @@ static enum hearth_status take_records(struct reader *r, struct hearth_task_chun
         HEARTH_TRY(take_id(r, &c->records[i].user_id));
     }
 
+    /* Counts and durations. */
     for (uint32_t i = 0; i < c->n_records; i++) {
-        HEARTH_TRY(take_value(r, &c->records[i].count));
+        HEARTH_TRY(take_amount(r, &c->records[i].count));
     }
 
     for (uint32_t i = 0; c->kind == HEARTH_STACKS_OFF_CPU && i < c->n_records; i++) {
-        HEARTH_TRY(take_value(r, &c->records[i].duration_ns));
+        HEARTH_TRY(take_amount(r, &c->records[i].duration_ns));
     }
 
     return HEARTH_OK;
@@ -537,23 +574,27 @@ static enum hearth_status take_records(struct reader *r, struct hearth_task_chun
 enum hearth_status hearth_task_chunk_decode(struct hearth_str bytes, struct hearth_arena *arena,
                                             struct hearth_task_chunk *ret, struct hearth_err *err)
 {
-    struct reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, arena, err,
-                       "head"};
+    assert(arena != NULL && ret != NULL);
+
+    struct chunk_reader r = {(const uint8_t *)bytes.p, (const uint8_t *)bytes.p + bytes.n, arena,
+                             err, "head"};
     uint64_t version, kind;
 
     *ret = (struct hearth_task_chunk){.kind = (enum hearth_stack_kind)0};
-    HEARTH_TRY(take(&r, UINT64_MAX, &version));
-    HEARTH_TRY(take(&r, HEARTH_STACKS_OFF_CPU, &kind));
-    HEARTH_TRY(take(&r, UINT64_MAX, &ret->n_cut));
+    /* Head. */
+    HEARTH_TRY(take_number(&r, UINT64_MAX, &version));
+    HEARTH_TRY(take_number(&r, HEARTH_STACKS_OFF_CPU, &kind));
+    HEARTH_TRY(take_number(&r, UINT64_MAX, &ret->n_cut));
     if (version != VERSION || kind == 0) {
-        return damaged(&r);
+        return fail_chunk(&r);
     }
 
+    /* Tables. */
     ret->kind = (enum hearth_stack_kind)kind;
     HEARTH_TRY(take_strings(&r, ret));
     HEARTH_TRY(take_stacks(&r, ret));
     HEARTH_TRY(take_records(&r, ret));
     r.what = "more bytes than records";
 
-    return r.at == r.end ? HEARTH_OK : damaged(&r);
+    return r.at == r.end ? HEARTH_OK : fail_chunk(&r);
 }

@@ -1,18 +1,19 @@
 /*
- * task_trees.c -- trees of the stack traces of a task: one for each outermost frame (contract:
+ * task_trees.c -- trees of the stack traces of a task, one for each outermost frame (contract:
  * hearth/model/task_chunk.h).
  *
- * A node is known by its parent, symbol and space, so a symbol of the kernel is never one of the program. Totals
- * are of the node and all below it.
+ * A node is identified by its parent, symbol and space, so a symbol of the kernel never equals one
+ * of the program. The total of a node includes all nodes below it.
  */
 #include "hearth/base/mem.h"
 #include "hearth/model/task_chunk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define NO_NODE UINT32_MAX
 
-struct node {
+struct forest_node {
     uint32_t parent; /* NO_NODE: a root */
     uint32_t symbol;
     enum hearth_stack_space space;
@@ -23,15 +24,17 @@ struct hearth_stack_forest {
     struct hearth_arena *arena;
     struct hearth_idmap symbol_ids, node_ids;
     struct hearth_str *symbols;
-    struct node *nodes;
+    struct forest_node *nodes;
     uint32_t n_symbols, cap_symbols, n_nodes, cap_nodes;
-    uint32_t *of_chunk; /* symbols of the chunk that is being added */
+    uint32_t *of_chunk; /* string of the chunk that is being added -> symbol */
     size_t cap_of_chunk;
     uint64_t seed;
 };
 
 struct hearth_stack_forest *hearth_stack_forest_new(struct hearth_arena *arena)
 {
+    assert(arena != NULL);
+
     struct hearth_stack_forest *f = hearth_mem_zalloc(sizeof *f);
 
     if (f != NULL) {
@@ -53,8 +56,12 @@ void hearth_stack_forest_free(struct hearth_stack_forest *f)
     }
 }
 
-/* Twice the room, in the arena; false without memory, also when the maps outgrow the arena's limit. */
-static bool grow(struct hearth_stack_forest *f, void **p, uint32_t n, uint32_t *cap, size_t size)
+/*
+ * Double the room of an array in the arena. False if memory was refused, or if the maps have
+ * outgrown the arena's limit.
+ */
+static bool grow_table(struct hearth_stack_forest *f, void **p, uint32_t n, uint32_t *cap,
+                       size_t size)
 {
     size_t larger = *cap == 0 ? 256 : (size_t)*cap * 2;
     size_t maps = hearth_idmap_bytes(&f->symbol_ids) + hearth_idmap_bytes(&f->node_ids);
@@ -87,10 +94,11 @@ static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str t
 
     void *p = f->symbols;
     if (f->n_symbols == f->cap_symbols &&
-        !grow(f, &p, f->n_symbols, &f->cap_symbols, sizeof *f->symbols)) {
+        !grow_table(f, &p, f->n_symbols, &f->cap_symbols, sizeof *f->symbols)) {
         return HEARTH_IDMAP_NONE;
     }
 
+    /* Copy the text. */
     f->symbols = p;
     struct hearth_str copy = hearth_arena_str(f->arena, text);
     bool inserted;
@@ -103,8 +111,9 @@ static uint32_t intern_symbol(struct hearth_stack_forest *f, struct hearth_str t
     return id;
 }
 
-static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_t symbol,
-                         enum hearth_stack_space space)
+/* Find or make a child. NO_NODE: memory was refused. */
+static uint32_t intern_node(struct hearth_stack_forest *f, uint32_t parent, uint32_t symbol,
+                            enum hearth_stack_space space)
 {
     const uint64_t where = (uint64_t)parent << 32 | symbol;
     const struct hearth_hash128 key = {hearth_hash_mix(where, f->seed ^ (uint64_t)space),
@@ -113,7 +122,7 @@ static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_
 
     if (f->n_nodes == f->cap_nodes) {
         void *p = f->nodes;
-        if (!grow(f, &p, f->n_nodes, &f->cap_nodes, sizeof *f->nodes)) {
+        if (!grow_table(f, &p, f->n_nodes, &f->cap_nodes, sizeof *f->nodes)) {
             return NO_NODE;
         }
         f->nodes = p;
@@ -121,13 +130,13 @@ static uint32_t child_of(struct hearth_stack_forest *f, uint32_t parent, uint32_
 
     uint32_t id = hearth_idmap_intern(&f->node_ids, key, f->n_nodes, &inserted);
     if (id != HEARTH_IDMAP_NONE && inserted) {
-        f->nodes[f->n_nodes++] = (struct node){parent, symbol, space, 0};
+        f->nodes[f->n_nodes++] = (struct forest_node){parent, symbol, space, 0};
     }
 
     return id;
 }
 
-/* The symbols of the chunk as those of the forest. */
+/* Look up or add the symbols of all strings of the chunk. */
 static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_chunk *chunk)
 {
     if (chunk->n_strings > f->cap_of_chunk) {
@@ -149,7 +158,7 @@ static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_
     return true;
 }
 
-/* The frames of a stack below *at, from its root end on. */
+/* Add the frames of a stack below *at, root end first; *at becomes the last node. */
 static enum hearth_status add_frames(struct hearth_stack_forest *f,
                                      const struct hearth_task_chunk *chunk, uint32_t stack,
                                      enum hearth_stack_space space, int64_t weight, uint32_t *at,
@@ -161,10 +170,11 @@ static enum hearth_status add_frames(struct hearth_stack_forest *f,
 
     const struct hearth_task_stack *s = &chunk->stacks[stack];
     for (uint32_t i = s->n; i > 0; i--) {
-        *at = child_of(f, *at, f->of_chunk[chunk->frames[s->first + i - 1]], space);
+        *at = intern_node(f, *at, f->of_chunk[chunk->frames[s->first + i - 1]], space);
         if (*at == NO_NODE) {
             return HEARTH_FAIL_ARENA(err, f->arena);
         }
+
         int64_t *total = &f->nodes[*at].total;
         if (__builtin_add_overflow(*total, weight, total)) {
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
@@ -179,6 +189,8 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
                                            const struct hearth_task_chunk *chunk,
                                            enum hearth_stack_weight weight, struct hearth_err *err)
 {
+    assert(f != NULL && chunk != NULL);
+
     bool by_duration = weight == HEARTH_STACK_DURATION && chunk->kind == HEARTH_STACKS_OFF_CPU;
 
     if (!map_symbols(f, chunk)) {
@@ -188,7 +200,7 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
     for (uint32_t i = 0; i < chunk->n_records; i++) {
         const struct hearth_task_record *record = &chunk->records[i];
         int64_t value = by_duration ? record->duration_ns : record->count;
-        uint32_t at = NO_NODE;
+        uint32_t at = NO_NODE; /* the program's frames are above the kernel's */
         if (value > 0) {
             HEARTH_TRY(add_frames(f, chunk, record->user, HEARTH_STACK_USER, value, &at, err));
             HEARTH_TRY(add_frames(f, chunk, record->kernel, HEARTH_STACK_KERNEL, value, &at, err));
@@ -198,15 +210,15 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
     return HEARTH_OK;
 }
 
-/* ---- answers ---- */
+/* ---- output ---- */
 
-/* A node in the order of answers: what is needed to compare two, side by side. */
+/* A node at its place in the output; it has all that a comparison needs. */
 struct placed {
     const struct hearth_stack_forest *forest;
     uint32_t parent_place, node;
 };
 
-/* Of one parent: the largest first, then by symbol, then the kernel's. */
+/* Order of siblings: largest first, then by symbol, then the kernel's first. */
 static int compare_nodes(const void *va, const void *vb)
 {
     const struct placed *pa = va, *pb = vb;
@@ -215,7 +227,8 @@ static int compare_nodes(const void *va, const void *vb)
         return pa->parent_place < pb->parent_place ? -1 : 1;
     }
 
-    const struct node *a = &pa->forest->nodes[pa->node], *b = &pb->forest->nodes[pb->node];
+    const struct forest_node *a = &pa->forest->nodes[pa->node];
+    const struct forest_node *b = &pb->forest->nodes[pb->node];
     if (a->total != b->total) {
         return a->total > b->total ? -1 : 1;
     }
@@ -225,7 +238,7 @@ static int compare_nodes(const void *va, const void *vb)
     return order != 0 ? order : (int)a->space - (int)b->space;
 }
 
-/* Nodes by parent: list[first[p] .. first[p + 1]) are the children of p; of roots, p is n_nodes. */
+/* Nodes by parent: list[first[p] .. first[p + 1]) are the children of p; roots have p = n_nodes. */
 struct children {
     uint32_t *first, *list;
 };
@@ -241,15 +254,18 @@ static bool find_children(struct hearth_stack_forest *f, struct children *ret)
         return false;
     }
 
+    /* Count the children of each node. */
     for (uint32_t i = 0; i < n; i++) {
         ret->first[(f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent) + 1]++;
     }
 
+    /* Counts become positions. */
     for (uint32_t p = 0; p <= n; p++) {
         ret->first[p + 1] += ret->first[p];
         at[p] = ret->first[p];
     }
 
+    /* List the children. */
     for (uint32_t i = 0; i < n; i++) {
         ret->list[at[f->nodes[i].parent == NO_NODE ? n : f->nodes[i].parent]++] = i;
     }
@@ -257,7 +273,7 @@ static bool find_children(struct hearth_stack_forest *f, struct children *ret)
     return true;
 }
 
-/* Append the children of a node, in order; `place` is the parent's. Returns the new end. */
+/* Append the children of a node, sorted; `place` is that of the node. Returns the new end. */
 static uint32_t append_children(const struct hearth_stack_forest *f,
                                 const struct children *children, uint32_t node, uint32_t place,
                                 struct placed *queue, uint32_t end)
@@ -275,15 +291,16 @@ static uint32_t append_children(const struct hearth_stack_forest *f,
     return end;
 }
 
-static void make_tree(const struct hearth_stack_forest *f, const struct children *children,
-                      uint32_t root, struct placed *queue, struct hearth_stack_element *elements,
-                      size_t *ret_n)
+/* Write one tree, breadth first. */
+static void make_stack_tree(const struct hearth_stack_forest *f, const struct children *children,
+                            uint32_t root, struct placed *queue,
+                            struct hearth_stack_element *elements, size_t *ret_n)
 {
     uint32_t end = 1;
 
     queue[0] = (struct placed){f, NO_NODE, root};
     for (uint32_t at = 0; at < end; at++) {
-        const struct node *node = &f->nodes[queue[at].node];
+        const struct forest_node *node = &f->nodes[queue[at].node];
         elements[at] = (struct hearth_stack_element){
             .id = at + 1,
             .parent_id = at == 0 ? 0 : queue[at].parent_place + 1,
@@ -291,6 +308,7 @@ static void make_tree(const struct hearth_stack_forest *f, const struct children
             .space = node->space,
             .total = node->total,
         };
+
         end = append_children(f, children, queue[at].node, at, queue, end);
     }
 
@@ -301,6 +319,8 @@ enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
                                              struct hearth_stack_tree **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(f != NULL && ret != NULL && ret_n != NULL);
+
     struct children children;
     struct hearth_arena *arena = f->arena;
     size_t n = f->n_nodes;
@@ -312,15 +332,17 @@ enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Roots in order. */
     size_t n_roots = append_children(f, &children, (uint32_t)n, NO_NODE, roots, 0);
     struct hearth_stack_tree *trees = hearth_arena_array(arena, n_roots + 1, sizeof *trees);
     if (trees == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* All trees share one array of elements. */
     for (size_t i = 0; i < n_roots; i++) {
         trees[i].elements = elements;
-        make_tree(f, &children, roots[i].node, queue, elements, &trees[i].n);
+        make_stack_tree(f, &children, roots[i].node, queue, elements, &trees[i].n);
         elements += trees[i].n;
     }
 
