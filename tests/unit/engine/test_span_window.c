@@ -4,6 +4,7 @@
  */
 #include "hearth/engine/span_profiles.h"
 
+#include "rounds.h"
 #include "step_fixture.h"
 
 #define N_SERVICES 2
@@ -333,8 +334,8 @@ static void draw_question(struct question *q)
 
 static void compare_windows(void)
 {
-    size_t n_some = 0, n_none = 0, n_many = 0;
-    for (int i = 0; i < N_WINDOWS; i++) {
+    size_t n_some = 0, n_none = 0, n_many = 0, n_windows = (size_t)test_rounds(N_WINDOWS);
+    for (size_t i = 0; i < n_windows; i++) {
         struct question q;
         draw_question(&q);
         size_t n = check_question(&q);
@@ -342,7 +343,7 @@ static void compare_windows(void)
         n_some += n > 0;
         n_many += n > 1;
     }
-    assert_true(n_none > N_WINDOWS / 10 && n_some > N_WINDOWS / 4 && n_many > N_WINDOWS / 10);
+    assert_true(n_none > n_windows / 10 && n_some > n_windows / 4 && n_many > n_windows / 10);
 }
 
 static struct question question_of(const char *selector, int64_t start_ns, int64_t end_ns)

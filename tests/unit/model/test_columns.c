@@ -1,6 +1,7 @@
 /* test_columns.c -- sample columns: what is merged is what was encoded, and damage is reported. */
 #include "hearth/model/columns.h"
 
+#include "rounds.h"
 #include "synth_profile.h"
 
 #include <setjmp.h>
@@ -93,7 +94,7 @@ static void merging_equals_summing_directly(void **state)
     };
     uint64_t rng = 42;
     int64_t *acc = calloc(N_ACC, sizeof *acc), *want = calloc(N_ACC, sizeof *want);
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < test_rounds(3000); round++) {
         struct hearth_arena arena;
         hearth_arena_init(&arena, 0);
         uint32_t ids[MOST], n_types = 1 + synth_below(&rng, MOST_TYPES);

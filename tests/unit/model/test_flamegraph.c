@@ -5,6 +5,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/model/stacktree.h"
 
+#include "rounds.h"
 #include "tree_fixture.h"
 
 #include <setjmp.h>
@@ -352,10 +353,10 @@ static void compare_functions(struct fixture *f, const struct model *model)
     assert_int_equal(n, n_want);
 }
 
-static void ten_thousand_random_trees_agree_with_the_naive_model(void **state)
+static void random_trees_agree_with_the_naive_model(void **state)
 {
     (void)state;
-    for (int round = 0; round < 10000; round++) {
+    for (int round = 0; round < test_rounds(10000); round++) {
         struct fixture f;
         fixture_init(&f);
         struct model *model = calloc(1, sizeof *model);
@@ -398,7 +399,7 @@ static void keeps_exactly_max_nodes_when_totals_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_thousand_random_trees_agree_with_the_naive_model),
+        cmocka_unit_test(random_trees_agree_with_the_naive_model),
         cmocka_unit_test(keeps_exactly_max_nodes_when_totals_differ),
     };
     return cmocka_run_group_tests_name("flamegraph", tests, NULL, NULL);

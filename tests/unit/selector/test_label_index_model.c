@@ -7,6 +7,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/label_index.h"
 
+#include "rounds.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -483,7 +485,7 @@ static void answers_as_the_model_does(void **state)
     print_message("seed %llu\n", (unsigned long long)g_random);
     static struct world w;
     size_t n_questions = 0, n_hits = 0, n_empty = 0, n_covered = 0;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < test_rounds(40); round++) {
         w = (struct world){.index = new_index()};
         hearth_selector_init(&w.selector);
         hearth_arena_init(&w.arena, 0);
