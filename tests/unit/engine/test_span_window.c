@@ -501,7 +501,7 @@ static void who_finds_nothing_hears_what_was_searched_and_since_when_profiles_ar
 
 static int start_window(void **state)
 {
-    int status = start(state);
+    int status = start_cluster(state);
     hearth_limits_init(&g_limits);
     open_fixture(&g_fix);
     return status;
@@ -511,7 +511,7 @@ static int stop_window(void **state)
 {
     hearth_query_engine_free(g_engine);
     close_fixture(&g_fix);
-    return stop(state);
+    return stop_cluster(state);
 }
 
 int main(void)

@@ -1,89 +1,19 @@
 /*
- * read_fixture.h -- one PostgreSQL for a test program, stores on databases of it, series made to
- * order.
+ * read_fixture.h -- series made to order, and what selectors find of them.
  */
 #ifndef HEARTH_TESTS_UNIT_STORE_READ_FIXTURE_H
 #define HEARTH_TESTS_UNIT_STORE_READ_FIXTURE_H
 
-#include "hearth/base/clock.h"
-#include "hearth/base/mem.h"
-#include "hearth/base/metrics.h"
-#include "hearth/store/store.h"
-
-#include "pg_cluster.h"
-
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define assert_ok(expr)                                                                  \
-    do {                                                                                 \
-        struct hearth_err err = HEARTH_ERR_INIT;                                         \
-        enum hearth_status ok_status_ = (expr);                                          \
-        if (ok_status_ != HEARTH_OK) {                                                   \
-            print_error("%s: %s: %s\n", #expr, hearth_status_name(ok_status_), err.msg); \
-        }                                                                                \
-        assert_int_equal(ok_status_, HEARTH_OK);                                         \
-    } while (0)
+#include "store_fixture.h"
 
 /* A Wednesday, 10:00 UTC. */
 #define T0 (INT64_C(1763546400) * HEARTH_NS_PER_SEC)
 
-static struct pg_cluster g_cluster;
-
-static inline int start_cluster(void **state)
+/* Group set-up: the clock stands at T0, so that nothing written at T0 expires. */
+static inline int start_cluster_at_t0(void **state)
 {
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static inline int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
-
-static inline void wait_until_ready(struct hearth_store *store)
-{
-    char reason[256];
-    int64_t until_ns = hearth_clock_mono_ns() + 60 * HEARTH_NS_PER_SEC;
-    while (!hearth_store_ready(store, reason)) {
-        if (hearth_clock_mono_ns() > until_ns) {
-            print_error("store not ready: %s\n", reason);
-            fail();
-        }
-        (void)usleep(2000);
-    }
-}
-
-/* Without background work: what tests write lies far back, and would be rolled up and removed. */
-static inline struct hearth_store *open_store_with(const struct hearth_store_options *options)
-{
-    struct hearth_store_options idle = *options;
-    idle.builder = false;
-    struct hearth_store *store = NULL;
-    assert_ok(hearth_store_open(&idle, &store, &err));
-    wait_until_ready(store);
-    return store;
-}
-
-static inline struct hearth_store *open_store(const char *url)
-{
-    struct hearth_store_options options;
-    hearth_store_options_init(&options);
-    options.url = url;
-    return open_store_with(&options);
-}
-
-static inline void close_store(struct hearth_store *store)
-{
-    hearth_store_close(store, hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC);
+    hearth_clock_fake(T0);
+    return start_cluster(state);
 }
 
 /* A series of service svc-<service> with labels pod=pod-<pod>, region=r-<pod % 3> and two profile

@@ -11,26 +11,11 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read_fixture.h"
+#include "store_internal.h"
 #include "store_push.h"
 
 #define HOUR   HEARTH_NS_PER_HOUR
 #define TENANT HEARTH_STR("anonymous")
-
-static struct hearth_arena g_arena;
-static struct synth_world g_world;
-
-static inline int start(void **state)
-{
-    hearth_arena_init(&g_arena, 0);
-    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
-    return start_cluster(state);
-}
-
-static inline int stop(void **state)
-{
-    hearth_arena_release(&g_arena);
-    return stop_cluster(state);
-}
 
 struct fixture {
     char url[256];
@@ -46,7 +31,7 @@ static inline struct hearth_store *open_without_builder(const char *url)
     options.url = url;
     options.builder = false;
     options.retain_agents_ns = 0; /* what tests report lies far back */
-    return open_store_with(&options);
+    return open_ready(options.url, &options);
 }
 
 /* A builder that is this thread, with the lease. */

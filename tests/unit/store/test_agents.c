@@ -679,5 +679,5 @@ int main(void)
         cmocka_unit_test(every_table_that_refers_to_services_is_asked_before_one_goes),
         cmocka_unit_test(a_service_with_agents_outlives_its_profiles),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -9,8 +9,7 @@ static void resolving_again_gives_the_same_ids(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct hearth_series_ref a = resolve_one(store, TENANT, 1, 1, T0);
     struct hearth_series_ref b = resolve_one(store, TENANT, 1, 2, T0);
     struct hearth_series_ref again = resolve_one(store, TENANT, 1, 1, T0);
@@ -64,8 +63,7 @@ static void the_types_and_the_labels_make_the_series(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct made_series made;
     struct hearth_series_ref one, two;
     struct hearth_series_key key = *make_series(&made, 1, 1);
@@ -86,8 +84,7 @@ static void a_series_is_active_in_its_hours_only(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     const int64_t h = HEARTH_NS_PER_HOUR;
     (void)resolve_one(store, TENANT, 1, 1, T0);
     (void)resolve_one(store, TENANT, 1, 1, T0 + 2 * h);
@@ -111,8 +108,7 @@ static void a_profile_before_1970_has_its_hour(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     (void)resolve_one(store, TENANT, 1, 1, -1);
     close_store(store);
     store = open_store(url);
@@ -125,8 +121,7 @@ static void tenants_never_see_each_other(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct hearth_str a = HEARTH_STR("team-a"), b = HEARTH_STR("team-b");
     struct hearth_series_ref ra = resolve_one(store, a, 1, 1, T0);
     struct hearth_series_ref rb = resolve_one(store, b, 1, 1, T0); /* the very same names */
@@ -291,8 +286,7 @@ static void the_index_survives_cut_connections(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     for (int i = 0; i < 10; i++) {
         (void)resolve_one(store, TENANT, 1, i, T0);
         assert_int_equal(count_hits(store, TENANT, "{}", T0, T0), 2 * (i + 1));
@@ -334,8 +328,7 @@ static void catalogue_writes_cut_at_any_moment_lose_and_double_nothing(void **st
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct steady steady[4];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++) {
@@ -372,8 +365,7 @@ static void a_database_that_is_away_is_unavailable_and_comes_back(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct hearth_series_ref ref = resolve_one(store, TENANT, 1, 1, T0);
     assert_int_equal(count_hits(store, TENANT, "{}", T0, T0), 2);
     pg_cluster_halt(&g_cluster, SIGINT);
@@ -402,8 +394,7 @@ static void a_series_that_no_index_could_take_is_refused(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct made_series made;
     struct hearth_series_ref ref;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -462,8 +453,7 @@ static void what_the_database_refuses_fails_only_its_own_request(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     static char name[6000]; /* more than an index entry can hold, and not compressible */
     uint64_t x = 88172645463325252u;
     for (size_t i = 0; i < sizeof name; i++) {
@@ -506,8 +496,7 @@ static void a_catalogue_that_went_back_in_time_is_loaded_anew(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     (void)resolve_one(store, TENANT, 1, 1, T0);
     (void)resolve_one(store, TENANT, 2, 2, T0);
     (void)resolve_one(store, TENANT, 2, 3, T0);
@@ -543,8 +532,7 @@ static void a_cancelled_look_at_the_index_leaves_the_others_alone(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct hearth_cancel cancel;
     hearth_cancel_init(&cancel, INT64_MAX);
     atomic_store(&cancel.cancelled, true);
@@ -573,8 +561,7 @@ static void thousands_of_series_in_one_call_are_one_transaction(void **state)
         N = 2000
     };
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct made_series *made = hearth_mem_calloc(N, sizeof *made);
     struct hearth_series_key *keys = hearth_mem_calloc(N, sizeof *keys);
     struct hearth_series_ref *refs = hearth_mem_calloc(N, sizeof *refs);
@@ -614,7 +601,7 @@ static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **st
     options.url = url;
     options.max_series = 3;
     options.builder = false;
-    struct hearth_store *store = open_store_with(&options);
+    struct hearth_store *store = open_ready(options.url, &options);
     for (int pod = 0; pod < 3; pod++) {
         (void)resolve_one(store, TENANT, 1, pod, T0);
     }
@@ -636,8 +623,7 @@ static void refused_memory_is_an_error_and_nothing_more(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     int n_refused = 0, n_ok_in_a_row = 0;
     for (uint64_t n = 1; n < 400 && n_ok_in_a_row < 3; n++) {
         char tenant[16];

@@ -143,5 +143,5 @@ int main(void)
         cmocka_unit_test(no_more_settings_than_allowed_however_many_come_at_once),
         cmocka_unit_test(ad_hoc_profiles_come_back_as_they_were_uploaded_within_their_limits),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -177,5 +177,5 @@ int main(void)
         cmocka_unit_test(late_profiles_join_as_segments_of_their_own),
         cmocka_unit_test(a_deletion_takes_rows_out_of_all_segments),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

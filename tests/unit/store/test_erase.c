@@ -456,5 +456,5 @@ int main(void)
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(nonsense_is_refused),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

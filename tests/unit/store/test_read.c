@@ -359,8 +359,7 @@ static void a_plan_gives_exactly_what_its_legs_name(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     make_all_series(store);
     insert_rows(store, url);
     static struct seen rows, totals, expected_rows, expected_totals;
@@ -395,8 +394,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     ensure_days(store, url, T0, T0 + DAY);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);

@@ -51,8 +51,7 @@ static void new_leaves_are_read_by_their_index_and_other_days_not_at_all(void **
 {
     (void)state;
     char url[256], text[128];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url); /* and nobody analyzes it */
     pg_cluster_run(url, "SELECT pg_stat_reset()");
     static struct hearth_series_hit hits[MANY_SERIES];
@@ -96,8 +95,7 @@ static void totals_are_read_without_the_heap(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     vacuum_until_all_is_visible(url);
     pg_cluster_run(url, "SELECT pg_stat_reset()");
@@ -121,8 +119,7 @@ static void a_cut_connection_fails_the_read_and_doubles_no_row(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 1);
@@ -145,8 +142,7 @@ static void a_visitor_that_has_enough_ends_the_query(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 0);
@@ -195,7 +191,7 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     options.url = url;
     options.statement_timeout_ms = 300;
     options.builder = false;
-    struct hearth_store *store = open_store_with(&options);
+    struct hearth_store *store = open_ready(options.url, &options);
     ensure_days(store, url, T0, T0);
     PGconn *locker = pg_cluster_connect(url); /* a query that does not end by itself */
     PQclear(PQexec(locker, "BEGIN; LOCK TABLE hearth_data.profile IN ACCESS EXCLUSIVE MODE"));
@@ -234,8 +230,7 @@ static void a_row_without_the_column_is_corrupt(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     struct hearth_series_hit hit = {.series_id = 1, .service_id = 1, .column = 2, .n_types = 3};
     struct counter counter = {0};
@@ -256,8 +251,7 @@ static void sixty_four_columns_are_one_statement(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     ensure_days(store, url, T0, T0);
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -294,8 +288,7 @@ static void days_without_a_leaf_are_empty(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     struct hearth_series_hit hit = {.series_id = 1, .service_id = 1};
     struct hand_plan hand;
     for (size_t i = 0; i < HEARTH_N_SOURCES; i++) {
@@ -314,8 +307,7 @@ static void what_profile_still_holds_of_compacted_hours_does_not_come(void **sta
 {
     (void)state;
     char url[256], sql[512];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.roll_state VALUES (1, %lld, %lld, %lld, 5)",
@@ -339,8 +331,7 @@ static void deleted_profiles_do_not_come(void **state)
 {
     (void)state;
     char url[256], sql[512];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.tombstone VALUES (1, 1, %lld, %lld, '{3,5}'),"
@@ -376,8 +367,7 @@ static void a_plan_of_another_generation_is_aborted(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 0);
@@ -418,8 +408,7 @@ static void every_table_is_read_by_its_index_though_nobody_analyzed_it(void **st
 {
     (void)state;
     char url[256], text[512], sql[1024];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     ensure_days(store, url, T0 - 6 * DAY, T0 + DAY);
     static const char *const tables[] = {"roll_10m", "roll_1h", "roll_1d"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {

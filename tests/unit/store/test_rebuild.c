@@ -5,8 +5,6 @@
 #include "pg/store_state.h"
 #include "step_fixture.h"
 
-#include <pthread.h>
-
 static void compact(struct fixture *fix)
 {
     bool more = true;
@@ -209,5 +207,5 @@ int main(void)
         cmocka_unit_test(a_deletion_in_the_middle_does_not_stop_a_rebuild),
         cmocka_unit_test(blocks_that_are_being_built_do_not_outlive_or_underlive_built_to),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

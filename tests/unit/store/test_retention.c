@@ -439,5 +439,5 @@ int main(void)
         cmocka_unit_test(over_quota_profiles_are_refused_and_queries_go_on),
         cmocka_unit_test(with_little_disk_left_profiles_are_refused),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

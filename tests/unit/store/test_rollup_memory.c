@@ -98,5 +98,5 @@ int main(void)
         cmocka_unit_test(rows_that_do_not_fit_are_sent_in_several_passes),
         cmocka_unit_test(both_together),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -612,5 +612,5 @@ int main(void)
         cmocka_unit_test(marks_are_left_for_tenants_with_rules_only),
         cmocka_unit_test(series_beyond_the_limit_are_left_out),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -59,8 +59,7 @@ static void a_value_below_zero_takes_the_setting_away_and_the_latest_of_a_name_c
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     const struct hearth_setting twice[] = {{HEARTH_STR("max-samples"), 1},
                                            {HEARTH_STR("max-samples"), 2},
                                            {HEARTH_STR("max-query-range"), 3}};
@@ -77,8 +76,7 @@ static void a_tenant_is_made_only_when_asked_for_and_has_an_empty_index(void **s
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = open_store(url);
+    struct hearth_store *store = open_fresh(url, NULL);
     const struct hearth_setting one = {HEARTH_STR("max-samples"), 1};
     assert_int_equal(set(store, "new", false, &one, 1), HEARTH_NOT_FOUND);
     assert_int_equal(look(store, "new").n, 0);

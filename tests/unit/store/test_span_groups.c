@@ -363,5 +363,5 @@ int main(void)
         cmocka_unit_test(a_service_that_was_removed_is_made_again),
         cmocka_unit_test(a_day_past_its_time_goes),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -418,5 +418,5 @@ int main(void)
         cmocka_unit_test(ids_that_do_not_spread_are_merged_too_and_nothing_is_lost),
         cmocka_unit_test(leaves_are_looked_into_by_their_key_alone),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }

@@ -471,19 +471,6 @@ static void two_servers_give_one_agent_no_time_twice(void **state)
     close_fixture(&fix);
 }
 
-/* The clock stands at NOW, so that nothing here is past its time. */
-static int start_then(void **state)
-{
-    hearth_clock_fake(T0);
-    return start(state);
-}
-
-static int stop_then(void **state)
-{
-    hearth_clock_fake(0);
-    return stop(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,5 +489,5 @@ int main(void)
         cmocka_unit_test(a_cursor_out_of_range_is_refused),
         cmocka_unit_test(two_servers_give_one_agent_no_time_twice),
     };
-    return cmocka_run_group_tests(tests, start_then, stop_then);
+    return cmocka_run_group_tests(tests, start_cluster_at_t0, stop_cluster);
 }

@@ -117,23 +117,11 @@ static void a_lower_cursor_of_the_agent_is_another_process(void **state)
     close_fixture(&fix);
 }
 
-static int start_then(void **state)
-{
-    hearth_clock_fake(T0);
-    return start(state);
-}
-
-static int stop_then(void **state)
-{
-    hearth_clock_fake(0);
-    return stop(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_file_before_is_the_latest_of_its_event_and_instance),
         cmocka_unit_test(a_lower_cursor_of_the_agent_is_another_process),
     };
-    return cmocka_run_group_tests(tests, start_then, stop_then);
+    return cmocka_run_group_tests(tests, start_cluster_at_t0, stop_cluster);
 }

@@ -407,19 +407,6 @@ static void tasks_go_their_time_after_their_end_with_what_was_said_of_them(void 
     close_fixture(&fix);
 }
 
-/* The clock stands at NOW, so that nothing here is past its time. */
-static int start_then(void **state)
-{
-    hearth_clock_fake(T0);
-    return start(state);
-}
-
-static int stop_then(void **state)
-{
-    hearth_clock_fake(0);
-    return stop(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,5 +420,5 @@ int main(void)
         cmocka_unit_test(a_task_that_ends_soon_is_extended_once),
         cmocka_unit_test(tasks_go_their_time_after_their_end_with_what_was_said_of_them),
     };
-    return cmocka_run_group_tests(tests, start_then, stop_then);
+    return cmocka_run_group_tests(tests, start_cluster_at_t0, stop_cluster);
 }
