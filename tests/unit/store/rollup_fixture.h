@@ -6,8 +6,7 @@
 
 #include "hearth/codec/compress.h"
 
-#include "pg_cluster.h"
-#include "store_push.h"
+#include "store_fixture.h"
 
 #include <inttypes.h>
 

@@ -1,69 +1,13 @@
 /* Group commit on a real PostgreSQL: what is stored, what is refused, and that one item's fault
  * stays its own. */
-#include "hearth/base/metrics.h"
-
-#include "pg_cluster.h"
-#include "store_push.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-static struct hearth_arena g_arena;
-static struct synth_world g_world;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    hearth_arena_init(&g_arena, 0);
-    synth_world_init(&g_world, 7, 400, 900, 600, 12, &g_arena);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
-
-/* A ready store on a database of its own. */
-static struct hearth_store *open_fresh(char url[256], const struct hearth_store_options *options)
-{
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, options);
-    assert_true(store_wait_ready(store));
-    return store;
-}
+#include "store_fixture.h"
 
 /* Housekeeping deletes the ingest_batch rows of settled batches, for the first time soon after the
  * store is ready. What that round deletes is decided before it refreshes seen_at, so a batch
  * submitted after this wait keeps its rows for a minute. */
 static void wait_for_first_trim(const char *url)
 {
-    const char *sql = "SELECT count(*) FROM hearth_data.writer WHERE seen_at > started_at";
-    for (int i = 0; i < 60000 && pg_cluster_int(url, sql) == 0; i++) {
-        (void)usleep(1000);
-    }
-    assert_int_equal(pg_cluster_int(url, sql), 1);
-}
-
-static struct store_push *make(struct hearth_store *store, const char *service, int64_t ts_ns,
-                               uint64_t id)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *push = store_push_make(store, &g_world, service, ts_ns, 60, id, &err);
-    if (push == NULL) {
-        fail_msg("cannot make a push: %s", err.msg);
-    }
-    return push;
+    wait_until_sql(url, "SELECT count(*) FROM hearth_data.writer WHERE seen_at > started_at");
 }
 
 static enum hearth_status end_status(struct store_push *push)
@@ -79,7 +23,7 @@ static void commits_a_profile_with_everything_it_needs(void **state)
     struct hearth_store *store = open_fresh(url, NULL);
     wait_for_first_trim(url);
     int64_t ts_ns = hearth_clock_wall_ns();
-    struct store_push *push = make(store, "api", ts_ns, 0);
+    struct store_push *push = make_push(store, "api", ts_ns, 60, 0);
     store_push_submit(push);
     assert_int_equal(end_status(push), HEARTH_OK);
     assert_false(push->item.repeated);
@@ -100,7 +44,7 @@ static void commits_a_profile_with_everything_it_needs(void **state)
                      push->row.columns.n);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 1);
     /* The second one brings new stacks only. */
-    struct store_push *second = make(store, "api", ts_ns + 1, 0);
+    struct store_push *second = make_push(store, "api", ts_ns + 1, 60, 0);
     store_push_submit(second);
     assert_int_equal(end_status(second), HEARTH_OK);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
@@ -141,9 +85,9 @@ static void puts_profiles_before_the_watermark_aside(void **state)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < N; i++) {
             /* Half before the minute, of two services; only "api" has a watermark. */
-            pushes[i] = make(store, i % 3 == 2 ? "web" : "api",
-                             now_ns - (i % 2) * 60 * HEARTH_NS_PER_SEC - round * 8 - i,
-                             round * 100u + (unsigned)i % 5); /* the first has no id */
+            pushes[i] = make_push(store, i % 3 == 2 ? "web" : "api",
+                                  now_ns - (i % 2) * 60 * HEARTH_NS_PER_SEC - round * 8 - i, 60,
+                                  round * 100u + (unsigned)i % 5); /* the first has no id */
         }
         if (round == 1) {
             raise_watermark(url, pushes[0]->item.service_id, now_ns - 30 * HEARTH_NS_PER_SEC);
@@ -190,14 +134,14 @@ static void gathers_what_is_queued_in_one_transaction(void **state)
     struct store_push *pushes[N];
     for (int i = 0; i < N; i++) { /* two days, four services */
         static const char *const services[] = {"a", "b", "c", "d"};
-        pushes[i] = make(store, services[i % 4], day_ns + (i % 2) * HEARTH_NS_PER_DAY + i, 0);
+        pushes[i] =
+            make_push(store, services[i % 4], day_ns + (i % 2) * HEARTH_NS_PER_DAY + i, 60, 0);
     }
     for (int i = 0; i < N; i++) {
         store_push_submit(pushes[i]);
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
-        store_push_free(pushes[i]);
+        end_push(pushes[i]);
     }
     assert_int_equal(hearth_metric_value(HEARTH_M_BATCHES) - batches, 1);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
@@ -217,14 +161,13 @@ static void stores_a_repeated_id_once(void **state)
     hearth_store_options_init(&options);
     options.linger_ns = 100 * HEARTH_NS_PER_MS;
     struct hearth_store *store = open_fresh(url, &options);
-    struct hearth_store *other = store_open_url(url, NULL);
-    assert_true(store_wait_ready(other));
+    struct hearth_store *other = open_ready(url, NULL);
     int64_t ts_ns = hearth_clock_wall_ns();
     struct store_push *pushes[8];
     /* Within a batch: 0 is first, 1 and 2 repeat it, 3 is another. */
     static const uint64_t ids[] = {100, 100, 100, 101};
     for (int i = 0; i < 4; i++) {
-        pushes[i] = make(store, "api", ts_ns + i, ids[i]);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, ids[i]);
     }
     for (int i = 0; i < 4; i++) {
         store_push_submit(pushes[i]);
@@ -236,10 +179,10 @@ static void stores_a_repeated_id_once(void **state)
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 2);
     /* Across batches (with a new one beside it), across stores; another service has ids of its own.
      */
-    pushes[4] = make(store, "api", ts_ns + 4, 100);
-    pushes[5] = make(store, "api", ts_ns + 5, 102);
-    pushes[6] = make(other, "api", ts_ns + 6, 101);
-    pushes[7] = make(store, "web", ts_ns + 7, 100);
+    pushes[4] = make_push(store, "api", ts_ns + 4, 60, 100);
+    pushes[5] = make_push(store, "api", ts_ns + 5, 60, 102);
+    pushes[6] = make_push(other, "api", ts_ns + 6, 60, 101);
+    pushes[7] = make_push(store, "web", ts_ns + 7, 60, 100);
     for (int i = 4; i < 8; i++) {
         store_push_submit(pushes[i]);
     }
@@ -267,7 +210,7 @@ static void stores_an_id_again_after_an_hour(void **state)
         (void)snprintf(sql, sizeof sql, "UPDATE hearth_data.push_id SET at = at - %lld",
                        (long long)(ages_s[i] * HEARTH_NS_PER_SEC));
         pg_cluster_run(url, sql);
-        struct store_push *push = make(store, "api", ts_ns + i, 5);
+        struct store_push *push = make_push(store, "api", ts_ns + i, 60, 5);
         store_push_submit(push);
         assert_int_equal(end_status(push), HEARTH_OK);
         assert_int_equal(push->item.repeated, i == 1);
@@ -308,7 +251,7 @@ static void a_refused_item_does_not_harm_its_neighbours(void **state)
     pg_cluster_run(url, sql);
     struct store_push *pushes[N];
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, "api", ts_ns + i, (uint64_t)i + 1);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, (uint64_t)i + 1);
         pushes[i]->row.period = i == 3 ? 666 : i == 17 ? 667 : 1;
     }
     for (int i = 0; i < N; i++) {
@@ -343,10 +286,9 @@ static void a_row_that_ends_its_connection_each_time_is_given_up_alone(void **st
     char url[256], leaf[64], sql[512];
     struct hearth_store *store = open_fresh(url, NULL);
     int64_t ts_ns = hearth_clock_wall_ns();
-    struct store_push *first = make(store, "api", ts_ns - 1, 0);
+    struct store_push *first = make_push(store, "api", ts_ns - 1, 60, 0);
     store_push_submit(first);
-    assert_int_equal(end_status(first), HEARTH_OK);
-    store_push_free(first);
+    end_push(first);
     pg_cluster_text(url, "SELECT tableoid::regclass FROM hearth_data.profile", leaf, sizeof leaf);
     pg_cluster_run(
         url, "CREATE FUNCTION deadly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -358,7 +300,7 @@ static void a_row_that_ends_its_connection_each_time_is_given_up_alone(void **st
     pg_cluster_run(url, sql);
     struct store_push *pushes[N];
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, "api", ts_ns + i, 0);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, 0);
         pushes[i]->row.period = i == 2 ? 666 : 1;
     }
     for (int i = 0; i < N; i++) {
@@ -381,18 +323,16 @@ static void makes_a_partition_that_went_missing(void **state)
     char url[256];
     struct hearth_store *store = open_fresh(url, NULL);
     int64_t ts_ns = hearth_clock_wall_ns() - 3 * HEARTH_NS_PER_DAY;
-    struct store_push *first = make(store, "api", ts_ns, 0);
+    struct store_push *first = make_push(store, "api", ts_ns, 60, 0);
     store_push_submit(first);
-    assert_int_equal(end_status(first), HEARTH_OK);
-    store_push_free(first);
+    end_push(first);
     char leaf[64], sql[128];
     pg_cluster_text(url, "SELECT tableoid::regclass FROM hearth_data.profile", leaf, sizeof leaf);
     (void)snprintf(sql, sizeof sql, "DROP TABLE %s", leaf);
     pg_cluster_run(url, sql);
-    struct store_push *second = make(store, "api", ts_ns + 1, 0);
+    struct store_push *second = make_push(store, "api", ts_ns + 1, 60, 0);
     store_push_submit(second);
-    assert_int_equal(end_status(second), HEARTH_OK);
-    store_push_free(second);
+    end_push(second);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 1);
     store_close_soon(store);
 }
@@ -411,9 +351,9 @@ static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
     int64_t ts_ns = hearth_clock_wall_ns();
     struct store_push *pushes[N], *late;
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, "api", ts_ns + i, 0);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, 0);
     }
-    late = make(store, "api", ts_ns + N, 0);
+    late = make_push(store, "api", ts_ns + N, 60, 0);
     PGconn *blocker = pg_cluster_connect(url);
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE"));
     int n_refused = 0;
@@ -435,8 +375,7 @@ static void refuses_when_the_queue_is_full_and_takes_again_later(void **state)
         store_push_free(pushes[i]);
     }
     store_push_submit(late);
-    assert_int_equal(end_status(late), HEARTH_OK);
-    store_push_free(late);
+    end_push(late);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), 11);
     assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_ROWS), 0);
     assert_int_equal(hearth_metric_value(HEARTH_M_QUEUED_BYTES), 0);
@@ -457,10 +396,9 @@ static void a_dictionary_let_go_never_continues_under_its_name(void **state)
     struct hearth_store *store = open_fresh(url, &options);
     int64_t ts_ns = hearth_clock_wall_ns();
     for (int i = 0; i < N; i++) {
-        struct store_push *push = make(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 0);
+        struct store_push *push = make_push(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 60, 0);
         store_push_submit(push);
-        assert_int_equal(end_status(push), HEARTH_OK);
-        store_push_free(push);
+        end_push(push);
         /* done comes before the release that lets go */
         for (int k = 0; k < 2000 && hearth_metric_value(HEARTH_M_DICT_LIVE) > 0; k++) {
             (void)usleep(500);
@@ -487,7 +425,7 @@ static void closing_commits_what_is_queued(void **state)
     hearth_store_options_init(&options);
     options.linger_ns = 60 * HEARTH_NS_PER_SEC;
     struct hearth_store *store = open_fresh(url, &options);
-    struct store_push *push = make(store, "api", hearth_clock_wall_ns(), 0);
+    struct store_push *push = make_push(store, "api", hearth_clock_wall_ns(), 60, 0);
     store_push_submit(push);
     store_close_soon(store);
     assert_true(atomic_load(&push->ended));
@@ -507,7 +445,7 @@ static void closing_without_a_database_ends_at_the_deadline(void **state)
     struct store_push *pushes[N];
     int64_t ts_ns = hearth_clock_wall_ns();
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 0);
+        pushes[i] = make_push(store, i % 2 == 0 ? "api" : "web", ts_ns + i, 60, 0);
     }
     pg_cluster_halt(&g_cluster, SIGINT);
     for (int i = 0; i < N; i++) {
@@ -539,7 +477,7 @@ static void a_queue_outlives_a_restart_of_the_database(void **state)
     struct store_push *pushes[N];
     int64_t ts_ns = hearth_clock_wall_ns();
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, "api", ts_ns + i, 0);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, 0);
     }
     pg_cluster_halt(&g_cluster, SIGINT);
     for (int i = 0; i < N; i++) {
@@ -548,8 +486,7 @@ static void a_queue_outlives_a_restart_of_the_database(void **state)
     (void)usleep(300000);
     pg_cluster_resume(&g_cluster);
     for (int i = 0; i < N; i++) {
-        assert_int_equal(end_status(pushes[i]), HEARTH_OK);
-        store_push_free(pushes[i]);
+        end_push(pushes[i]);
     }
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
     store_close_soon(store);

@@ -9,15 +9,9 @@
 #include "pg_cluster.h"
 #include "pg_proxy.h"
 #include "read/stored_rows.h"
-#include "store_push.h"
+#include "store_fixture.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define DAY   20000 /* 2024-10-04 */
 #define START (DAY * HEARTH_NS_PER_DAY)
@@ -26,23 +20,12 @@
 
 static const int64_t g_hours[HOURS] = {
     START + 4 * HEARTH_NS_PER_HOUR, START + 5 * HEARTH_NS_PER_HOUR, START + 7 * HEARTH_NS_PER_HOUR};
-static struct pg_cluster g_cluster;
-static struct hearth_err g_err;
 
-static int start_cluster(void **state)
+/* Group set-up: the clock stands at NOW. */
+static int start_cluster_now(void **state)
 {
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
     hearth_clock_fake(NOW);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    hearth_clock_fake(0);
-    pg_cluster_stop(&g_cluster);
-    return 0;
+    return start_cluster(state);
 }
 
 struct fixture {
@@ -52,13 +35,6 @@ struct fixture {
     uint64_t rng;
 };
 
-static void check(enum hearth_status status)
-{
-    if (status != HEARTH_OK) {
-        fail_msg("%s", g_err.msg);
-    }
-}
-
 static void open_fixture(struct fixture *fix)
 {
     *fix = (struct fixture){.rng = 17};
@@ -67,16 +43,15 @@ static void open_fixture(struct fixture *fix)
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.retain_raw_ns = 0;
-    fix->store = store_open_url(fix->url, &options);
-    assert_true(store_wait_ready(fix->store));
+    fix->store = open_ready(fix->url, &options);
     fix->builder = (struct hearth_builder){
         .store = fix->store,
         .pg = {.url = fix->builder_url},
         .inflater = hearth_inflater_new(),
         .packer = hearth_packer_new(1),
     };
-    check(hearth_pg_connect(&fix->builder.pg, 5000, &g_err));
-    check(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAVES_ALL, DAY, &g_err));
+    assert_ok(hearth_pg_connect(&fix->builder.pg, 5000, &err));
+    assert_ok(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAVES_ALL, DAY, &err));
     pg_cluster_run(fix->url, "INSERT INTO hearth_data.tenant (tenant_id, name, version) OVERRIDING"
                              " SYSTEM VALUE VALUES (100, 'anonymous', 0)");
 }
@@ -135,7 +110,7 @@ static void put_row(struct fixture *fix, struct hearth_buf *out, struct hearth_a
         values[2 * i + 1] = values[2 * i] * 10000000;
     }
     struct hearth_columns c;
-    check(hearth_columns_encode(ids, values, n, 2, arena, &c, &g_err));
+    assert_ok(hearth_columns_encode(ids, values, n, 2, arena, &c, &err));
     struct hearth_stored_row row = {
         .series_id = series,
         .writer_id = 1 + (int32_t)synth_below(&fix->rng, 2),
@@ -167,10 +142,10 @@ static void add_hour(struct fixture *fix, int32_t service, int64_t hour_ns, int 
             hearth_arena_reset(&arena);
         }
         if (out.n > (8u << 20) || i == 0) {
-            check(hearth_pg_copy(&fix->builder.pg,
-                                 "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
-                                 ") FROM STDIN (FORMAT binary)",
-                                 hearth_buf_view(&out), NULL, &g_err));
+            assert_ok(hearth_pg_copy(&fix->builder.pg,
+                                     "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
+                                     ") FROM STDIN (FORMAT binary)",
+                                     hearth_buf_view(&out), NULL, &err));
             hearth_buf_reset(&out);
         }
     }
@@ -210,13 +185,14 @@ static struct hearth_buf see(const struct fixture *fix, int32_t service)
     struct hearth_buf out;
     struct hearth_pg pg = {.url = fix->url};
     hearth_buf_init(&out, 0);
-    check(hearth_pg_connect(&pg, 5000, &g_err));
+    assert_ok(hearth_pg_connect(&pg, 5000, &err));
     struct collect collect = {&out, service};
     int64_t compacted_to_ns = state_of(fix, service, "compacted_to");
     for (int64_t hour = 0; hour < 24; hour++) {
         int64_t from_ns = START + hour * HEARTH_NS_PER_HOUR;
-        check(hearth_stored_rows_read(&pg, fix->builder.inflater, service, compacted_to_ns, from_ns,
-                                      from_ns + HEARTH_NS_PER_HOUR, collect_row, &collect, &g_err));
+        assert_ok(hearth_stored_rows_read(&pg, fix->builder.inflater, service, compacted_to_ns,
+                                          from_ns, from_ns + HEARTH_NS_PER_HOUR, collect_row,
+                                          &collect, &err));
     }
     hearth_pg_close(&pg);
     return out;
@@ -234,7 +210,7 @@ static void compact_all(struct fixture *fix)
 {
     bool more = true;
     for (int i = 0; more && i < 1000; i++) {
-        check(hearth_step_compact(&fix->builder, &more, &g_err));
+        assert_ok(hearth_step_compact(&fix->builder, &more, &err));
     }
     assert_false(more);
 }
@@ -368,12 +344,13 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
         was_cut = false;
         for (int after = 0; after < 2; after++) {
             hearth_pg_close(&fix.builder.pg);
-            check(hearth_pg_connect(&fix.builder.pg, 5000, &g_err));
+            assert_ok(hearth_pg_connect(&fix.builder.pg, 5000, &err));
             undo(&fix);
             fix.builder.next_days_mono_ns = INT64_MAX;
             pg_proxy_arm(&proxy, at, after != 0, 1);
             bool more;
-            enum hearth_status status = hearth_step_compact(&fix.builder, &more, &g_err);
+            struct hearth_err cut = HEARTH_ERR_INIT;
+            enum hearth_status status = hearth_step_compact(&fix.builder, &more, &cut);
             char type;
             int n = pg_proxy_disarm(&proxy, 1, &type);
             assert_true(n > 0 || status == HEARTH_OK);
@@ -382,7 +359,7 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
             assert_seen(&fix, 1, &want);
             n_kept += status != HEARTH_OK && state_of(&fix, 1, "generation") > 5;
             hearth_pg_close(&fix.builder.pg);
-            check(hearth_pg_connect(&fix.builder.pg, 5000, &g_err));
+            assert_ok(hearth_pg_connect(&fix.builder.pg, 5000, &err));
             compact_all(&fix);
             assert_int_equal(state_of(&fix, 1, "compacted_to"), NOW - 6 * HEARTH_NS_PER_HOUR);
             assert_seen(&fix, 1, &want);
@@ -452,12 +429,12 @@ static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns
     struct hearth_read_leg leg = {HEARTH_SOURCE_SEGMENT, from_ns, to_ns, hits, 20};
     struct hearth_read_state state;
     const int32_t service = 1;
-    check(hearth_store_read_state(fix->store, &service, 1, NULL, &arena, &state, &g_err));
+    assert_ok(hearth_store_read_state(fix->store, &service, 1, NULL, &arena, &state, &err));
     struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
     struct hearth_leg_cost cost;
     size_t n = 0;
-    check(hearth_store_read_cost(fix->store, &plan, NULL, &cost, &g_err));
-    check(hearth_store_read(fix->store, &plan, NULL, count_row, &n, &g_err));
+    assert_ok(hearth_store_read_cost(fix->store, &plan, NULL, &cost, &err));
+    assert_ok(hearth_store_read(fix->store, &plan, NULL, count_row, &n, &err));
     hearth_arena_release(&arena);
     *ret_segments = cost.n_rows;
     return n;
@@ -545,7 +522,7 @@ static void a_day_goes_when_all_of_it_lies_in_segments(void **state)
         hearth_buf_release(&want[service]);
     }
     /* Made again for a late profile, it stays while it is empty. */
-    check(hearth_partitions_ensure(fix.store, &fix.builder.pg, HEARTH_LEAVES_ALL, DAY, &g_err));
+    assert_ok(hearth_partitions_ensure(fix.store, &fix.builder.pg, HEARTH_LEAVES_ALL, DAY, &err));
     assert_int_equal(n_leaves(&fix), 1);
     look_at_days(&fix);
     assert_int_equal(n_leaves(&fix), 1);
@@ -563,5 +540,5 @@ int main(void)
         cmocka_unit_test(a_question_about_minutes_reads_their_segments_of_a_large_hour),
         cmocka_unit_test(a_day_goes_when_all_of_it_lies_in_segments),
     };
-    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+    return cmocka_run_group_tests(tests, start_cluster_now, stop_cluster);
 }

@@ -1,32 +1,9 @@
 /* What the doctor finds in a real PostgreSQL, sound and unsound. */
 #include "hearth/store/background.h"
 
-#include "pg_cluster.h"
-#include "store_push.h"
+#include "store_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, true);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
 
 struct visit {
     struct hearth_arena arena;
@@ -72,9 +49,7 @@ static void finds_nothing_wrong_in_a_fresh_database(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     struct visit visit;
     examine(store, &visit);
     for (size_t i = 0; i < visit.n; i++) {
@@ -114,17 +89,14 @@ static void finds_settings_that_harm(void **state)
         {"default_toast_compression", "'pglz'", HEARTH_VERDICT_ADVICE},
     };
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     store_close_soon(store);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         char sql[256];
         (void)snprintf(sql, sizeof sql, "ALTER DATABASE test_%d SET %s = %s", g_cluster.n_databases,
                        cases[i].name, cases[i].value);
         pg_cluster_run(url, sql);
-        store = store_open_url(url, NULL);
-        assert_true(store_wait_ready(store));
+        store = open_ready(url, NULL);
         struct visit visit;
         examine(store, &visit);
         expect(&visit, cases[i].name, cases[i].verdict);
@@ -139,9 +111,7 @@ static void finds_what_is_missing_in_the_tables(void **state)
 {
     (void)state;
     char url[256], leaf[64], sql[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     struct visit visit;
 
     (void)snprintf(leaf, sizeof leaf, "hearth_data.profile_");
@@ -172,9 +142,7 @@ static void finds_services_that_are_not_rolled_up(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     struct visit visit;
     static const char add[] = "INSERT INTO hearth_data.series_hour SELECT 7, h, 1, 1, 1 FROM"
                               " (SELECT (extract(epoch FROM now()) / 3600)::int - %d AS h) x"
@@ -205,9 +173,7 @@ static void finds_missing_rights(void **state)
 {
     (void)state;
     char url[256], plain[300];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     store_close_soon(store);
     /* Somebody else's tables: everything can be read and written, nothing can be made. */
     pg_cluster_run(url, "CREATE ROLE plain LOGIN;"
@@ -216,8 +182,7 @@ static void finds_missing_rights(void **state)
                         "REVOKE SELECT ON pg_catalog.pg_locks FROM PUBLIC");
     (void)snprintf(plain, sizeof plain, "host=%s dbname=test_%d user=plain", g_cluster.dir,
                    g_cluster.n_databases);
-    store = store_open_url(plain, NULL);
-    assert_true(store_wait_ready(store));
+    store = open_ready(plain, NULL);
     struct visit visit;
     examine(store, &visit);
     expect(&visit, "rights: create tables", HEARTH_VERDICT_WRONG);
@@ -236,8 +201,7 @@ static void says_that_a_given_replica_is_none(void **state)
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.read_url = url;
-    struct hearth_store *store = store_open_url(url, &options);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_ready(url, &options);
     struct visit visit;
     examine(store, &visit);
     expect(&visit, "replica", HEARTH_VERDICT_WRONG);
@@ -256,5 +220,5 @@ int main(void)
         cmocka_unit_test(finds_missing_rights),
         cmocka_unit_test(says_that_a_given_replica_is_none),
     };
-    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+    return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
 }

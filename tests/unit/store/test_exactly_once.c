@@ -4,32 +4,8 @@
  */
 #include "hearth/base/metrics.h"
 
-#include "pg_cluster.h"
 #include "pg_proxy.h"
-#include "store_push.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, true);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
+#include "store_fixture.h"
 
 /* Every chunk continues the one before it, and profiles need no stack beyond the last. */
 static void expect_whole_dictionaries(const char *url)
@@ -121,8 +97,7 @@ static void cut_everywhere(bool late)
     hearth_store_options_init(&options);
     options.n_committers = 1;
     options.linger_ns = 15 * HEARTH_NS_PER_MS;
-    struct hearth_store *store = store_open_url(url, &options);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_ready(url, &options);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct synth_world world;
@@ -259,9 +234,7 @@ static void kills_under_load_neither_lose_nor_double(void **state)
         MAX_PUSHES = 20000
     };
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     _Atomic bool stop = false;
     struct load loads[N_LOADS];
     pthread_t threads[N_LOADS];
@@ -336,5 +309,5 @@ int main(void)
         cmocka_unit_test(a_cut_of_a_batch_with_late_profiles_neither_loses_nor_doubles),
         cmocka_unit_test(kills_under_load_neither_lose_nor_double),
     };
-    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+    return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
 }

@@ -3,36 +3,7 @@
 #include "housekeeping.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
-#include "pg_cluster.h"
-#include "store_push.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-static struct hearth_arena g_arena;
-static struct synth_world g_world;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    hearth_arena_init(&g_arena, 0);
-    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
+#include "store_fixture.h"
 
 static void keep_house(struct hearth_store *store, const char *url)
 {
@@ -48,11 +19,7 @@ static void keep_house(struct hearth_store *store, const char *url)
 
 static struct store_push *push_one(struct hearth_store *store, int64_t ts_ns)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *push = store_push_make(store, &g_world, "api", ts_ns, 10, 0, &err);
-    if (push == NULL) {
-        fail_msg("cannot make a push: %s", err.msg);
-    }
+    struct store_push *push = make_push(store, "api", ts_ns, 10, 0);
     store_push_submit(push);
     return push;
 }
@@ -61,12 +28,9 @@ static void trims_settled_batches_and_those_of_the_dead(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     struct store_push *push = push_one(store, hearth_clock_wall_ns());
-    assert_true(store_push_wait(push));
-    store_push_free(push);
+    end_push(push);
     pg_cluster_run(
         url, "INSERT INTO hearth_data.writer (host, seen_at) VALUES"
              " ('dead', now() - interval '25 hours'), ('away', now() - interval '23 hours');"
@@ -103,9 +67,7 @@ static void trims_push_ids_past_the_hour_in_slices(void **state)
 {
     (void)state;
     char url[256], sql[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     /* One each 30 s, from two hours ago to now. */
     (void)snprintf(
         sql, sizeof sql,
@@ -124,9 +86,7 @@ static void a_server_that_lives_is_seen(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     pg_cluster_run(url, "UPDATE hearth_data.writer SET seen_at = now() - interval '3 days'");
     keep_house(store, url);
     assert_int_equal(

@@ -1,31 +1,7 @@
 /* Migrations and readiness, on a real PostgreSQL. */
 #include "hearth/base/embedded.h"
 
-#include "pg_cluster.h"
-#include "store_push.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
+#include "store_fixture.h"
 
 /* The store stays not ready and its reason becomes one that has `part` in it. */
 static void expect_reason(struct hearth_store *store, const char *part)
@@ -54,9 +30,7 @@ static void makes_the_schema_in_an_empty_database(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.migration"),
                      n_migrations());
     assert_int_equal(
@@ -97,9 +71,7 @@ static void refuses_an_altered_history_until_it_is_repaired(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     store_close_soon(store);
     pg_cluster_run(url, "UPDATE hearth_data.migration SET checksum = 'x' || checksum");
     store = store_open_url(url, NULL);
@@ -117,9 +89,7 @@ static void refuses_a_newer_history(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     store_close_soon(store);
     pg_cluster_run(url, "INSERT INTO hearth_data.migration VALUES (9999, '9999_future.sql', 'c')");
     store = store_open_url(url, NULL);
@@ -183,9 +153,7 @@ static void says_so_when_a_ready_store_loses_its_database(void **state)
 {
     (void)state;
     char url[256], reason[256] = "";
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, NULL);
-    assert_true(store_wait_ready(store));
+    struct hearth_store *store = open_fresh(url, NULL);
     pg_cluster_halt(&g_cluster, SIGINT);
     for (int i = 0; i < 1000 && hearth_store_ready(store, reason); i++) {
         (void)usleep(5000);

@@ -2,6 +2,8 @@
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg_cluster.h"
+#include "store_fixture.h"
+#include "store_internal.h"
 #include "store_push.h"
 
 #include <pthread.h>
@@ -15,40 +17,17 @@
 #define DAY  20000 /* 2024-10-04 */
 #define LEAF "profile_20241004"
 
-static struct pg_cluster g_cluster;
-static struct hearth_arena g_arena;
-static struct synth_world g_world;
-
 struct fixture {
     char url[256];
     struct hearth_store *store;
     struct hearth_pg pg;
 };
 
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    hearth_arena_init(&g_arena, 0);
-    synth_world_init(&g_world, 5, 100, 200, 100, 8, &g_arena);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
-
 static void open_fixture(struct fixture *fix)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     *fix = (struct fixture){0};
-    pg_cluster_database(&g_cluster, fix->url);
-    fix->store = store_open_url(fix->url, NULL);
-    assert_true(store_wait_ready(fix->store));
+    fix->store = open_fresh(fix->url, NULL);
     fix->pg.url = fix->url;
     assert_int_equal(hearth_pg_connect(&fix->pg, 5000, &err), HEARTH_OK);
     assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, DAY, &err),
@@ -277,18 +256,7 @@ static void nobody_waits_while_a_long_reader_holds_the_leaf_itself(void **state)
 
 static void push_into_the_day(struct fixture *fix)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *push =
-        store_push_make(fix->store, &g_world, "api", DAY * HEARTH_NS_PER_DAY + 5, 10, 0, &err);
-    if (push == NULL) {
-        fail_msg("%s", err.msg);
-    }
-    store_push_submit(push);
-    assert_true(store_push_wait(push));
-    if (push->status != HEARTH_OK) {
-        fail_msg("%s", push->err.msg);
-    }
-    store_push_free(push);
+    push_profile(fix->store, &g_world, "api", "pod-1", DAY * HEARTH_NS_PER_DAY + 5, 10);
 }
 
 /* Both the server that dropped it and one that was not told. */
@@ -328,25 +296,6 @@ static void a_push_into_a_day_that_is_going_waits_for_it(void **state)
     close_fixture(&fix);
 }
 
-static struct store_push *make_at(struct fixture *fix, const char *service, int64_t ts_ns)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *push = store_push_make(fix->store, &g_world, service, ts_ns, 10, 0, &err);
-    if (push == NULL) {
-        fail_msg("%s", err.msg);
-    }
-    return push;
-}
-
-static void end_ok(struct store_push *push)
-{
-    assert_true(store_push_wait(push));
-    if (push->status != HEARTH_OK) {
-        fail_msg("%s", push->err.msg);
-    }
-    store_push_free(push);
-}
-
 static void a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own(void **state)
 {
     (void)state;
@@ -361,9 +310,9 @@ static void a_push_does_not_need_the_leaves_of_spans_and_makes_none_but_its_own(
                      0);
 
     /* A day that nobody has written to. */
-    struct store_push *push = make_at(&fix, "api", (DAY - 9) * HEARTH_NS_PER_DAY);
+    struct store_push *push = make_push(fix.store, "api", (DAY - 9) * HEARTH_NS_PER_DAY, 10, 0);
     store_push_submit(push);
-    end_ok(push);
+    end_push(push);
     char leaves[256];
     pg_cluster_text(fix.url,
                     "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind ="
@@ -411,8 +360,9 @@ static void late_profiles_of_a_day_whose_leaf_is_going_are_stored(void **state)
     struct fixture fix;
     open_fixture(&fix);
     int64_t late_ns = DAY * HEARTH_NS_PER_DAY + 5, now_ns = hearth_clock_wall_ns();
-    struct store_push *late = make_at(&fix, "api", late_ns), *other = make_at(&fix, "new", late_ns),
-                      *today = make_at(&fix, "new", now_ns);
+    struct store_push *late = make_push(fix.store, "api", late_ns, 10, 0),
+                      *other = make_push(fix.store, "new", late_ns, 10, 0),
+                      *today = make_push(fix.store, "new", now_ns, 10, 0);
     raise_watermark(&fix, late->item.service_id, now_ns);
     pg_cluster_run(fix.url, "ALTER TABLE hearth_data." LEAF " RENAME TO drop_" LEAF);
     hearth_partitions_forget(fix.store, DAY);
@@ -421,8 +371,8 @@ static void late_profiles_of_a_day_whose_leaf_is_going_are_stored(void **state)
     store_push_submit(other);
     store_push_submit(late);
     store_push_submit(today);
-    end_ok(late);
-    end_ok(today);
+    end_push(late);
+    end_push(today);
     assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.profile_late"), 1);
 
     /* Not drop_ok: what waits may have made the leaf again before it counts. */

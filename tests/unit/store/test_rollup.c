@@ -7,31 +7,8 @@
 #include "pg/store_state.h"
 #include "rollup_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 /* 10:00 of some day. */
 #define TEN_NS (INT64_C(20002) * HEARTH_NS_PER_DAY + 10 * HEARTH_NS_PER_HOUR)
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
 
 struct rig {
     char url[256];
@@ -42,15 +19,8 @@ struct rig {
 
 static struct hearth_store *open_building(const char *url)
 {
-    struct hearth_store_options options;
-    hearth_store_options_init(&options);
-    options.linger_ns = 0;
-    options.builder_interval_ns = 10 * HEARTH_NS_PER_MS;
-    options.compaction = false;
-    options.retain_raw_ns = options.retain_10m_ns = options.retain_1h_ns = options.retain_1d_ns = 0;
-    struct hearth_store *store = store_open_building(url, &options);
-    assert_true(store_wait_ready(store));
-    return store;
+    struct hearth_store_options options = rolling_options(10 * HEARTH_NS_PER_MS);
+    return expect_ready(store_open_building(url, &options));
 }
 
 static void open_rig(struct rig *rig)
@@ -71,16 +41,7 @@ static void close_rig(struct rig *rig)
 
 static void push(struct rig *rig, const char *service, const char *pod, int64_t ts_ns)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *one =
-        store_push_make_pod(rig->store, &rig->world, service, pod, ts_ns, 20, 0, &err);
-    if (one == NULL) {
-        fail_msg("cannot make a push: %s", err.msg);
-    }
-    store_push_submit(one);
-    assert_true(store_push_wait(one));
-    assert_int_equal(one->status, HEARTH_OK);
-    store_push_free(one);
+    push_profile(rig->store, &rig->world, service, pod, ts_ns, 20);
 }
 
 static void move_clock(struct rig *rig, int64_t to_ns)

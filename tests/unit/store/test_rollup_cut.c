@@ -10,31 +10,8 @@
 #include "pg_proxy.h"
 #include "rollup_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 /* Twenty minutes before midnight: the end of a day comes soon. */
 #define EPOCH_NS (INT64_C(20001) * HEARTH_NS_PER_DAY - 2 * BUCKET_NS)
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
 
 struct rig {
     struct pg_proxy proxy;
@@ -48,16 +25,7 @@ struct rig {
 
 static void push(struct rig *rig, const char *pod, int64_t ts_ns)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *one =
-        store_push_make_pod(rig->store, &rig->world, "api", pod, ts_ns, 4, 0, &err);
-    if (one == NULL) {
-        fail_msg("cannot make a push: %s", err.msg);
-    }
-    store_push_submit(one);
-    assert_true(store_push_wait(one));
-    assert_int_equal(one->status, HEARTH_OK);
-    store_push_free(one);
+    push_profile(rig->store, &rig->world, "api", pod, ts_ns, 4);
     rig->n_pushed++;
 }
 
@@ -110,18 +78,12 @@ static void a_cut_at_any_message_of_a_close_leaves_every_block_right(void **stat
     (void)snprintf(url, sizeof url, "host=%s dbname=%s user=postgres", rig->proxy.dir, db);
     rig->now_ns = EPOCH_NS;
     hearth_clock_fake(rig->now_ns);
-    struct hearth_store_options options;
-    hearth_store_options_init(&options);
-    options.linger_ns = 0;
-    options.builder_interval_ns = 3 * HEARTH_NS_PER_MS;
+    struct hearth_store_options options = rolling_options(3 * HEARTH_NS_PER_MS);
     options.rollup_grace_ns = 0;
-    options.compaction = false;
-    options.retain_raw_ns = options.retain_10m_ns = options.retain_1h_ns = options.retain_1d_ns = 0;
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     synth_world_init(&rig->world, 3, 40, 60, 60, 5, &arena);
-    rig->store = store_open_building(url, &options);
-    assert_true(store_wait_ready(rig->store));
+    rig->store = expect_ready(store_open_building(url, &options));
     int n_cuts = 0, step = getenv("HEARTH_ROLLUP_SECONDS") == NULL ? 4 : 1;
     for (int mode = 0; mode < 2; mode++) {
         int n_missed = 0; /* closes without so many messages; the end of a day has the most */

@@ -9,14 +9,6 @@
 
 #include "rollup_fixture.h"
 
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #define N_STORES      2
 #define N_WRITERS     2 /* threads of each store */
 #define N_SERVICES    3
@@ -24,22 +16,6 @@
 #define BUCKET_REAL   (50 * HEARTH_NS_PER_MS)
 #define EPOCH_NS      (INT64_C(20000) * HEARTH_NS_PER_DAY + 22 * HEARTH_NS_PER_HOUR)
 #define MAX_IN_FLIGHT 32
-
-static struct pg_cluster g_cluster;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
 
 struct run {
     char url[256];
@@ -178,16 +154,12 @@ static void disturb(struct run *run)
     }
 }
 
-static struct hearth_store *open_store(const char *url)
+static struct hearth_store *open_building(const char *url)
 {
-    struct hearth_store_options options;
-    hearth_store_options_init(&options);
+    struct hearth_store_options options = rolling_options(10 * HEARTH_NS_PER_MS);
     options.linger_ns = HEARTH_NS_PER_MS;
-    options.builder_interval_ns = 10 * HEARTH_NS_PER_MS;
     options.rollup_grace_ns = MINUTE_NS;
-    options.compaction = false;
-    options.retain_raw_ns = options.retain_10m_ns = options.retain_1h_ns = options.retain_1d_ns = 0;
-    return store_open_building(url, &options);
+    return expect_ready(store_open_building(url, &options));
 }
 
 static void disturb_for(struct run *run, int seconds)
@@ -225,8 +197,7 @@ static void every_block_is_the_sum_of_its_profiles_whatever_happens(void **state
     pthread_t clock, threads[N_STORES * N_WRITERS];
     struct writer writers[N_STORES * N_WRITERS];
     for (int i = 0; i < N_STORES; i++) {
-        run->stores[i] = open_store(run->url);
-        assert_true(store_wait_ready(run->stores[i]));
+        run->stores[i] = open_building(run->url);
     }
     PGconn *elsewhere = open_foreign(other, "stranger"),
            *beside = open_foreign(run->url, "stranger");

@@ -5,35 +5,12 @@
 #include "pg/pg.h"
 #include "pg_cluster.h"
 #include "read/stored_rows.h"
-#include "store_push.h"
+#include "store_fixture.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define HOUR    (HEARTH_NS_PER_DAY * 20000 + 5 * HEARTH_NS_PER_HOUR)
 #define SERVICE 7
-
-static struct pg_cluster g_cluster;
-static struct hearth_err g_err;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, false);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
 
 struct fixture {
     char url[256];
@@ -44,13 +21,6 @@ struct fixture {
     struct hearth_stored_row *rows;
     size_t n_rows;
 };
-
-static void check(enum hearth_status status)
-{
-    if (status != HEARTH_OK) {
-        fail_msg("%s", g_err.msg);
-    }
-}
 
 /* Rows of odd contents: by series and time, of n_series series. */
 static void make_rows(struct fixture *fix, size_t n_series, size_t n_each)
@@ -90,13 +60,11 @@ static void open_fixture(struct fixture *fix, size_t n_series, size_t n_each)
 {
     *fix = (struct fixture){.n_rows = 0};
     hearth_arena_init(&fix->arena, 0);
-    pg_cluster_database(&g_cluster, fix->url);
-    fix->store = store_open_url(fix->url, NULL);
-    assert_true(store_wait_ready(fix->store));
+    fix->store = open_fresh(fix->url, NULL);
     fix->pg.url = fix->url;
     fix->inflater = hearth_inflater_new();
-    check(hearth_pg_connect(&fix->pg, 5000, &g_err));
-    check(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, 20000, &g_err));
+    assert_ok(hearth_pg_connect(&fix->pg, 5000, &err));
+    assert_ok(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, 20000, &err));
     make_rows(fix, n_series, n_each);
     char sql[256];
     (void)snprintf(
@@ -123,10 +91,10 @@ static void copy_rows(struct fixture *fix, int32_t service_id)
     for (size_t i = fix->n_rows; i-- > 0;) { /* not in the order that they are to come in */
         hearth_copy_stored_row(&out, service_id, &fix->rows[i]);
     }
-    check(hearth_pg_copy(&fix->pg,
-                         "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
-                         ") FROM STDIN (FORMAT binary)",
-                         hearth_buf_view(&out), NULL, &g_err));
+    assert_ok(hearth_pg_copy(&fix->pg,
+                             "COPY hearth_data.profile (" HEARTH_PROFILE_COLUMNS
+                             ") FROM STDIN (FORMAT binary)",
+                             hearth_buf_view(&out), NULL, &err));
     hearth_buf_release(&out);
 }
 
@@ -138,7 +106,7 @@ static void write_segments(struct fixture *fix, int64_t part, size_t first, size
     for (size_t i = first; i < fix->n_rows; i += stride) {
         some[n++] = fix->rows[i];
     }
-    check(hearth_segments_write(fix->store, &fix->pg, SERVICE, part, some, n, &g_err));
+    assert_ok(hearth_segments_write(fix->store, &fix->pg, SERVICE, part, some, n, &err));
 }
 
 struct comparison {
@@ -191,8 +159,8 @@ static void assert_read(struct fixture *fix, int64_t compacted_to_ns, int64_t fr
                         int64_t to_ns)
 {
     struct comparison c = {fix, from_ns, to_ns, 0};
-    check(hearth_stored_rows_read(&fix->pg, fix->inflater, SERVICE, compacted_to_ns, from_ns, to_ns,
-                                  compare, &c, &g_err));
+    assert_ok(hearth_stored_rows_read(&fix->pg, fix->inflater, SERVICE, compacted_to_ns, from_ns,
+                                      to_ns, compare, &c, &err));
     skip_outside(&c);
     assert_int_equal(c.next, fix->n_rows);
 }
@@ -246,14 +214,15 @@ static void an_hour_without_rows_is_empty_and_a_damaged_segment_is_named(void **
     assert_read(&none, HOUR, HOUR, end_ns);
     write_segments(&fix, 1, 0, 1);
     struct comparison c = {&fix, HOUR, end_ns, 0};
+    struct hearth_err refusal = HEARTH_ERR_INIT;
     pg_cluster_run(fix.url, "UPDATE hearth_data.segment SET n_bytes = n_bytes - 1");
     assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
-                                             compare, &c, &g_err),
+                                             compare, &c, &refusal),
                      HEARTH_RESOURCE_EXHAUSTED);
-    check(hearth_pg_connect(&fix.pg, 5000, &g_err));
+    assert_ok(hearth_pg_connect(&fix.pg, 5000, &err));
     pg_cluster_run(fix.url, "UPDATE hearth_data.segment SET n_bytes = -1");
     assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
-                                             compare, &c, &g_err),
+                                             compare, &c, &refusal),
                      HEARTH_CORRUPT);
     assert_int_equal(c.next, 0);
     close_fixture(&fix);

@@ -2,60 +2,16 @@
  * Profiles that nobody waits for any more: what is in no transaction is not stored, and whoever withdraws is told the
  * truth about the rest, whatever happens to the database meanwhile.
  */
-#include "hearth/base/metrics.h"
+#include "store_fixture.h"
 
-#include "pg_cluster.h"
-#include "store_push.h"
-
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static struct pg_cluster g_cluster;
-static struct hearth_arena g_arena;
-static struct synth_world g_world;
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    pg_cluster_start(&g_cluster, true);
-    hearth_arena_init(&g_arena, 0);
-    synth_world_init(&g_world, 7, 400, 900, 600, 12, &g_arena);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    hearth_arena_release(&g_arena);
-    pg_cluster_stop(&g_cluster);
-    return 0;
-}
-
-static struct hearth_store *open_fresh(char url[256], int64_t linger_ms)
+/* A store on a new database, with one committer that lingers so long. */
+static struct hearth_store *open_lingering(char url[256], int64_t linger_ms)
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.n_committers = 1;
     options.linger_ns = linger_ms * HEARTH_NS_PER_MS;
-    pg_cluster_database(&g_cluster, url);
-    struct hearth_store *store = store_open_url(url, &options);
-    assert_true(store_wait_ready(store));
-    return store;
-}
-
-static struct store_push *make(struct hearth_store *store, int64_t ts_ns)
-{
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct store_push *push = store_push_make(store, &g_world, "api", ts_ns, 60, 0, &err);
-    if (push == NULL) {
-        fail_msg("cannot make a push: %s", err.msg);
-    }
-    return push;
+    return open_fresh(url, &options);
 }
 
 static bool withdraw(struct store_push *push)
@@ -65,29 +21,21 @@ static bool withdraw(struct store_push *push)
     return hearth_store_withdraw(push->store, &push->item, status, &err);
 }
 
-static void wait_until_true(const char *url, const char *sql)
-{
-    for (int i = 0; i < 4000 && pg_cluster_int(url, sql) == 0; i++) {
-        (void)usleep(5000);
-    }
-    assert_int_not_equal(pg_cluster_int(url, sql), 0);
-}
-
 static void what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_stored(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, 0);
+    struct hearth_store *store = open_lingering(url, 0);
     int64_t ts_ns = hearth_clock_wall_ns();
-    struct store_push *sent = make(store, ts_ns), *queued[3];
+    struct store_push *sent = make_push(store, "api", ts_ns, 60, 0), *queued[3];
     PGconn *blocker = pg_cluster_connect(url);
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE"));
     store_push_submit(sent);
-    wait_until_true(url, "SELECT count(*) FROM pg_locks WHERE NOT granted");
+    wait_until_sql(url, "SELECT count(*) FROM pg_locks WHERE NOT granted");
 
     /* First, middle and last of the queue. */
     for (int i = 0; i < 3; i++) {
-        queued[i] = make(store, ts_ns + 1 + i);
+        queued[i] = make_push(store, "api", ts_ns + 1 + i, 60, 0);
         store_push_submit(queued[i]);
     }
     for (int i = 0; i < 3; i++) {
@@ -103,7 +51,7 @@ static void what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_s
     assert_false(atomic_load(&sent->ended));
 
     /* The queue is sound: it takes and stores more. */
-    struct store_push *next = make(store, ts_ns + 4);
+    struct store_push *next = make_push(store, "api", ts_ns + 4, 60, 0);
     store_push_submit(next);
     PQclear(PQexec(blocker, "ROLLBACK"));
     PQfinish(blocker);
@@ -130,11 +78,11 @@ static void a_batch_that_could_not_be_sent_goes_on_without_what_was_withdrawn(vo
         N = 6
     };
     char url[256], reason[256];
-    struct hearth_store *store = open_fresh(url, 50);
+    struct hearth_store *store = open_lingering(url, 50);
     struct store_push *pushes[N];
     int64_t ts_ns = hearth_clock_wall_ns();
     for (int i = 0; i < N; i++) {
-        pushes[i] = make(store, ts_ns + i);
+        pushes[i] = make_push(store, "api", ts_ns + i, 60, 0);
     }
     int64_t retries = hearth_metric_value(HEARTH_M_BATCH_RETRIES);
     pg_cluster_halt(&g_cluster, SIGINT);
@@ -170,8 +118,8 @@ static void what_is_withdrawn_before_it_is_submitted_is_refused(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, 0);
-    struct store_push *push = make(store, hearth_clock_wall_ns());
+    struct hearth_store *store = open_lingering(url, 0);
+    struct store_push *push = make_push(store, "api", hearth_clock_wall_ns(), 60, 0);
     assert_false(withdraw(push));
     store_push_submit(push);
     assert_int_equal(push->status, HEARTH_UNAVAILABLE);
@@ -269,7 +217,7 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, 3);
+    struct hearth_store *store = open_lingering(url, 3);
     _Atomic bool stop = false;
     struct load *loads = calloc(N_LOADS, sizeof loads[0]);
     pthread_t threads[N_LOADS];
@@ -326,5 +274,5 @@ int main(void)
         cmocka_unit_test(what_is_withdrawn_before_it_is_submitted_is_refused),
         cmocka_unit_test(kills_do_not_make_a_liar_of_who_withdraws),
     };
-    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+    return cmocka_run_group_tests(tests, start_durable_cluster, stop_cluster);
 }
