@@ -1,6 +1,6 @@
 """What the answers must be, computed naively from what was pushed: the second opinion of test_oracle.py.
 
-Written from the public description of the query API alone (docs/api.md says the same in our words); it shares no code with
+Written from the public description of the query API alone (docs/reference/api-querier.md says the same in our words); it shares no code with
 the server, is slow on purpose, and holds everything in dictionaries. Stack traces are tuples, root first. Times are
 nanoseconds where a profile is meant and milliseconds where a question is.
 """

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """gen_docs.py ROOT [--check] -- the reference pages that derive from the .def tables.
 
-Without --check the pages are written. With it nothing is: a page that differs from its table, a hand-written
-page that leaves out an option, a command or a method, and a relative link that leads nowhere are reported,
-and the exit code is 1.
+Without --check the pages are written. With --check nothing is written; these faults are reported, and the exit
+code is 1 if there are any:
+
+- a generated page that differs from its table
+- a hand-written page that leaves out an option, a command or a method
+- a relative link to a file or heading that does not exist
 """
 import pathlib
 import re
@@ -107,7 +110,7 @@ The others come back until the request or the configuration changes.
 
 The unit is in the meaning. Counted in `hearth_discarded_total{reason="..."}`, and returned with each push as
 `hearth-dropped: reason=count, ...` (response header; by gRPC initial metadata). `repeated_profiles` there are profiles that
-were [stored before](../api.md#push) under their ID; their metric is `hearth_profiles_repeated_total`.
+were [stored before](api-push.md#push) under their ID; their metric is `hearth_profiles_repeated_total`.
 
 | reason | counts |
 |---|---|
@@ -115,6 +118,94 @@ were [stored before](../api.md#push) under their ID; their metric is `hearth_pro
     for _, name, text in rows(discards, rf'X\((\w+), {STRING}, {STRING}\)'):
         out += f"| `{name}` | {text} |\n"
     return out
+
+
+# The page of each service, and the paragraphs of the entry page that follow its table.
+API_PAGES = {
+    "push.v1.PusherService": "api-push.md",
+    "querier.v1.QuerierService": "api-querier.md",
+    "hearth.v1.QueryService": "api-query.md",
+    "hearth.v1.TraceProfileService": "api-spans.md",
+    "hearth.v1.ProcessService": "api-tasks.md#agents",
+    "hearth.v1.TaskService": "api-tasks.md#tasks",
+    "hearth.v1.PolicyService": "api-tasks.md#policies",
+    "hearth.v1.NetworkService": "api-tasks.md#network",
+    "settings.v1.SettingsService": "api-clients.md#settings",
+    "settings.v1.RecordingRulesService": "api-clients.md#recording-rules",
+    "adhocprofiles.v1.AdHocProfileService": "api-clients.md#ad-hoc-profiles",
+    "hearth.v1.AdminService": "api-admin.md#admin",
+    "version.v1.Version": "api-admin.md#about-the-server",
+    "capabilities.v1.FeatureFlagsService": "api-admin.md#about-the-server",
+    "vcs.v1.VCSService": "api-admin.md#about-the-server",
+    "grpc.health.v1.Health": "api-admin.md#health-and-plain-routes",
+    "grpc.reflection.v1.ServerReflection": "api-admin.md#about-the-server",
+    "grpc.reflection.v1alpha.ServerReflection": "api-admin.md#about-the-server",
+    "opentelemetry.proto.collector.trace.v1.TraceService": "otlp.md",
+}
+
+
+def method_rows(root):
+    """(service, method, flags) of every RPC, in the order of the table."""
+    table = (root / "server/front/methods.def").read_text()
+    for row in rows(table, rf'X\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
+        yield row[1], row[2], row[7]
+
+
+def api_page_of(service):
+    if service.startswith("skywalking."):
+        return "skywalking.md#services"
+    if service not in API_PAGES:
+        sys.exit(f"gen_docs: API_PAGES names no page for the service {service}")
+    return API_PAGES[service]
+
+
+def api(root):
+    services = {}
+    for service, method, flags in method_rows(root):
+        services.setdefault(service, []).append(method + (" (gRPC only)" if "HEARTH_METHOD_INLINE" in flags else ""))
+    order = list(API_PAGES) + sorted(name for name in services if name.startswith("skywalking."))
+    out = "# The API\n\n" + mark("server/front/methods.def") + """\
+Hearth speaks the wire protocols of Pyroscope's SDKs, of Grafana's Pyroscope data source, of SkyWalking's agents and of
+OpenTelemetry's span exporters, in the versions of [proto/](../../proto/README.md). These pages say what a call does:
+
+| page | covers |
+|---|---|
+| [Transports, tenants and notes](api-transports.md) | gRPC, Connect, gRPC-Web, JSON; headers; what answers have in common |
+| [Pushing profiles](api-push.md) | Push, `/ingest`: each step from bytes to rows |
+| [Queries of Pyroscope](api-querier.md) | flame graphs, series, heatmaps, pprof, gauges, plain HTTP |
+| [Queries of Hearth](api-query.md) | selections, tables of functions, sandwich, lines, timelines of functions, explain |
+| [Spans and traces](api-spans.md) | from spans to profiles and back |
+| [Agents, tasks, policies and network](api-tasks.md) | directing profilers and reading their results |
+| [Settings, recording rules, ad hoc profiles](api-clients.md) | data that clients keep on the server |
+| [Administration and health](api-admin.md) | deletion, retention, limits, health, plain routes, reflection |
+| [SkyWalking's agents](skywalking.md), [OpenTelemetry](otlp.md) | their services and routes |
+
+Errors and their numbers: [errors.md](errors.md). Limits: [limits.md](limits.md). What differs from Pyroscope:
+[pyroscope-compatibility.md](pyroscope-compatibility.md).
+
+## Methods
+
+| service | methods | page |
+|---|---|---|
+"""
+    for service in order:
+        page = api_page_of(service)
+        out += f"| `{service}` | {', '.join(services.pop(service))} | [{page.split('#')[0].removesuffix('.md')}]({page}) |\n"
+    for service in services:
+        sys.exit(f"gen_docs: the service {service} is missing from the table of {__file__}")
+    return out + """
+The methods of `vcs.v1.VCSService` are declared and unimplemented.
+
+## Not offered yet
+
+- profiles by OTLP; JFR and speedscope
+- debuginfo; source code (`vcs.v1`)
+- several tenants in one query; asynchronous queries
+- exemplars of profiles that are past `retain-raw` (a note says so)
+- Connect over HTTP/2 and by GET
+
+Unknown paths are answered with 404, unknown gRPC methods with unimplemented.
+"""
 
 
 def limits_profile(root):
@@ -134,7 +225,7 @@ that are not here have no counterpart. What each means: [limits.md](limits.md).
     return out
 
 
-PAGES = {"limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
+PAGES = {"api.md": api, "limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):
@@ -151,23 +242,44 @@ def missing_words(root):
     sizing = (root / "clients/cli/sizing.def").read_text()
     for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
         yield "docs/reference/cli.md", f"`--{flag}"
-    for service, method in re.findall(r'X\(\w+, "([\w.]+)", "(\w+)"', (root / "server/front/methods.def").read_text()):
-        own = {"skywalking": "docs/reference/skywalking.md", "opentelemetry": "docs/reference/otlp.md"}
-        page = own.get(service.split(".")[0], "docs/api.md")
+    for service, method, _ in method_rows(root):
+        page = f"docs/reference/{api_page_of(service).split('#')[0]}"
         yield page, service
-        yield page, method
+        if not service.startswith(("vcs.", "grpc.")):
+            yield page, method
+
+
+def documents(root):
+    for path in sorted(root.rglob("*.md")):
+        if not path.relative_to(root).parts[0].startswith((".", "build")):
+            yield path
+
+
+def without_code(path):
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M)
+
+
+def anchors(path):
+    """What a link to this page may name: its headings, as GitHub makes anchors of them, and its own anchors."""
+    text = without_code(path)
+    names = set(re.findall(r'<a id="([^"]+)">', text))
+    for heading in re.findall(r"^#+ (.*)$", text, flags=re.M):
+        plain = re.sub(r"\]\([^)]*\)|[`*\[]", "", heading).strip().lower()
+        names.add(re.sub(r"[^\w\- ]", "", plain).replace(" ", "-"))
+    return names
 
 
 def dead_links(root):
-    """Relative links of all documents."""
-    for path in sorted(root.rglob("*.md")):
-        page = path.relative_to(root)
-        if page.parts[0].startswith((".", "build")):
-            continue
-        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.S)
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if "://" not in target and not (path.parent / target).exists():
-                yield page, target
+    """Relative links of all documents that lead to no file, or to no heading of it."""
+    for path in documents(root):
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", without_code(path)):
+            if "://" in target:
+                continue
+            there = path.parent / target if target else path
+            if not there.exists():
+                yield path.relative_to(root), target
+            elif anchor and there.suffix == ".md" and anchor not in anchors(there):
+                yield path.relative_to(root), f"{target}#{anchor}"
 
 
 def check(root):
@@ -182,7 +294,7 @@ def check(root):
             print(f"{page} does not mention {word}")
             failed = True
     for page, target in dead_links(root):
-        print(f"{page} links to {target}, which is not there")
+        print(f"{page} links to {target}, which does not exist")
         failed = True
     return failed
 

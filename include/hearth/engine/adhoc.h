@@ -7,7 +7,7 @@
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
- * Source:    adhocprofiles.v1.AdHocProfileService as in docs/api.md.
+ * Source:    adhocprofiles.v1.AdHocProfileService as in docs/reference/api-clients.md.
  */
 #ifndef HEARTH_ENGINE_ADHOC_H
 #define HEARTH_ENGINE_ADHOC_H

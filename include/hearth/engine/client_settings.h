@@ -3,7 +3,7 @@
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
- * Source:    settings.v1.SettingsService as in docs/api.md.
+ * Source:    settings.v1.SettingsService as in docs/reference/api-clients.md.
  */
 #ifndef HEARTH_ENGINE_CLIENT_SETTINGS_H
 #define HEARTH_ENGINE_CLIENT_SETTINGS_H

@@ -16,7 +16,7 @@
  *            profiles) are borrowed until hearth_ingest_push returns.
  * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this
  *            call or from a committer.
- * Source:    push.v1 semantics as in docs/api.md, "Push" and "Ingest".
+ * Source:    push.v1 semantics as in docs/reference/api-push.md, "Push" and "Ingest".
  */
 #ifndef HEARTH_ENGINE_INGEST_H
 #define HEARTH_ENGINE_INGEST_H

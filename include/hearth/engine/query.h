@@ -10,7 +10,7 @@
  * Threads:   safe; one request is one thread.
  * Errors:    INVALID_ARGUMENT for what the caller can mend; NO_MEMORY, DEADLINE_EXCEEDED,
  *            CANCELLED, UNAVAILABLE.
- * Source:    querier.v1 semantics as in docs/api.md.
+ * Source:    querier.v1 semantics as in docs/reference/api-querier.md.
  */
 #ifndef HEARTH_ENGINE_QUERY_H
 #define HEARTH_ENGINE_QUERY_H

@@ -6,7 +6,8 @@
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
- * Source:    settings.v1.RecordingRulesService as in docs/api.md; docs/decisions/0013-recording-rules.md.
+ * Source:    settings.v1.RecordingRulesService as in docs/reference/api-clients.md;
+ *            docs/decisions/0013-recording-rules.md.
  */
 #ifndef HEARTH_ENGINE_RULES_H
 #define HEARTH_ENGINE_RULES_H

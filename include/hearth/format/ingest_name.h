@@ -12,7 +12,7 @@
  * Ownership: texts borrow from `text`; the array is in the arena.
  * Threads:   pure.
  * Errors:    INVALID_ARGUMENT, naming the invalid part; NO_MEMORY.
- * Source:    docs/api.md, "Ingest".
+ * Source:    docs/reference/api-push.md, "Ingest".
  */
 #ifndef HEARTH_FORMAT_INGEST_NAME_H
 #define HEARTH_FORMAT_INGEST_NAME_H

@@ -3,7 +3,7 @@
  * corrections for known mistakes of agents.
  *
  * Threads: pure.
- * Source:  docs/api.md, "Ingest".
+ * Source:  docs/reference/api-push.md, "Ingest".
  */
 #ifndef HEARTH_FORMAT_INGEST_TYPES_H
 #define HEARTH_FORMAT_INGEST_TYPES_H

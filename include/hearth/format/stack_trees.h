@@ -13,7 +13,7 @@
  * Threads: pure.
  * Errors:  INVALID_ARGUMENT: truncated, bytes after the tree, too deep, no stack with a value;
  *          OUT_OF_RANGE: a value above 63 bits; NO_MEMORY.
- * Source:  docs/api.md, "Ingest".
+ * Source:  docs/reference/api-push.md, "Ingest".
  */
 #ifndef HEARTH_FORMAT_STACK_TREES_H
 #define HEARTH_FORMAT_STACK_TREES_H

@@ -10,7 +10,7 @@
  * Levels:  level l has n values, seven per node: left x offset delta, left total, left self, the
  *          same three of the right, name index. The x offsets of the two sides are independent.
  * Threads: pure.
- * Source:  FlameGraphDiff of querier.v1 (docs/api.md).
+ * Source:  FlameGraphDiff of querier.v1 (docs/reference/api-querier.md).
  */
 #ifndef HEARTH_MODEL_FLAME_DIFF_H
 #define HEARTH_MODEL_FLAME_DIFF_H

@@ -14,7 +14,7 @@
  * Limits:  the arena's limit applies to texts and, separately, to the tree's arrays. Sums beyond
  *          int64 and negative values are OUT_OF_RANGE.
  * Threads: not thread-safe.
- * Source:  flame graph encoding and truncation of querier.v1 (docs/api.md).
+ * Source:  flame graph encoding and truncation of querier.v1 (docs/reference/api-querier.md).
  */
 #ifndef HEARTH_MODEL_STACKTREE_H
 #define HEARTH_MODEL_STACKTREE_H

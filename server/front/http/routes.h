@@ -2,7 +2,7 @@
  * routes.h -- the plain GET routes: what they answer, as pure functions of the front's state.
  *
  * Threads:   safe.
- * Source:    docs/api.md, "Plain routes".
+ * Source:    docs/reference/api-admin.md, "Plain routes".
  */
 #ifndef HEARTH_FRONT_ROUTES_H
 #define HEARTH_FRONT_ROUTES_H

@@ -2,7 +2,7 @@
  * flamebearer.h -- flame graphs as the JSON of Pyroscope's plain HTTP ("flamebearer"): /pyroscope/render,
  * /render-diff and ad hoc profiles. Levels are those of the RPCs.
  *
- * Threads: pure. Source: docs/api.md.
+ * Threads: pure. Source: docs/reference/api-querier.md.
  */
 #ifndef HEARTH_FRONT_FLAMEBEARER_H
 #define HEARTH_FRONT_FLAMEBEARER_H

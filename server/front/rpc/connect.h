@@ -3,7 +3,7 @@
  * bytes.
  *
  * Threads:   pure.
- * Source:    Connect protocol, "Unary requests"; docs/api.md, "Connect".
+ * Source:    Connect protocol, "Unary requests"; docs/reference/api-transports.md, "Connect".
  */
 #ifndef HEARTH_FRONT_CONNECT_H
 #define HEARTH_FRONT_CONNECT_H

@@ -2,7 +2,7 @@
  * gauges.h -- what is done with many profiles of a gauge (memory in use, goroutines), and saying so.
  *
  * Threads: pure.
- * Source:  docs/api.md, "Gauges".
+ * Source:  docs/reference/api-querier.md, "Gauges".
  */
 #ifndef HEARTH_FRONT_GAUGES_H
 #define HEARTH_FRONT_GAUGES_H

@@ -6,7 +6,7 @@
  * default, so both the number and the length are bounded, and what is cut says so.
  *
  * Threads: pure.
- * Source:  docs/api.md, "Notes".
+ * Source:  docs/reference/api-transports.md, "Notes".
  */
 #ifndef HEARTH_FRONT_NOTES_H
 #define HEARTH_FRONT_NOTES_H

@@ -2,7 +2,7 @@
  * tenant.h -- whose request it is: the rules of X-Scope-OrgID.
  *
  * Threads:   pure.
- * Source:    docs/api.md, "Tenants".
+ * Source:    docs/reference/api-transports.md, "Tenants".
  */
 #ifndef HEARTH_FRONT_TENANT_H
 #define HEARTH_FRONT_TENANT_H
