@@ -7,6 +7,7 @@ code is 1 if there are any:
 - a generated page that differs from its table
 - a hand-written page that leaves out an option, a command or a method
 - a relative link to a file or heading that does not exist
+- a page below docs/ that docs/README.md does not link to
 """
 import pathlib
 import re
@@ -282,6 +283,16 @@ def dead_links(root):
                 yield path.relative_to(root), f"{target}#{anchor}"
 
 
+def unlisted_pages(root):
+    """Pages below docs/ that the index leaves out."""
+    index = root / "docs/README.md"
+    listed = {(index.parent / target).resolve()
+              for target in re.findall(r"\]\(([^)#\s]+)", index.read_text()) if "://" not in target}
+    for path in sorted((root / "docs").rglob("*.md")):
+        if path != index and path.resolve() not in listed:
+            yield path.relative_to(root)
+
+
 def check(root):
     failed = False
     for name, make in PAGES.items():
@@ -295,6 +306,9 @@ def check(root):
             failed = True
     for page, target in dead_links(root):
         print(f"{page} links to {target}, which does not exist")
+        failed = True
+    for page in unlisted_pages(root):
+        print(f"docs/README.md does not link to {page}")
         failed = True
     return failed
 
