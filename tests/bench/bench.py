@@ -261,14 +261,14 @@ def classic(bench):
 
 
 def keep(bench, name, title, arguments, reports):
-    """Write docs/benchmarks-NAME.md when asked to."""
+    """Write docs/benchmarks/NAME.md when asked to."""
     if not bench.options.docs:
         return
-    head = "# %s\n\nWritten by `./dev bench %s --docs`; [benchmarks.md](benchmarks.md) says what was done and why it comes out so." % (
+    head = "# %s\n\nWritten by `./dev bench %s --docs`. How it is measured: [method](method.md). Why it comes out so: [notes](notes.md)." % (
         title, arguments)
     about = "%d processors, load %.1f of the last quarter of an hour; profiles resampled from %s recordings." % (
         os.cpu_count(), os.getloadavg()[2], "shared" if bench.has_shared else "our own small")
-    path = ROOT / "docs" / ("benchmarks-%s.md" % name)
+    path = ROOT / "docs/benchmarks" / ("%s.md" % name)
     path.write_text("\n\n".join([head, about, *reports]) + "\n")
     say("wrote %s" % path.name)
 
@@ -328,7 +328,7 @@ def main():
     parser.add_argument("--api", action="store_true", help="p50 and p99 of each question of the API instead (api.py)")
     parser.add_argument("--spans", nargs="?", const=10, type=float, metavar="MILLIONS",
                         help="ids of spans and traces in profiles (span_lookups.py) instead; 10 million spans unless said")
-    parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks-*.md and the pictures")
+    parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks/*.md and the pictures")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     bench = Bench(parser.parse_args())

@@ -286,12 +286,12 @@ def report_one(name, one):
                     number(q.get("floor_ms"))]
         rows.append(row + [str(first["goal"] or "")])
     heads = [head for state in states for head in (state, "floor")]
-    out.append(table(["question, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *heads, "goal at 2m"], rows))
+    out.append(table(["query, warm: ms (CPU of hearthd + PostgreSQL)", "profiles", *heads, "goal at 2m"], rows))
     rows = [[question, state, ", ".join("%s%s %s" % (leg["source"], " of the service" if leg["whole"] else "", format(leg["rows"], ","))
                                         for leg in n["questions"][question]["plan"])]
             for question in questions for state, n in states.items() if state != "raw" and n["questions"][question].get("plan")]
     if rows:
-        out.append(table(["question", "state", "reads"], rows))
+        out.append(table(["query", "state", "reads"], rows))
     blocks = [(service, line) for service, lines in one.get("blocks", {}).items() for line in lines if line["blocks"] > 0]
     if blocks:
         out.append(table(["block", "bytes stored", "plain", "us to unpack", "to merge"],
@@ -300,7 +300,7 @@ def report_one(name, one):
                           for service, line in blocks]))
     cold = states["raw"]["cold"]
     if cold:
-        out.append(table(["after eviction, first question: ms", *states],
+        out.append(table(["after eviction, first query: ms", *states],
                          [[question] + [number(n["cold"][question]) for n in states.values()] for question in cold]))
     out.append(table(["bytes of a profile", *states],
                      [[t] + [number(n["sizes"].get(t, 0) / one["rows"]) for n in states.values()]
@@ -314,7 +314,7 @@ def report_one(name, one):
     if rows:
         out.append(table(["to state", "s", "profiles", "builder CPU us a profile", "hearthd", "PostgreSQL", "RSS MiB"], rows))
     out.append("Memory of hearthd, MiB: new %.0f; %s." % (
-        one["rss_idle"], "; ".join("%s: idle %.0f, after the questions %.0f, ready after a restart in %.1f s"
+        one["rss_idle"], "; ".join("%s: idle %.0f, after the queries %.0f, ready after a restart in %.1f s"
                                   % (s, n["rss_idle"], n["rss"], n["restart_seconds"]) for s, n in states.items())))
     differ = one.get("differ")
     out.append("Answers that differ between states: %s." % (", ".join(differ) if differ else "none"))
