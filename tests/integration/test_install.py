@@ -1,0 +1,56 @@
+"""cmake --install puts programs, manual pages, documents and the systemd unit below a prefix, and they work there."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from server import HEARTHD
+
+BUILD = pathlib.Path(HEARTHD).resolve().parents[1]
+
+
+def output_of(*command):
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, "%s: %s%s" % (command, done.stdout, done.stderr)
+    return done.stdout
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.prefix = pathlib.Path(directory.name)
+        output_of("cmake", "--install", str(BUILD), "--prefix", str(cls.prefix))
+        cls.unit = cls.prefix / "lib/systemd/system/hearthd.service"
+
+    def test_everything_has_its_place(self):
+        for name in ("bin/hearthd", "bin/hearth", "share/man/man1/hearthd.1", "share/man/man1/hearth.1",
+                     "lib/systemd/system/hearthd.service", "lib/sysusers.d/hearth.conf", "share/doc/hearth/README.md",
+                     "share/doc/hearth/LICENSE", "share/doc/hearth/docs/README.md"):
+            self.assertTrue((self.prefix / name).is_file(), name)
+
+    def test_the_installed_programs_start(self):
+        self.assertRegex(output_of(str(self.prefix / "bin/hearthd"), "--version"), r"^hearthd \d+\.\d+")
+        self.assertRegex(output_of(str(self.prefix / "bin/hearth"), "version"), r"^hearth \d+\.\d+")
+
+    def test_the_unit_starts_the_installed_program(self):
+        self.assertEqual(re.findall(r"^ExecStart=(.*)$", self.unit.read_text(), re.M), [str(self.prefix / "bin/hearthd")])
+
+    def test_systemd_accepts_the_unit(self):
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("systemd-analyze is not installed")
+        # The manual page is below a prefix that man does not search.
+        output_of("systemd-analyze", "verify", "--man=no", str(self.unit))
+
+    def test_manual_pages_list_the_options(self):
+        self.assertIn(r"\-\-database\-url", (self.prefix / "share/man/man1/hearthd.1").read_text())
+        self.assertIn(r"\-\-tenant", (self.prefix / "share/man/man1/hearth.1").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
