@@ -11,7 +11,6 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read_fixture.h"
-#include "store_internal.h"
 #include "store_push.h"
 
 #define HOUR   HEARTH_NS_PER_HOUR

@@ -3,7 +3,6 @@
 #include "pg/pg.h"
 #include "pg_cluster.h"
 #include "store_fixture.h"
-#include "store_internal.h"
 #include "store_push.h"
 
 #include <pthread.h>
