@@ -4,7 +4,7 @@
 
 #include "hearth/store/scope.h"
 
-#define STORE_SCOPE(store_, tenant_, arena_)                                                       \
+#define STORE_SCOPE(store_, tenant_, arena_) \
     (&(const struct hearth_scope){.store = (store_), .tenant = (tenant_), .arena = (arena_)})
 
 #endif

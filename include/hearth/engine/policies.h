@@ -86,9 +86,8 @@ enum hearth_status hearth_policies_list(const struct hearth_call *call,
                                         struct hearth_err *err);
 /* NOT_FOUND. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policies_delete(const struct hearth_call *call,
-                                          struct hearth_str service, struct hearth_str modified_by,
-                                          struct hearth_err *err);
+enum hearth_status hearth_policies_delete(const struct hearth_call *call, struct hearth_str service,
+                                          struct hearth_str modified_by, struct hearth_err *err);
 /* The latest first; empty for a service that never had one. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_history(const struct hearth_call *call,

@@ -17,8 +17,8 @@
 #ifndef HEARTH_ENGINE_TASK_STACKS_H
 #define HEARTH_ENGINE_TASK_STACKS_H
 
-#include "hearth/engine/ingest.h"
 #include "hearth/engine/call.h"
+#include "hearth/engine/ingest.h"
 #include "hearth/store/task_results.h"
 
 /* ---- taking ---- */
@@ -74,8 +74,7 @@ hearth_task_stacks_push_left(struct hearth_ingest *ingest, struct hearth_query_e
 /* ---- asking ---- */
 
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_schedules(const struct hearth_call *call,
-                                         struct hearth_str task_id,
+enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct hearth_str task_id,
                                          struct hearth_task_schedule **ret, size_t *ret_n,
                                          struct hearth_err *err);
 

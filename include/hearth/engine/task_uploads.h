@@ -14,8 +14,8 @@
 #ifndef HEARTH_ENGINE_TASK_UPLOADS_H
 #define HEARTH_ENGINE_TASK_UPLOADS_H
 
-#include "hearth/engine/ingest.h"
 #include "hearth/engine/call.h"
+#include "hearth/engine/ingest.h"
 #include "hearth/store/task_results.h"
 
 #define HEARTH_UPLOAD_PPROF "pprof"
@@ -34,8 +34,7 @@ struct hearth_upload_spec {
  * calls hearth_task_upload_refused.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload(const struct hearth_call *call,
-                                      struct hearth_ingest *ingest,
+enum hearth_status hearth_task_upload(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_upload_spec *spec,
                                       struct hearth_err *err);
 
@@ -48,8 +47,8 @@ enum hearth_upload_event {
 
 /* A task that is not known has no log: nothing happens. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_upload_log(const struct hearth_call *call,
-                                          struct hearth_str task_id, struct hearth_str instance,
+enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct hearth_str task_id,
+                                          struct hearth_str instance,
                                           enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err);
 

@@ -144,8 +144,7 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                              struct hearth_err *err);
 /* An instance has done what a trace task asked of it. A task that does not exist is no error. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_tasks_finished(const struct hearth_call *call,
-                                         struct hearth_str task_id, struct hearth_str instance,
-                                         struct hearth_err *err);
+enum hearth_status hearth_tasks_finished(const struct hearth_call *call, struct hearth_str task_id,
+                                         struct hearth_str instance, struct hearth_err *err);
 
 #endif

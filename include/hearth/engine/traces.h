@@ -87,8 +87,7 @@ struct hearth_profiled_requests {
 
 /* Requests that a trace task has snapshots of. NOT_FOUND; INVALID_ARGUMENT: it is no trace task. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_of_task(const struct hearth_call *call,
-                                         struct hearth_str task_id,
+enum hearth_status hearth_traces_of_task(const struct hearth_call *call, struct hearth_str task_id,
                                          struct hearth_profiled_requests *ret,
                                          struct hearth_err *err);
 

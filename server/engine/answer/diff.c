@@ -97,8 +97,8 @@ static enum hearth_status diff(struct diff_side sides[2], struct hearth_flame_di
         }
     }
     int64_t n = common_max_nodes(sides, max_nodes);
-    HEARTH_TRY(
-        hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->call.arena, ret, err));
+    HEARTH_TRY(hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->call.arena,
+                                      ret, err));
     return note_cut(sides[0].query, ret, n, err);
 }
 

@@ -21,9 +21,9 @@ void hearth_exemplars_note_gone(const struct hearth_singles *singles)
         if (single->wanted && single->writer_id == 0 && single->ts_ns < from_ns) {
             char from[32];
             hearth_call_note(&query->call,
-                              "there are exemplars from %s on: profiles before are gone "
-                              "(retain-raw), and their values have none",
-                              hearth_plan_moment(from_ns, from));
+                             "there are exemplars from %s on: profiles before are gone "
+                             "(retain-raw), and their values have none",
+                             hearth_plan_moment(from_ns, from));
             return;
         }
     }

@@ -119,7 +119,8 @@ static enum hearth_status explain_once(const struct hearth_query *query,
     if (costs == NULL || ret->legs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    HEARTH_TRY(hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
+    HEARTH_TRY(
+        hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
     ret->n_legs = plan.n_legs;
     ret->ms = FIXED_MS;
     for (size_t i = 0; i < plan.n_legs; i++) {
@@ -189,8 +190,8 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     if (buckets.empty) {
         selection.n_hits = selection.n_services = 0;
     }
-    return explain(query, &selection, buckets.from_ns, buckets.to_ns, hearth_buf_view(query->call.notes),
-                   ret, err);
+    return explain(query, &selection, buckets.from_ns, buckets.to_ns,
+                   hearth_buf_view(query->call.notes), ret, err);
 }
 
 /* What is said of the range belongs to the explanation. */

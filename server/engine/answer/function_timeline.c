@@ -478,9 +478,9 @@ static enum hearth_status write_answer(struct timeline *run, struct hearth_funct
     }
     if (run->spec->limit > 0 && n_groups > (uint64_t)run->spec->limit) {
         hearth_call_note(&run->query->call,
-                          "%lld of %zu groups are in the answer: its limit; ask with a "
-                          "larger one",
-                          (long long)run->spec->limit, n_groups);
+                         "%lld of %zu groups are in the answer: its limit; ask with a "
+                         "larger one",
+                         (long long)run->spec->limit, n_groups);
         n_groups = (size_t)run->spec->limit;
     }
     struct hearth_arena *arena = run->query->call.arena;

@@ -461,9 +461,9 @@ static enum hearth_status find_series(struct heatmap_run *run, const struct hear
         hearth_selection_make(query, run->spec->merge.profile_type, run->spec->merge.selector,
                               index, range->from_ns, range->to_ns, &run->selection, err);
     if (status == HEARTH_OK) {
-        status =
-            hearth_grouping_make(&run->grouping, index, run->selection.hits, run->selection.n_hits,
-                                 run->spec->group_by, run->spec->n_group_by, query->call.arena, err);
+        status = hearth_grouping_make(&run->grouping, index, run->selection.hits,
+                                      run->selection.n_hits, run->spec->group_by,
+                                      run->spec->n_group_by, query->call.arena, err);
     }
     hearth_store_index_unlock(store, index);
     return status;

@@ -362,7 +362,8 @@ static enum hearth_status take_dict(const struct hearth_query *query, struct mea
     HEARTH_TRY(divide_parts(mean, parts, n, values, err));
     const struct hearth_dict *dict;
     HEARTH_TRY(hearth_store_read_dict(query->call.engine->store, sums->service_id, sums->day,
-                                      sums->writer_id, sums->bound, query->call.cancel, &dict, err));
+                                      sums->writer_id, sums->bound, query->call.cancel, &dict,
+                                      err));
     enum hearth_status status = add_traces(mean, by_key, dict, i, values, arena, err);
     hearth_store_read_dict_release(query->call.engine->store, dict);
     return status;

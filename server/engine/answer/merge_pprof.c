@@ -325,8 +325,9 @@ static enum hearth_status each_dict(struct pprof_merge *m, const struct hearth_s
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
-        status = hearth_store_read_dict(m->query->call.engine->store, part->service_id, part->day,
-                                        part->writer_id, part->bound, m->query->call.cancel, &dict, err);
+        status =
+            hearth_store_read_dict(m->query->call.engine->store, part->service_id, part->day,
+                                   part->writer_id, part->bound, m->query->call.cancel, &dict, err);
         if (status != HEARTH_OK) {
             break;
         }

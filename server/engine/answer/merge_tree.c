@@ -130,9 +130,9 @@ static void note_joined(const struct hearth_query *query, const struct hearth_tr
 {
     if (merge->n_joined > 0) {
         hearth_call_note(&query->call,
-                          "%zu stack traces that Go's runtime cut, %lld in all, stand where their "
-                          "missing frames were found in others (repair-go-stacks, go_stacks)",
-                          merge->n_joined, (long long)merge->joined_value);
+                         "%zu stack traces that Go's runtime cut, %lld in all, stand where their "
+                         "missing frames were found in others (repair-go-stacks, go_stacks)",
+                         merge->n_joined, (long long)merge->joined_value);
     }
 }
 
@@ -154,8 +154,9 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
-        status = hearth_store_read_dict(query->call.engine->store, part->service_id, part->day,
-                                        part->writer_id, part->bound, query->call.cancel, &dict, err);
+        status =
+            hearth_store_read_dict(query->call.engine->store, part->service_id, part->day,
+                                   part->writer_id, part->bound, query->call.cancel, &dict, err);
         if (status == HEARTH_OK) {
             status = hearth_tree_merge_add(&merge, dict, part, err);
             hearth_store_read_dict_release(query->call.engine->store, dict);

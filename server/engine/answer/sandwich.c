@@ -269,8 +269,8 @@ enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
     enum hearth_status status = hearth_query_function_tree(query, spec, 0, &tree, err);
     if (status == HEARTH_OK) {
         size_t n_folded;
-        status =
-            hearth_sandwich_make(&tree, function, max_nodes, query->call.arena, ret, &n_folded, err);
+        status = hearth_sandwich_make(&tree, function, max_nodes, query->call.arena, ret, &n_folded,
+                                      err);
         status = status == HEARTH_OK ? note_cut(query, n_folded, max_nodes, err) : status;
     }
     hearth_stacktree_release(&tree);

@@ -70,8 +70,7 @@ enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
                                           const struct hearth_label_index **ret,
                                           struct hearth_err *err)
 {
-    HEARTH_TRY(
-        hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
+    HEARTH_TRY(hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
 
     if (hearth_label_index_is_cut(*ret)) {
         hearth_call_note(call,

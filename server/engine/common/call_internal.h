@@ -39,12 +39,12 @@ struct hearth_query_engine {
 };
 
 /* The scope of a call's reads and writes in the store; valid until the end of the enclosing block. */
-#define HEARTH_CALL_SCOPE(call)                                                                    \
-    (&(const struct hearth_scope){                                                                 \
-        .store = (call)->engine->store,                                                            \
-        .tenant = (call)->tenant,                                                                  \
-        .cancel = (call)->cancel,                                                                  \
-        .arena = (call)->arena,                                                                    \
+#define HEARTH_CALL_SCOPE(call)         \
+    (&(const struct hearth_scope){      \
+        .store = (call)->engine->store, \
+        .tenant = (call)->tenant,       \
+        .cancel = (call)->cancel,       \
+        .arena = (call)->arena,         \
     })
 
 /* The limits that apply to the call's tenant. */

@@ -57,8 +57,8 @@ struct hearth_network_end {
 
 /* process_id of each is set; those that no agent watches are reported. `what` names the ends in messages. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_network_resolve(const struct hearth_call *call,
-                                          struct hearth_str service, struct hearth_str instance,
+enum hearth_status hearth_network_resolve(const struct hearth_call *call, struct hearth_str service,
+                                          struct hearth_str instance,
                                           struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err);
 /* What agents say of one end; INVALID_ARGUMENT when it is none. */

@@ -8,10 +8,9 @@
 
 /* What policies started within the window. service empty: of all. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policy_triggers(const struct hearth_call *call,
-                                          struct hearth_str service, bool by_process,
-                                          struct hearth_trigger_count **ret, size_t *ret_n,
-                                          struct hearth_err *err);
+enum hearth_status hearth_policy_triggers(const struct hearth_call *call, struct hearth_str service,
+                                          bool by_process, struct hearth_trigger_count **ret,
+                                          size_t *ret_n, struct hearth_err *err);
 /* The query's range, the last hour where it does not say; INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t *ret_start_ms,

@@ -27,9 +27,11 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                                   &ret->same_labels, err));
     } else {
         HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, from_ns, to_ns,
-                                              query->call.arena, &ret->covered, &ret->n_covered, err));
+                                              query->call.arena, &ret->covered, &ret->n_covered,
+                                              err));
     }
-    ret->service_ids = hearth_arena_array(query->call.arena, ret->n_hits, sizeof ret->service_ids[0]);
+    ret->service_ids =
+        hearth_arena_array(query->call.arena, ret->n_hits, sizeof ret->service_ids[0]);
     if (ret->service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
@@ -73,7 +75,8 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
     HEARTH_TRY(hearth_store_read_state(query->call.engine->store, selection->service_ids,
-                                       selection->n_services, query->call.cancel, arena, state, err));
+                                       selection->n_services, query->call.cancel, arena, state,
+                                       err));
     struct hearth_plan_input input = {
         .hits = selection->hits,
         .n_hits = selection->n_hits,

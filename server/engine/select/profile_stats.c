@@ -42,11 +42,12 @@ static enum hearth_status select_all(const struct hearth_query *query, int64_t f
     size_t n;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     hearth_selector_init(&all);
-    enum hearth_status status = hearth_label_index_select(index, &all, from_ns, to_ns, query->call.arena,
-                                                          &selection.hits, &n, err);
+    enum hearth_status status = hearth_label_index_select(
+        index, &all, from_ns, to_ns, query->call.arena, &selection.hits, &n, err);
     hearth_store_index_unlock(query->call.engine->store, index);
     HEARTH_TRY(status);
-    selection.service_ids = hearth_arena_array(query->call.arena, n, sizeof selection.service_ids[0]);
+    selection.service_ids =
+        hearth_arena_array(query->call.arena, n, sizeof selection.service_ids[0]);
     if (selection.service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }

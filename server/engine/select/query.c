@@ -45,11 +45,11 @@ static void note_moved(const struct hearth_query *query, int64_t lookback_ns, bo
     char back[48];
     hearth_duration_format(lookback_ns, back);
     hearth_call_note(&query->call,
-                      empty ? "the whole range is older than questions may look back (%s, "
-                              "max-query-lookback): nothing is left of it"
-                            : "the range begins %s ago: questions may look back no further "
-                              "(max-query-lookback)",
-                      back);
+                     empty ? "the whole range is older than questions may look back (%s, "
+                             "max-query-lookback): nothing is left of it"
+                           : "the range begins %s ago: questions may look back no further "
+                             "(max-query-lookback)",
+                     back);
 }
 
 static int64_t clamp_ms(int64_t ms)
@@ -138,8 +138,8 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      HEARTH_MATCH_EQ, type_id, query->call.arena, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_label_index_select(index, &selector, from_ns, to_ns, query->call.arena, ret_hits,
-                                           ret_n, err);
+        status = hearth_label_index_select(index, &selector, from_ns, to_ns, query->call.arena,
+                                           ret_hits, ret_n, err);
     }
     hearth_selector_release(&selector);
     return status;
@@ -184,8 +184,9 @@ static enum hearth_status ask_values(const struct hearth_query *query, struct he
     enum hearth_status status = ask_begin(query, selectors, n_selectors, &ask, err);
     *ret_n = 0;
     if (status == HEARTH_OK && ask.index != NULL) {
-        status = hearth_label_index_values(ask.index, &ask.selector, name, ask.range.from_ns,
-                                           ask.range.to_ns, query->call.arena, ret_values, ret_n, err);
+        status =
+            hearth_label_index_values(ask.index, &ask.selector, name, ask.range.from_ns,
+                                      ask.range.to_ns, query->call.arena, ret_values, ret_n, err);
     }
     ask_end(query, &ask);
     return status;

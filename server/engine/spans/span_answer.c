@@ -456,7 +456,8 @@ static void say_reach(struct answer *answer, int64_t since_ns)
 static enum hearth_status finish(struct answer *answer, struct hearth_err *err)
 {
     struct hearth_found *found = answer->found;
-    found->searched = hearth_arena_str(answer->query->call.arena, hearth_buf_view(&answer->searched));
+    found->searched =
+        hearth_arena_str(answer->query->call.arena, hearth_buf_view(&answer->searched));
     found->reason = found->certainty == HEARTH_CERTAINTY_NONE ? answer->reason : HEARTH_STR("");
     if (found->reason.n > 0 && answer->subject->is_cut) {
         found->reason = hearth_str_c(hearth_arena_printf(

@@ -51,7 +51,8 @@ static bool add_ids(struct hearth_arena *arena, uint64_t **v, size_t *n, size_t 
 static enum hearth_status add_spans(struct profile_run *run, const uint64_t *ids, size_t n,
                                     struct hearth_err *err)
 {
-    return add_ids(run->query->call.arena, &run->spans, &run->filter.n_spans, &run->cap_spans, ids, n)
+    return add_ids(run->query->call.arena, &run->spans, &run->filter.n_spans, &run->cap_spans, ids,
+                   n)
                ? HEARTH_OK
                : HEARTH_FAIL_ARENA(err, run->query->call.arena);
 }
@@ -59,8 +60,8 @@ static enum hearth_status add_spans(struct profile_run *run, const uint64_t *ids
 static enum hearth_status add_roots(struct profile_run *run, const uint64_t *ids, size_t n,
                                     struct hearth_err *err)
 {
-    return add_ids(run->query->call.arena, &run->roots, &run->filter.n_local_roots, &run->cap_roots, ids,
-                   n)
+    return add_ids(run->query->call.arena, &run->roots, &run->filter.n_local_roots, &run->cap_roots,
+                   ids, n)
                ? HEARTH_OK
                : HEARTH_FAIL_ARENA(err, run->query->call.arena);
 }
@@ -127,9 +128,9 @@ static enum hearth_status read_traces(struct profile_run *run, struct hearth_err
     }
     if (groups.is_cut) {
         hearth_call_note(&run->query->call,
-                          "more spans are stored of these traces than one request looks at: the "
-                          "latest %lld count (max-lookup-spans)",
-                          (long long)run->limits.max_lookup_spans);
+                         "more spans are stored of these traces than one request looks at: the "
+                         "latest %lld count (max-lookup-spans)",
+                         (long long)run->limits.max_lookup_spans);
     }
     return HEARTH_OK;
 }
@@ -172,15 +173,15 @@ static enum hearth_status read_children(struct profile_run *run, struct hearth_e
     }
     if (n_missing > 0) {
         hearth_call_note(&run->query->call,
-                          "%zu of %zu spans are not stored: of what is below them those samples "
-                          "count whose local root they are",
-                          n_missing, spec->n_span_ids);
+                         "%zu of %zu spans are not stored: of what is below them those samples "
+                         "count whose local root they are",
+                         n_missing, spec->n_span_ids);
     }
     if (family.is_cut) {
         hearth_call_note(&run->query->call,
-                          "more spans are stored of these traces than one request looks at: those "
-                          "below are looked for among the latest %lld (max-lookup-spans)",
-                          (long long)run->limits.max_lookup_spans);
+                         "more spans are stored of these traces than one request looks at: those "
+                         "below are looked for among the latest %lld (max-lookup-spans)",
+                         (long long)run->limits.max_lookup_spans);
     }
     return HEARTH_OK;
 }
@@ -228,9 +229,9 @@ static enum hearth_status find_range(struct profile_run *run, struct hearth_quer
     }
     if (places.is_cut) {
         hearth_call_note(&query->call,
-                          "more profiles carry these ids than one request reads: the latest %lld "
-                          "are taken (max-lookup-profiles); ask with a range",
-                          (long long)run->limits.max_lookup_profiles);
+                         "more profiles carry these ids than one request reads: the latest %lld "
+                         "are taken (max-lookup-profiles); ask with a range",
+                         (long long)run->limits.max_lookup_profiles);
     }
     run->filter.some = true;
     run->filter.instants = places.instants;

@@ -259,9 +259,9 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
     enum hearth_status status = hearth_selection_make(query, merge->profile_type, merge->selector,
                                                       index, from_ns, to_ns, &scan->selection, err);
     if (status == HEARTH_OK) {
-        status =
-            hearth_grouping_make(&scan->grouping, index, scan->selection.hits,
-                                 scan->selection.n_hits, group_by, n_group_by, query->call.arena, err);
+        status = hearth_grouping_make(&scan->grouping, index, scan->selection.hits,
+                                      scan->selection.n_hits, group_by, n_group_by,
+                                      query->call.arena, err);
     }
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);

@@ -15,9 +15,9 @@ enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct h
 
 /* The traced requests that have samples in a pprof. As _decode. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_segments(const struct hearth_call *call,
-                                          struct hearth_str content, struct hearth_go_segment **ret,
-                                          size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_upload_segments(const struct hearth_call *call, struct hearth_str content,
+                                          struct hearth_go_segment **ret, size_t *ret_n,
+                                          struct hearth_err *err);
 
 /* ---- upload_events.c: `event` is that of the pprof task, empty if it is not known ---- */
 
@@ -48,8 +48,8 @@ struct hearth_upload_values {
 
 /* The same with the file that came before the stored upload, of which `profile` was decoded. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_upload_values(const struct hearth_call *call,
-                                        struct hearth_str upload_id, struct hearth_profile *profile,
+enum hearth_status hearth_upload_values(const struct hearth_call *call, struct hearth_str upload_id,
+                                        struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err);
 
 /* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */

@@ -110,8 +110,7 @@ static enum hearth_status add_samples(struct analysis *a, const struct hearth_pr
 static enum hearth_status add_profile(struct analysis *a, const struct hearth_profile *p,
                                       uint32_t type, struct hearth_err *err)
 {
-    uint32_t *names =
-        hearth_arena_array(a->call->arena, (size_t)p->n_locations + 1, sizeof *names);
+    uint32_t *names = hearth_arena_array(a->call->arena, (size_t)p->n_locations + 1, sizeof *names);
     if (names == NULL) {
         return HEARTH_FAIL_ARENA(err, a->call->arena);
     }
