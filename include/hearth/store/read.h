@@ -14,23 +14,8 @@
 #ifndef HEARTH_STORE_READ_H
 #define HEARTH_STORE_READ_H
 
+#include "hearth/model/read_source.h"
 #include "hearth/store/store.h"
-
-/* Where profiles and sums of profiles lie. Order: what a plan prefers is further down. */
-enum hearth_source {
-    HEARTH_SOURCE_PROFILE,  /* rows that are neither late nor compacted */
-    HEARTH_SOURCE_LATE,     /* rows that came after their bucket was closed: always read */
-    HEARTH_SOURCE_SEGMENT,  /* compacted rows */
-    HEARTH_SOURCE_TOTALS,   /* packed totals of a series and hour; hearth_store_read_totals only */
-    HEARTH_SOURCE_ROLL_10M, /* blocks */
-    HEARTH_SOURCE_ROLL_1H,
-    HEARTH_SOURCE_ROLL_1D,
-    HEARTH_N_SOURCES
-};
-
-const char *hearth_source_name(enum hearth_source source); /* "profile", "late", .., "roll_1d" */
-/* Length of a block: 0 for rows. */
-int64_t hearth_source_length_ns(enum hearth_source source);
 
 /* hearth_data.roll_state; of a service without a row: INT64_MIN in all times, generation 0. */
 struct hearth_service_state {

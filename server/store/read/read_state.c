@@ -5,29 +5,6 @@
 
 #include <stdlib.h>
 
-const char *hearth_source_name(enum hearth_source source)
-{
-    static const char *const names[HEARTH_N_SOURCES] = {
-        "profile", "late", "segment", "totals", "roll_10m", "roll_1h", "roll_1d",
-    };
-    return names[source];
-}
-
-int64_t hearth_source_length_ns(enum hearth_source source)
-{
-    switch (source) {
-    case HEARTH_SOURCE_TOTALS:
-    case HEARTH_SOURCE_ROLL_1H:
-        return HEARTH_NS_PER_HOUR;
-    case HEARTH_SOURCE_ROLL_10M:
-        return HEARTH_NS_PER_HOUR / 6;
-    case HEARTH_SOURCE_ROLL_1D:
-        return HEARTH_NS_PER_DAY;
-    default:
-        return 0;
-    }
-}
-
 struct state_query {
     const int32_t *service_ids;
     size_t n_services;
