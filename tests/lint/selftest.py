@@ -1,0 +1,131 @@
+"""selftest.py -- the lints of layers and rooms report breaches: each is given a small tree that has some."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import layers
+import rooms
+from layer_table import Table
+
+LAYERS = """
+base:
+store: base
+store/pg:
+store/read: pg
+engine: base store
+front: base engine
+~engine: store/seen.h   # a comment
+!libpq-fe.h: store
+"""
+
+# What a sound tree has; the tests add one file to it each.
+SOUND = {
+    "include/hearth/store/seen.h": "",
+    "include/hearth/store/hidden.h": "",
+    "include/hearth/engine/query.h": '#include "hearth/store/seen.h"\n',
+    "server/store/store.c": '#include "read/read.h"\n#include "store_root.h"\n',
+    "server/store/store_root.h": "",
+    "server/store/pg/pg.h": "# include <libpq-fe.h>\n",
+    "server/store/read/read.h": '#include "pg/pg.h"\n',
+    "server/front/front.c": '#include "hearth/engine/query.h"\n',
+}
+
+
+class Layers(unittest.TestCase):
+    def errors_of(self, files, table=LAYERS):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**SOUND, "server/LAYERS": table, **files}.items():
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            return layers.Check(root).run()
+
+    def test_a_sound_tree_has_no_errors(self):
+        self.assertEqual(self.errors_of({}), [])
+
+    def test_a_layer_above_is_reported(self):
+        errors = self.errors_of({"server/base/up.c": '\n#include "hearth/store/seen.h"\n'})
+        self.assertEqual(errors, ["server/base/up.c:2: base must not include store"])
+
+    def test_a_header_behind_a_header_is_reported(self):
+        query = '#include "hearth/store/seen.h"\n#include "hearth/store/hidden.h"\n'
+        errors = self.errors_of({"include/hearth/engine/query.h": query})
+        self.assertEqual(
+            errors,
+            ["server/front/front.c:1: front sees store/hidden.h through hearth/engine/query.h;"
+             " LAYERS has no ~engine for it"],
+        )
+
+    def test_a_shown_header_that_nobody_sees_is_reported(self):
+        errors = self.errors_of({"include/hearth/engine/query.h": ""})
+        self.assertEqual(errors, ["LAYERS: ~engine names store/seen.h, which nobody sees through engine"])
+
+    def test_a_room_below_must_not_include_one_above(self):
+        errors = self.errors_of({"server/store/pg/up.c": '#include "read/read.h"\n'})
+        self.assertEqual(errors, ["server/store/pg/up.c:1: store/pg must not include store/read"])
+
+    def test_a_room_must_not_include_the_root(self):
+        errors = self.errors_of({"server/store/pg/up.c": '#include "store_root.h"\n'})
+        self.assertEqual(errors, ["server/store/pg/up.c:1: store/pg must not include store_root.h of the layer's root"])
+
+    def test_an_external_header_is_reported(self):
+        errors = self.errors_of({"server/engine/sql.c": "#include <libpq-fe.h>\n"})
+        self.assertEqual(errors, ["server/engine/sql.c:1: <libpq-fe.h> is not allowed in engine"])
+
+    def test_an_unknown_room_is_reported(self):
+        self.assertEqual(self.errors_of({"server/store/new/a.c": ""}), ["server/store/new/a.c: store/new is not in LAYERS"])
+
+    def test_a_cycle_cannot_be_written(self):
+        errors = Table("a: b\nb: a\n").errors
+        self.assertEqual(errors, ["LAYERS: a names b before it is defined"])
+
+
+class Rooms(unittest.TestCase):
+    def errors_of(self, *symbols):
+        return rooms.check(Table(LAYERS), symbols)
+
+    def test_uses_of_rooms_and_layers_below_are_allowed(self):
+        errors = self.errors_of(
+            ("server/store/pg/pg.c", "pg_open", "T"),
+            ("server/store/__/__/generated/migrations.c", "migrations", "R"),
+            ("server/store/read/read.c", "pg_open", "U"),
+            ("server/store/pg/pg.c", "migrations", "U"),
+            ("server/store/store.c", "pg_open", "U"),
+            ("server/engine/plan.c", "pg_open", "U"),
+            ("server/engine/plan.c", "malloc", "U"),
+        )
+        self.assertEqual(errors, [])
+
+    def test_uses_of_rooms_above_and_of_the_root_are_reported(self):
+        errors = self.errors_of(
+            ("server/store/read/read.c", "read_rows", "T"),
+            ("server/store/store.c", "store_open", "T"),
+            ("server/store/pg/pg.c", "read_rows", "U"),
+            ("server/store/pg/pg.c", "store_open", "U"),
+        )
+        self.assertEqual(
+            errors,
+            ["server/store/pg/pg.c: store/pg must not use read_rows, defined in server/store/read/read.c",
+             "server/store/pg/pg.c: store/pg must not use store_open, defined in server/store/store.c"],
+        )
+
+    def test_a_call_around_a_layer_is_reported(self):
+        errors = self.errors_of(
+            ("server/store/read/read.c", "read_rows", "T"), ("server/front/front.c", "read_rows", "U")
+        )
+        self.assertEqual(errors, ["server/front/front.c: front must not use read_rows, defined in server/store/read/read.c"])
+
+    def test_objects_are_read_with_nm(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = pathlib.Path(folder, "a.c"), pathlib.Path(folder, "a.o")
+            source.write_text("int used(void);\nint made(void);\nint made(void) { return used(); }\n")
+            subprocess.run(["cc", "-c", "-o", target, source], check=True)
+            found = {(name, kind) for _, name, kind in rooms.read_symbols([target])}
+            self.assertEqual(found & {("used", "U"), ("made", "T")}, {("used", "U"), ("made", "T")})
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(exit=False, verbosity=0).result.wasSuccessful())
