@@ -55,12 +55,10 @@ class Check:
             self.check_seen(where, layer, name, shower, seen)
 
     def check_private(self, where, layer, room, name):
-        target = layer + "/" + name.split("/")[0] if "/" in name else ""
-        if target:
-            if room and target not in self.table.may[room]:
-                self.errors.append(f"{where}: {room} must not include {target}")
-        elif room and (self.root / "server" / layer / name).exists():
-            self.errors.append(f"{where}: {room} must not include {name} of the layer's root")
+        target = f"{layer}/{name.split('/')[0]}"
+        is_of_layer = "/" in name or (self.root / "server" / target).exists()
+        if room and is_of_layer and target not in self.table.may[room]:
+            self.errors.append(f"{where}: {room} must not include {target}")
 
     def check_file(self, path):
         layer, room = part_of(path)
