@@ -26,7 +26,7 @@ TEMPLATES, STACKS = 20, 2000  # of a service
 NAMES = ["GET /orders", "POST /orders", "GET /invoices", "PUT /carts", "select from orders", "cache.get", "publish", "render"]
 PER_SERVICE = "service-%d"
 IN_FLIGHT = 128
-PART = 131072  # fewer fresh associations may wait for a quarter of an hour (server/store/span_fold.c)
+PART = 131072  # fewer fresh associations may wait for a quarter of an hour (server/store/build/span_fold.c)
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 TRACES = "hearth.v1.TraceProfileService/"
 

@@ -1,5 +1,5 @@
 """OpenTelemetry's traces, played: requests of its protocol by hand from the public description, in both encodings; and stored
-spans, read from their bytes (server/model/spans.c)."""
+spans, read from their bytes (server/model/agents/spans.c)."""
 
 import ctypes
 import json

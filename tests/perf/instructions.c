@@ -57,7 +57,7 @@ static void *array(struct hearth_arena *arena, size_t n, size_t size)
     return p;
 }
 
-/* ---- the steps of a pushed profile, as server/engine/ingest.c takes them ---- */
+/* ---- the steps of a pushed profile, as server/engine/ingest/ingest.c takes them ---- */
 
 static void inflate_body(struct work *w, uint32_t i)
 {

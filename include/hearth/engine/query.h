@@ -206,7 +206,7 @@ struct hearth_analysis {
 };
 
 /*
- * The plan of a merge by source (engine/analyze.c). text: query/typed_query.h; without a profile type, the sum
+ * The plan of a merge by source (engine/answer/analyze.c). text: selector/typed_query.h; without a profile type, the sum
  * over all types that it selects. The same errors as hearth_query_explain_merge.
  */
 HEARTH_MUST_CHECK
@@ -214,7 +214,7 @@ enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct
                                         struct hearth_analysis *ret, struct hearth_err *err);
 
 /*
- * The oldest and newest profile of the tenant (engine/profile_stats.c), to the millisecond as long as
+ * The oldest and newest profile of the tenant (engine/select/profile_stats.c), to the millisecond as long as
  * times of single profiles are kept, else the beginning of the hour. The range is not looked at.
  */
 struct hearth_profile_stats {
@@ -227,7 +227,7 @@ enum hearth_status hearth_query_profile_stats(const struct hearth_query *query,
                                               struct hearth_profile_stats *ret,
                                               struct hearth_err *err);
 
-/* ---- tables of functions (engine/functions.c) ---- */
+/* ---- tables of functions (engine/answer/functions.c) ---- */
 
 enum hearth_top_kind {
     HEARTH_TOP_FUNCTION,
@@ -311,7 +311,7 @@ enum hearth_status hearth_query_lines(const struct hearth_query *query,
                                       struct hearth_str function, struct hearth_lines *ret,
                                       struct hearth_err *err);
 
-/* ---- over time (engine/function_timeline.c, engine/label_stats.c) ---- */
+/* ---- over time (engine/answer/function_timeline.c, engine/answer/label_stats.c) ---- */
 
 struct hearth_function_point {
     int64_t ts_ms, self, total;
@@ -358,7 +358,7 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
                                             size_t *ret_n, int64_t *ret_n_all,
                                             struct hearth_err *err);
 
-/* ---- two sides (engine/diff.c) ---- */
+/* ---- two sides (engine/answer/diff.c) ---- */
 
 /* Each side has its own range: queries with the same engine, tenant and arena. */
 HEARTH_MUST_CHECK
@@ -370,7 +370,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
 
 /*
  * Graphviz of at most max_nodes functions (0: 100, or what is allowed), with exact values, and the calls between
- * them (engine/dot.c); calls that a flame graph of 512 nodes, or of max_nodes if that is more, would not show are
+ * them (engine/answer/dot.c); calls that a flame graph of 512 nodes, or of max_nodes if that is more, would not show are
  * left out. spec->max_nodes does not count. Nothing is appended without data.
  */
 HEARTH_MUST_CHECK
@@ -378,7 +378,7 @@ enum hearth_status hearth_query_dot(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, int64_t max_nodes,
                                     struct hearth_buf *out, struct hearth_err *err);
 
-/* ---- single profiles and spans (engine/exemplars.c, engine/heatmap.c) ---- */
+/* ---- single profiles and spans (engine/answer/exemplars.c, engine/answer/heatmap.c) ---- */
 
 struct hearth_exemplar {
     int64_t ts_ms, value;

@@ -1,12 +1,12 @@
 /*
  * span_profiles.h -- from traces to profiles and back: which profiles a span has, what it cost, which spans burned a cost.
  *
- *   engine/span_tags.c     tags of a span to a selector
- *   engine/span_window.c   profiles that were being taken while something ran
- *   engine/span_exact.c    profiles whose samples carry ids, by the span index
- *   engine/span_lookup.c   both, and what is stored of the span itself
- *   engine/span_profile.c  merged stack traces of spans
- *   engine/span_counts.c, engine/span_rows.c   how many, and which, of a selection
+ *   engine/spans/span_tags.c     tags of a span to a selector
+ *   engine/spans/span_window.c   profiles that were being taken while something ran
+ *   engine/spans/span_exact.c    profiles whose samples carry ids, by the span index
+ *   engine/spans/span_lookup.c   both, and what is stored of the span itself
+ *   engine/spans/span_profile.c  merged stack traces of spans
+ *   engine/spans/span_counts.c, engine/spans/span_rows.c   how many, and which, of a selection
  *
  * Ownership: answers live in the query's arena; texts of requests are borrowed.
  * Threads:   safe; one request is one thread.

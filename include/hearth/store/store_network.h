@@ -2,7 +2,7 @@
  * store_network.h -- what network tasks brought: flushes of connections, sampled requests, what was captured of them, and
  * names of addresses (sql/0010_network.sql).
  *
- * What is captured is stored as it is given: who gives it has redacted and cut it (engine/redact.h). It is read by
+ * What is captured is stored as it is given: who gives it has redacted and cut it (engine/network/redact.h). It is read by
  * hearth_store_captured and hearth_store_attached only, and not after `retain-captured`, gone or not.
  *
  * Times are milliseconds since the epoch unless they say otherwise.

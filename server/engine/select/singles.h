@@ -99,7 +99,7 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
                                               struct hearth_timeseries *series, size_t n_series,
                                               struct hearth_err *err);
 
-/* The same of spans: of all of one row that are of one span, the largest sum (engine/span_exemplars.c). */
+/* The same of spans: of all of one row that are of one span, the largest sum (engine/answer/span_exemplars.c). */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_exemplars_of_series(
     const struct hearth_query *query, struct hearth_grouping *grouping,

@@ -3,7 +3,7 @@
  *
  * Whether a profile is too old or of the future is judged by a clock, and a wrong one refuses everything. The database's
  * is the only other one at hand, and the same for all servers. Which of the two is right nobody can tell: so a profile is
- * taken if either allows it (engine/identity.c), and a difference is logged and said by /ready.
+ * taken if either allows it (engine/ingest/identity.c), and a difference is logged and said by /ready.
  */
 #include "pg/clocks.h"
 
