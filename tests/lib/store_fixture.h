@@ -34,6 +34,9 @@
         assert_int_equal(ok_status_, HEARTH_OK);                                         \
     } while (0)
 
+/* How long a connection of a test may take to be made, in milliseconds. */
+#define CONNECT_MS 60000
+
 /* Of one test program: the PostgreSQL, memory until its end, and a world to draw profiles from. */
 static struct pg_cluster g_cluster;
 static struct hearth_arena g_arena;
@@ -102,7 +105,7 @@ static inline void close_store(struct hearth_store *store)
     store_close_soon(store);
 }
 
-/* Options of a store whose builder runs often and only rolls up: it compacts and expires nothing. */
+/* Options of a store whose builder runs often and only rolls up: nothing is compacted or expires. */
 static inline struct hearth_store_options rolling_options(int64_t interval_ns)
 {
     struct hearth_store_options options;
@@ -167,11 +170,22 @@ static inline void wait_until_sql(const char *url, const char *sql)
     }
 }
 
-/* Wait until a statement waits for a lock in the database of `url`. */
-static inline void wait_until_blocked(const char *url)
+/* Wait until `n` statements wait for locks in the database of `url`. */
+static inline void wait_until_blocked(const char *url, int n)
 {
-    wait_until_sql(url, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND"
-                        " datname = current_database()");
+    char sql[192];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (count(*) >= %d)::int FROM pg_stat_activity WHERE wait_event_type ="
+                   " 'Lock' AND datname = current_database()",
+                   n);
+    wait_until_sql(url, sql);
+}
+
+/* Wait until the connections of closed stores have ended, which reports their statistics. */
+static inline void wait_until_disconnected(const char *url)
+{
+    wait_until_sql(url, "SELECT (count(*) = 0)::int FROM pg_stat_activity WHERE application_name ="
+                        " 'hearthd' AND datname = current_database()");
 }
 
 #endif

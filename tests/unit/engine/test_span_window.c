@@ -356,28 +356,6 @@ static struct question question_of(const char *selector, int64_t start_ns, int64
 
 /* ---- what has to hold ---- */
 
-static void fold(void)
-{
-    bool more = true;
-    for (int i = 0; i < 100 && more; i++) {
-        more = false;
-        g_fix.builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&g_fix.builder, &more, &err));
-    }
-    assert_int_equal(count(&g_fix, "profile_late"), 0);
-}
-
-static void compact(void)
-{
-    bool more = true;
-    g_fix.store->options.compact_after_ns = 0;
-    for (int i = 0; i < 2000 && more; i++) {
-        more = false;
-        assert_ok(hearth_step_compact(&g_fix.builder, &more, &err));
-    }
-    assert_true(count(&g_fix, "segment") > 0);
-}
-
 static void windows_meet_profiles_to_the_nanosecond_in_every_state(void **state)
 {
     (void)state;
@@ -387,14 +365,15 @@ static void windows_meet_profiles_to_the_nanosecond_in_every_state(void **state)
     push_some(N_PROFILES / 3);
     assert_true(count(&g_fix, "profile_late") > 0);
     compare_windows();
-    fold();
+    fold_late(&g_fix);
     compare_windows();
-    compact();
+    compact_hours(&g_fix);
+    assert_true(count(&g_fix, "segment") > 0);
     compare_windows();
     push_some(N_PROFILES / 3); /* late, of hours that are compacted */
     assert_true(count(&g_fix, "profile_late") > 0);
     compare_windows();
-    fold();
+    fold_late(&g_fix);
     compare_windows();
 }
 

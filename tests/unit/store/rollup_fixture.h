@@ -217,8 +217,9 @@ static inline int rollup_compare_stacks(const char *url, const struct rollup_tie
 
 /* ---- waiting ---- */
 
-/* Until every service is built up to its watermark, that is at least min_ns, and nothing is late. */
-static inline bool rollup_wait(const char *url, int64_t min_ns, int seconds)
+/* Wait until every service is built up to its watermark, that is at least min_ns, and no profile
+ * is late; false if that does not happen. */
+static inline bool rollup_wait(const char *url, int64_t min_ns)
 {
     char sql[320];
     (void)snprintf(sql, sizeof sql,
@@ -227,13 +228,14 @@ static inline bool rollup_wait(const char *url, int64_t min_ns, int seconds)
                    " + (SELECT count(*) FROM hearth_data.profile_late l JOIN hearth_data.roll_state"
                    " r USING (service_id) WHERE l.ts < r.built_to)",
                    min_ns);
-    for (int i = 0; i < seconds * 100; i++) {
-        if (pg_cluster_int(url, sql) == 0) {
-            return true;
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+    while (pg_cluster_int(url, sql) != 0) {
+        if (hearth_clock_mono_ns() > until_ns) {
+            return false;
         }
         (void)usleep(10000);
     }
-    return false;
+    return true;
 }
 
 #endif

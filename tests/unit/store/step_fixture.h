@@ -41,7 +41,7 @@ static inline void open_builder(struct fixture *fix)
     fix->builder.pg.url = fix->store->url;
     fix->builder.inflater = hearth_inflater_new();
     fix->builder.packer = hearth_packer_new(1);
-    assert_ok(hearth_pg_connect(&fix->builder.pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&fix->builder.pg, CONNECT_MS, &err));
     pg_cluster_run(fix->url, "INSERT INTO hearth_data.lease VALUES ('builder', 1, 7,"
                              " now() + interval '1 hour') ON CONFLICT (name) DO UPDATE SET"
                              " token = 7, expires_at = now() + interval '1 hour'");
@@ -102,6 +102,32 @@ static inline void build(struct fixture *fix)
     assert_false(more);
     hearth_close_free(fix->builder.close);
     fix->builder.close = NULL;
+}
+
+/* Fold all late profiles. */
+static inline void fold_late(struct fixture *fix)
+{
+    bool more = true;
+    for (int i = 0; i < 100 && more; i++) {
+        more = false;
+        fix->builder.next_fold_mono_ns = 0;
+        assert_ok(hearth_step_fold(&fix->builder, &more, &err));
+    }
+    assert_false(more);
+    assert_int_equal(pg_cluster_int(fix->url, "SELECT count(*) FROM hearth_data.profile_late"), 0);
+}
+
+/* Compact every closed hour, and drop the leaf of at most one day. */
+static inline void compact_hours(struct fixture *fix)
+{
+    bool more = true;
+    fix->store->options.compact_after_ns = 0;
+    fix->builder.next_days_mono_ns = 0;
+    for (int i = 0; i < 2000 && more; i++) {
+        more = false;
+        assert_ok(hearth_step_compact(&fix->builder, &more, &err));
+    }
+    assert_false(more);
 }
 
 /* A day that is over and closed, and the next one too, at any time of day; the same in all of a program. */

@@ -147,7 +147,8 @@ static void series_that_went_away_are_not_in_an_index_that_is_loaded_later(void 
 struct comer {
     struct hearth_store *store;
     _Atomic bool *stop;
-    int number, n_missing, n_done;
+    int number, n_missing;
+    _Atomic int n_done;
 };
 
 static bool sees(struct hearth_store *store, int tenant, int pod, struct hearth_series_ref ref)
@@ -185,7 +186,7 @@ static void *run_comer(void *arg)
             continue; /* an epoch came in between */
         }
         c->n_missing += !sees(c->store, tenant, pod, ref);
-        c->n_done++;
+        atomic_fetch_add(&c->n_done, 1);
     }
     return NULL;
 }
@@ -204,18 +205,22 @@ static void indexes_that_come_and_go_under_load_lack_nothing(void **state)
         comers[i] = (struct comer){.store = store, .stop = &stop, .number = i};
         assert_int_equal(pthread_create(&threads[i], NULL, run_comer, &comers[i]), 0);
     }
-    for (int i = 0; i < 12; i++) {
+    int n_done = 0;
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+    for (int i = 0; i < 12 || (n_done <= 50 && hearth_clock_mono_ns() < until_ns); i++) {
         (void)usleep(250000);
+        n_done = 0;
+        for (int k = 0; k < N_THREADS; k++) {
+            n_done += atomic_load(&comers[k].n_done);
+        }
         pg_cluster_run(url, i % 4 == 3 ? "UPDATE hearth_data.catalog_clock SET"
                                          " version = version + 1, epoch = epoch + 1"
                                        : CUT_ALL);
     }
     atomic_store(&stop, true);
-    int n_done = 0;
     for (int i = 0; i < N_THREADS; i++) {
         (void)pthread_join(threads[i], NULL);
         assert_int_equal(comers[i].n_missing, 0);
-        n_done += comers[i].n_done;
     }
     assert_true(n_done > 50);
     assert_true(metric("hearth_label_index_loads_total") - n_loads > N_TENANTS);

@@ -126,7 +126,7 @@ static void gathers_what_is_queued_in_one_transaction(void **state)
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.n_committers = 1;
-    options.linger_ns = 300 * HEARTH_NS_PER_MS;
+    options.linger_ns = HEARTH_NS_PER_SEC; /* all are submitted meanwhile */
     struct hearth_store *store = open_fresh(url, &options);
     wait_for_first_trim(url);
     int64_t batches = hearth_metric_value(HEARTH_M_BATCHES);
@@ -204,7 +204,7 @@ static void stores_an_id_again_after_an_hour(void **state)
     char url[256];
     struct hearth_store *store = open_fresh(url, NULL);
     int64_t ts_ns = hearth_clock_wall_ns();
-    static const int64_t ages_s[] = {0, 3590, 3610};
+    static const int64_t ages_s[] = {0, 3500, 3700};
     for (int i = 0; i < 3; i++) {
         char sql[128];
         (void)snprintf(sql, sizeof sql, "UPDATE hearth_data.push_id SET at = at - %lld",
@@ -400,7 +400,8 @@ static void a_dictionary_let_go_never_continues_under_its_name(void **state)
         store_push_submit(push);
         end_push(push);
         /* done comes before the release that lets go */
-        for (int k = 0; k < 2000 && hearth_metric_value(HEARTH_M_DICT_LIVE) > 0; k++) {
+        int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+        while (hearth_metric_value(HEARTH_M_DICT_LIVE) > 0 && hearth_clock_mono_ns() < until_ns) {
             (void)usleep(500);
         }
     }
@@ -454,7 +455,7 @@ static void closing_without_a_database_ends_at_the_deadline(void **state)
     int64_t from_ns = hearth_clock_mono_ns();
     hearth_store_close(store, from_ns + 700 * HEARTH_NS_PER_MS);
     int64_t took_ns = hearth_clock_mono_ns() - from_ns;
-    assert_true(took_ns >= 700 * HEARTH_NS_PER_MS && took_ns < 5 * HEARTH_NS_PER_SEC);
+    assert_true(took_ns >= 700 * HEARTH_NS_PER_MS && took_ns < 30 * HEARTH_NS_PER_SEC);
     for (int i = 0; i < N; i++) {
         assert_true(atomic_load(&pushes[i]->ended));
         assert_int_equal(atomic_load(&pushes[i]->n_done), 1);

@@ -50,7 +50,7 @@ static void open_fixture(struct fixture *fix)
         .inflater = hearth_inflater_new(),
         .packer = hearth_packer_new(1),
     };
-    assert_ok(hearth_pg_connect(&fix->builder.pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&fix->builder.pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(fix->store, &fix->builder.pg, HEARTH_LEAVES_ALL, DAY, &err));
     pg_cluster_run(fix->url, "INSERT INTO hearth_data.tenant (tenant_id, name, version) OVERRIDING"
                              " SYSTEM VALUE VALUES (100, 'anonymous', 0)");
@@ -185,7 +185,7 @@ static struct hearth_buf see(const struct fixture *fix, int32_t service)
     struct hearth_buf out;
     struct hearth_pg pg = {.url = fix->url};
     hearth_buf_init(&out, 0);
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct collect collect = {&out, service};
     int64_t compacted_to_ns = state_of(fix, service, "compacted_to");
     for (int64_t hour = 0; hour < 24; hour++) {
@@ -344,7 +344,7 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
         was_cut = false;
         for (int after = 0; after < 2; after++) {
             hearth_pg_close(&fix.builder.pg);
-            assert_ok(hearth_pg_connect(&fix.builder.pg, 5000, &err));
+            assert_ok(hearth_pg_connect(&fix.builder.pg, CONNECT_MS, &err));
             undo(&fix);
             fix.builder.next_days_mono_ns = INT64_MAX;
             pg_proxy_arm(&proxy, at, after != 0, 1);
@@ -359,7 +359,7 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
             assert_seen(&fix, 1, &want);
             n_kept += status != HEARTH_OK && state_of(&fix, 1, "generation") > 5;
             hearth_pg_close(&fix.builder.pg);
-            assert_ok(hearth_pg_connect(&fix.builder.pg, 5000, &err));
+            assert_ok(hearth_pg_connect(&fix.builder.pg, CONNECT_MS, &err));
             compact_all(&fix);
             assert_int_equal(state_of(&fix, 1, "compacted_to"), NOW - 6 * HEARTH_NS_PER_HOUR);
             assert_seen(&fix, 1, &want);

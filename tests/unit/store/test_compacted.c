@@ -8,17 +8,6 @@
 
 #define MAX_PARTS 8 /* roll_fold.c: a key with more is made one */
 
-static void fold(struct fixture *fix)
-{
-    bool more = true;
-    for (int i = 0; i < 100 && more; i++) {
-        more = false;
-        fix->builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&fix->builder, &more, &err));
-    }
-    assert_int_equal(count(fix, "profile_late"), 0);
-}
-
 /* A day of 24 profiles, compacted, its leaf gone; and one profile of the next day. */
 static void open_compacted(struct fixture *fix)
 {
@@ -26,12 +15,7 @@ static void open_compacted(struct fixture *fix)
     push_a_day(fix, the_day() * HEARTH_NS_PER_DAY);
     push(fix->store, 1, 1, (the_day() + 1) * HEARTH_NS_PER_DAY + HOUR);
     build(fix);
-    fix->store->options.compact_after_ns = 0;
-    bool more = true;
-    for (int i = 0; i < 2000 && more; i++) {
-        more = false;
-        assert_ok(hearth_step_compact(&fix->builder, &more, &err));
-    }
+    compact_hours(fix);
     assert_int_equal(count(fix, "profile"), 1);
     assert_int_equal(pg_cluster_int(fix->url, "SELECT sum(n_rows) FROM hearth_data.segment"), 25);
 }
@@ -73,7 +57,7 @@ static void late_profiles_join_as_segments_of_their_own(void **state)
     open_compacted(&fix);
     for (int round = 0; round < MAX_PARTS + 2; round++) {
         push_late(&fix, round);
-        fold(&fix);
+        fold_late(&fix);
     }
     int n = 24 + 12 * (MAX_PARTS + 2);
     assert_int_equal(count(&fix, "profile"), 1); /* where nobody would look for them */
@@ -132,7 +116,7 @@ static void a_deletion_takes_rows_out_of_all_segments(void **state)
     int64_t day_ns = the_day() * HEARTH_NS_PER_DAY;
     for (int round = 0; round < 3; round++) {
         push_late(&fix, round);
-        fold(&fix);
+        fold_late(&fix);
     }
     struct hearth_series_ref ref = resolve_one(fix.store, TENANT, 1, 1, day_ns + 3 * HOUR);
     push(fix.store, 1, 1, day_ns + 3 * HOUR + HOUR / 2 + 99);

@@ -10,7 +10,7 @@ static void keep_house(struct hearth_store *store, const char *url)
     struct hearth_pg pg = {.url = url};
     struct hearth_housekeeping times = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_pg_connect(&pg, 5000, &err), HEARTH_OK);
+    assert_int_equal(hearth_pg_connect(&pg, CONNECT_MS, &err), HEARTH_OK);
     if (hearth_housekeeping_run(store, &pg, &times, &err) != HEARTH_OK) {
         fail_msg("%s", err.msg);
     }
@@ -41,17 +41,15 @@ static void trims_settled_batches_and_those_of_the_dead(void **state)
     PGconn *blocker = pg_cluster_connect(url);
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.profile IN EXCLUSIVE MODE"));
     push = push_one(store, hearth_clock_wall_ns());
-    for (int i = 0; i < 2000 && pg_cluster_int(url, "SELECT count(*) FROM pg_stat_activity WHERE"
-                                                    " wait_event_type = 'Lock'") == 0;
-         i++) {
-        (void)usleep(2000);
-    }
+    wait_until_blocked(url, 1);
     assert_int_equal(hearth_committers_settled_below(store->committers), 2);
     PQclear(PQexec(blocker, "ROLLBACK"));
     PQfinish(blocker);
     assert_true(store_push_wait(push));
     store_push_free(push);
-    for (int i = 0; i < 2000 && hearth_committers_settled_below(store->committers) != 3; i++) {
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+    while (hearth_committers_settled_below(store->committers) != 3 &&
+           hearth_clock_mono_ns() < until_ns) {
         (void)usleep(1000);
     }
     keep_house(store, url);

@@ -28,7 +28,7 @@ static void open_fixture(struct fixture *fix)
     *fix = (struct fixture){0};
     fix->store = open_fresh(fix->url, NULL);
     fix->pg.url = fix->url;
-    assert_int_equal(hearth_pg_connect(&fix->pg, 5000, &err), HEARTH_OK);
+    assert_int_equal(hearth_pg_connect(&fix->pg, CONNECT_MS, &err), HEARTH_OK);
     assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, DAY, &err),
                      HEARTH_OK);
 }
@@ -93,9 +93,7 @@ static void wait_for_lock_wait(const struct fixture *fix, const char *what)
                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query"
                    " LIKE '%s'",
                    what);
-    for (int i = 0; i < 5000 && pg_cluster_int(fix->url, sql) == 0; i++) {
-        (void)usleep(1000);
-    }
+    wait_until_sql(fix->url, sql);
 }
 
 static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void **state)
@@ -120,11 +118,7 @@ static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void
     PQfinish(victim);
     PQclear(PQexec(reader, "ROLLBACK"));
     PQfinish(reader);
-    for (int i = 0; i < 5000 && pg_cluster_int(fix.url, "SELECT count(*) FROM pg_inherits WHERE"
-                                                        " inhdetachpending") == 0;
-         i++) {
-        (void)usleep(1000);
-    }
+    wait_until_sql(fix.url, "SELECT count(*) FROM pg_inherits WHERE inhdetachpending");
     drop_ok(&fix);
     assert_int_equal(pg_cluster_int(fix.url,
                                     "SELECT count(*) FROM pg_inherits WHERE"
@@ -136,14 +130,14 @@ static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void
 struct long_reader {
     pthread_t thread;
     char url[256];
-    const char *from; /* what it reads for five seconds */
+    const char *from; /* what it reads for eight seconds */
 };
 
-static void *read_for_five_seconds(void *arg)
+static void *read_for_eight_seconds(void *arg)
 {
     struct long_reader *reader = arg;
     char sql[256];
-    (void)snprintf(sql, sizeof sql, "SELECT pg_sleep(5), (SELECT count(*) FROM hearth_data.%s)",
+    (void)snprintf(sql, sizeof sql, "SELECT pg_sleep(8), (SELECT count(*) FROM hearth_data.%s)",
                    reader->from);
     pg_cluster_run(reader->url, sql);
     return NULL;
@@ -192,8 +186,8 @@ static void check_probe(struct prober *prober, const char *what)
                   (double)prober->worst_ns / 1e6);
     assert_true(prober->n > 50);
     assert_int_equal(prober->n_failed, 0);
-    /* Who waited for the reader waited for seconds; a busy machine alone takes a tenth of one. */
-    assert_true(prober->worst_ns < 2 * HEARTH_NS_PER_SEC);
+    /* A statement that waited for the reader took about 8 s; on a busy machine one takes 0.1 s. */
+    assert_true(prober->worst_ns < 5 * HEARTH_NS_PER_SEC);
 }
 
 static void drop_behind_reader(const char *from)
@@ -206,7 +200,7 @@ static void drop_behind_reader(const char *from)
     struct long_reader slow = {.from = from};
     (void)snprintf(slow.url, sizeof slow.url, "%s", fix.url);
     struct prober reader, writer, other;
-    assert_int_equal(pthread_create(&slow.thread, NULL, read_for_five_seconds, &slow), 0);
+    assert_int_equal(pthread_create(&slow.thread, NULL, read_for_eight_seconds, &slow), 0);
     (void)usleep(300000);
     start_probe(&reader, &fix, "SELECT count(*) FROM hearth_data.profile");
     start_probe(

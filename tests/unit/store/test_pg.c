@@ -35,7 +35,7 @@ static struct hearth_pg connect_pg(void)
 {
     struct hearth_pg pg = {.url = g_url};
     struct hearth_err err = HEARTH_ERR_INIT;
-    if (hearth_pg_connect(&pg, 5000, &err) != HEARTH_OK) {
+    if (hearth_pg_connect(&pg, 60000, &err) != HEARTH_OK) {
         fail_msg("%s", err.msg);
     }
     return pg;
@@ -197,7 +197,7 @@ static void rows_are_copied_in_binary(void **state)
 
 static void wait_until_nothing_runs(void)
 {
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 4000; i++) {
         if (pg_cluster_int(
                 g_url,
                 "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hearthd' AND"
@@ -220,7 +220,7 @@ static void a_deadline_ends_the_statement_in_postgresql(void **state)
     int64_t from_ns = hearth_clock_mono_ns();
     assert_int_equal(hearth_pg_exec(&pg, "SELECT pg_sleep(60)", NULL, &cancel, NULL, &fault, &err),
                      HEARTH_DEADLINE_EXCEEDED);
-    assert_true(hearth_clock_mono_ns() - from_ns < 5 * HEARTH_NS_PER_SEC);
+    assert_true(hearth_clock_mono_ns() - from_ns < 30 * HEARTH_NS_PER_SEC);
     assert_int_equal(fault, HEARTH_PG_FAULT_CANCELLED);
     assert_null(pg.conn);
     wait_until_nothing_runs();
@@ -266,7 +266,7 @@ static void a_wrong_password_is_not_shown(void **state)
                    g_cluster.dir);
     struct hearth_pg pg = {.url = url};
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_pg_connect(&pg, 5000, &err), HEARTH_UNAVAILABLE);
+    assert_int_equal(hearth_pg_connect(&pg, 60000, &err), HEARTH_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "nobody"));
     assert_null(strstr(err.msg, "geheim99"));
     assert_null(pg.conn);

@@ -229,7 +229,7 @@ static void insert_rows(struct hearth_store *store, const char *url)
     };
     ensure_days(store, url, T0 - DAY, T0 + 5 * DAY);
     struct hearth_pg pg = {.url = url};
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct hearth_buf rows[HEARTH_N_SOURCES];
     for (int s = 0; s < HEARTH_N_SOURCES; s++) {
         hearth_buf_init(&rows[s], 0);
@@ -419,7 +419,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
         hearth_copy_bytes_array(&rows, packed.vals, 2);
     }
     struct hearth_pg pg = {.url = url};
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_pg_copy(&pg, "COPY hearth_data.hour_totals FROM STDIN (FORMAT binary)",
                              hearth_buf_view(&rows), NULL, &err));
     hearth_pg_close(&pg);

@@ -126,7 +126,7 @@ static int make_fixture(void **state)
     }
     ensure_days(fix.store, fix.url, T0, T0 + DAY);
     struct hearth_pg pg = {.url = fix.url};
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     put_profiles(&fix, &pg);
     hearth_pg_close(&pg);
     return 0;

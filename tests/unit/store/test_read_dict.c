@@ -51,7 +51,7 @@ static void insert_chunk(const struct author *author, struct hearth_dict_mark fr
     hearth_pg_param_i32(&params, (int32_t)from.n_strings);
     hearth_pg_param_i32(&params, n_stacks);
     hearth_pg_param_bytes(&params, payload);
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_pg_exec(&pg,
                              "INSERT INTO hearth_data.dict_chunk (service_id, day, writer_id,"
                              " first_stack, first_string, n_stacks, payload)"
@@ -114,7 +114,7 @@ static void author_write_string(struct author *author)
 static void ensure_day(struct hearth_store *store, const char *url)
 {
     struct hearth_pg pg = {.url = url};
-    assert_ok(hearth_pg_connect(&pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, DAY_OF_TEST, &err));
     hearth_pg_close(&pg);
 }

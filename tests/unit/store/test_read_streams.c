@@ -37,10 +37,10 @@ static long long running(const char *url)
                                " AND query LIKE 'SELECT * FROM (SELECT service_id%'");
 }
 
-/* Within a second. */
+/* Sooner than a statement that nobody cancelled would end: it waits for a lock, or to send rows. */
 static void assert_nothing_runs(const char *url)
 {
-    int64_t until_ns = hearth_clock_mono_ns() + HEARTH_NS_PER_SEC;
+    int64_t until_ns = hearth_clock_mono_ns() + 30 * HEARTH_NS_PER_SEC;
     while (running(url) != 0 && hearth_clock_mono_ns() < until_ns) {
         (void)usleep(5000);
     }
@@ -65,8 +65,8 @@ static void new_leaves_are_read_by_their_index_and_other_days_not_at_all(void **
                             &counter, &err));
         assert_int_equal(counter.n_rows, MANY_SERIES * 150 + 10 * 51);
     }
-    close_store(store); /* its connections report their statistics as they end */
-    (void)usleep(200000);
+    close_store(store);
+    wait_until_disconnected(url);
     pg_cluster_text(
         url,
         "SELECT string_agg(format('%s %s', seq_scan, idx_scan > 0), ',' ORDER BY relname)"
@@ -107,7 +107,7 @@ static void totals_are_read_without_the_heap(void **state)
     assert_int_equal(counter.n_rows, MANY_SERIES * 150);
     assert_int_equal(counter.sum, MANY_SERIES * (149 * 150 / 2));
     close_store(store);
-    (void)usleep(200000);
+    wait_until_disconnected(url);
     /* What is left are looks at the visibility map. */
     assert_in_range(pg_cluster_int(url,
                                    "SELECT sum(heap_blks_read + heap_blks_hit)"
@@ -208,7 +208,7 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     atomic_store(&cancel.cancelled, true);
     (void)pthread_join(thread, NULL);
     assert_int_equal(blocked.status, HEARTH_CANCELLED);
-    assert_in_range(hearth_clock_mono_ns() - at_ns, 0, HEARTH_NS_PER_SEC);
+    assert_in_range(hearth_clock_mono_ns() - at_ns, 0, 30 * HEARTH_NS_PER_SEC); /* not 60 */
     assert_nothing_runs(url);
 
     hearth_cancel_init(&cancel, hearth_clock_mono_ns() + 100 * HEARTH_NS_PER_MS);
@@ -461,7 +461,7 @@ static void every_table_is_read_by_its_index_though_nobody_analyzed_it(void **st
     assert_true(costs[1].n_bytes > 200 * 200 && costs[1].n_bytes < 200 * 1000);
     hearth_arena_release(&hand.arena);
     close_store(store);
-    (void)usleep(200000);
+    wait_until_disconnected(url);
     pg_cluster_text(url,
                     "SELECT coalesce(string_agg(relname, ','), '') FROM pg_stat_user_tables"
                     " WHERE schemaname = 'hearth_data' AND seq_scan > 0 AND"

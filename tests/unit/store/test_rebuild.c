@@ -5,29 +5,6 @@
 #include "pg/store_state.h"
 #include "step_fixture.h"
 
-static void compact(struct fixture *fix)
-{
-    bool more = true;
-    fix->store->options.compact_after_ns = 0;
-    fix->builder.next_days_mono_ns = 0;
-    for (int i = 0; i < 2000 && more; i++) {
-        more = false;
-        assert_ok(hearth_step_compact(&fix->builder, &more, &err));
-    }
-    assert_false(more);
-}
-
-static void fold(struct fixture *fix)
-{
-    bool more = true;
-    for (int i = 0; i < 100 && more; i++) {
-        more = false;
-        fix->builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&fix->builder, &more, &err));
-    }
-    assert_int_equal(count(fix, "profile_late"), 0);
-}
-
 static void open_built(struct fixture *fix)
 {
     open_fixture(fix);
@@ -73,7 +50,7 @@ static void a_leaf_that_a_late_profile_made_again_is_no_reason_to_throw_away(voi
     lose_profiles(&fix);
     hearth_partitions_forget(fix.store, the_day());
     push(fix.store, 1, 2, the_day() * HEARTH_NS_PER_DAY + 4 * HOUR + 9);
-    fold(&fix);
+    fold_late(&fix);
     assert_int_equal(count(&fix, "profile"), 2);
     expect_refused(&fix);
     close_fixture(&fix);
@@ -110,7 +87,7 @@ static void days_that_lie_in_segments_only_are_built_again(void **state)
     (void)state;
     struct fixture fix;
     open_built(&fix);
-    compact(&fix);
+    compact_hours(&fix);
     fix.builder.next_days_mono_ns = 0;
     assert_int_equal(pg_cluster_int(fix.url, "SELECT sum(n_rows) FROM hearth_data.segment"), 25);
     assert_int_equal(count(&fix, "profile"), 1); /* one leaf a round */
@@ -123,7 +100,7 @@ static void days_that_lie_in_segments_only_are_built_again(void **state)
     lose_profiles(&fix);
     hearth_partitions_forget(fix.store, the_day());
     push(fix.store, 1, 2, the_day() * HEARTH_NS_PER_DAY + 4 * HOUR + 9);
-    fold(&fix);
+    fold_late(&fix);
     expect_refused(&fix);
     close_fixture(&fix);
 }
@@ -182,11 +159,7 @@ static void blocks_that_are_being_built_do_not_outlive_or_underlive_built_to(voi
     PQclear(result);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, ask_for_rebuild, &fix), 0);
-    for (int i = 0; i < 1000 && pg_cluster_int(fix.url, "SELECT count(*) FROM pg_stat_activity"
-                                                        " WHERE wait_event_type = 'Lock'") == 0;
-         i++) {
-        (void)usleep(10000);
-    }
+    wait_until_blocked(fix.url, 1);
     PQclear(PQexec(builder, "COMMIT"));
     PQfinish(builder);
     void *failure = NULL;

@@ -264,15 +264,6 @@ static void *push_again(void *arg)
     return NULL;
 }
 
-static void wait_for_waiters(const struct fixture *fix, int n)
-{
-    for (int i = 0; i < 5000 && pg_cluster_int(fix->url, "SELECT count(*) FROM pg_stat_activity"
-                                                         " WHERE wait_event_type = 'Lock'") < n;
-         i++) {
-        (void)usleep(2000);
-    }
-}
-
 static void *sweep_now(void *arg)
 {
     struct fixture *fix = arg;
@@ -309,7 +300,7 @@ static void race_with_sweep(bool push_first)
         } else {
             assert_int_equal(pthread_create(&sweeper, NULL, sweep_now, &fix), 0);
         }
-        wait_for_waiters(&fix, i + 1);
+        wait_until_blocked(fix.url, i + 1);
     }
     PQclear(PQexec(holder, "ROLLBACK"));
     PQfinish(holder);

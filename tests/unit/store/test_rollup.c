@@ -49,8 +49,8 @@ static void move_clock(struct rig *rig, int64_t to_ns)
     hearth_clock_fake(to_ns);
     int64_t target_ns = to_ns - MINUTE_NS;
     target_ns -= target_ns % BUCKET_NS;
-    if (!rollup_wait(rig->url, target_ns, 20)) {
-        fail_msg("not built after 20 s");
+    if (!rollup_wait(rig->url, target_ns)) {
+        fail_msg("not built");
     }
 }
 
@@ -155,7 +155,7 @@ static void folds_late_profiles_and_keeps_their_parts_few(void **state)
     int64_t folded = hearth_metric_value(HEARTH_M_ROLL_FOLDED);
     for (int i = 1; i <= 25; i++) {
         push(&rig, "api", i % 5 == 0 ? "pod-2" : "pod-1", TEN_NS + i);
-        assert_true(rollup_wait(rig.url, 0, 20));
+        assert_true(rollup_wait(rig.url, 0));
     }
     assert_int_equal(count(&rig, "profile_late"), 0);
     assert_int_equal(hearth_metric_value(HEARTH_M_ROLL_FOLDED) - folded, 25);
@@ -194,7 +194,7 @@ static void a_rebuild_gives_the_same_blocks(void **state)
     assert_int_equal(
         hearth_store_rebuild(rig.store, tenant, 0, TEN_NS - 30 * HEARTH_NS_PER_DAY, &err),
         HEARTH_OK);
-    assert_true(rollup_wait(rig.url, TEN_NS + HEARTH_NS_PER_DAY - BUCKET_NS, 20));
+    assert_true(rollup_wait(rig.url, TEN_NS + HEARTH_NS_PER_DAY - BUCKET_NS));
     assert_int_equal(count(&rig, "roll_1h"), n_hours);
     expect_right(&rig);
     close_rig(&rig);
@@ -272,7 +272,7 @@ static void another_server_takes_over_at_once_when_one_closes(void **state)
     int64_t from_ns = hearth_clock_mono_ns();
     move_clock(&rig, TEN_NS + 21 * MINUTE_NS);
     assert_true(hearth_clock_mono_ns() - from_ns <
-                10 * HEARTH_NS_PER_SEC); /* it expires after 30 */
+                18 * HEARTH_NS_PER_SEC); /* it expires after 30, renewed each 10 */
     assert_int_equal(pg_cluster_int(rig.url, "SELECT token FROM hearth_data.lease"), 2);
     expect_right(&rig);
     close_rig(&rig);

@@ -43,7 +43,7 @@ static int close_through_cut(struct rig *rig, int cut_at, bool after)
     hearth_clock_fake(rig->now_ns);
     hearth_builder_wake(rig->store->builder);
     char type = 0;
-    if (!rollup_wait(rig->direct, rig->now_ns, 20)) {
+    if (!rollup_wait(rig->direct, rig->now_ns)) {
         fail_msg("cut %d (%s): not built", cut_at, after ? "after" : "before");
     }
     int made = pg_proxy_disarm(&rig->proxy, 1, &type);

@@ -48,13 +48,7 @@ static void sums_that_do_not_fit_go_out_as_parts(void **state)
     expect_right(&fix);
     /* Late ones of several series in one fold, likewise. */
     fill(&fix, other);
-    bool more = true;
-    for (int i = 0; i < 100 && more; i++) {
-        more = false;
-        fix.builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&fix.builder, &more, &err));
-    }
-    assert_int_equal(count(&fix, "profile_late"), 0);
+    fold_late(&fix);
     expect_right(&fix);
     close_store(other);
     close_fixture(&fix);

@@ -129,16 +129,6 @@ static void expect_step(struct counting *counting)
     assert_int_equal(step(counting), HEARTH_OK);
 }
 
-static void fold(struct counting *counting)
-{
-    bool more = true;
-    while (more) {
-        more = false;
-        counting->fix.builder.next_fold_mono_ns = 0;
-        assert_ok(hearth_step_fold(&counting->fix.builder, &more, &err));
-    }
-}
-
 /* Sum over all counters. */
 static long long counted(struct counting *counting)
 {
@@ -155,7 +145,7 @@ static void push_at(struct counting *counting, int pod, int64_t ts_ns)
 static void revive(struct counting *counting)
 {
     hearth_pg_close(&counting->fix.builder.pg);
-    assert_ok(hearth_pg_connect(&counting->fix.builder.pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&counting->fix.builder.pg, CONNECT_MS, &err));
     counting->fix.builder.token = 7;
     pg_cluster_run(counting->fix.url, "UPDATE hearth_data.lease SET token = 7, holder = 1");
 }
@@ -227,7 +217,7 @@ static void a_late_profile_is_counted_when_it_is_folded_in(void **state)
     hearth_clock_fake(T0 + 12 * MINUTE);
     expect_step(&counting);
     assert_int_equal(counted(&counting), 1);
-    fold(&counting);
+    fold_late(&counting.fix);
     assert_int_equal(count(&counting.fix, "profile_late"), 0);
     for (int i = 0; i < 3; i++) {
         expect_step(&counting);
@@ -251,7 +241,7 @@ static void what_lies_in_the_bucket_before_the_rule_began_never_counts(void **st
     build(&counting.fix);
     expect_step(&counting);
     push_at(&counting, 1, T0 + 1);
-    fold(&counting);
+    fold_late(&counting.fix);
     expect_step(&counting);
     assert_int_equal(counted(&counting), 1);
     close_counting(&counting);
@@ -280,7 +270,7 @@ static void what_comes_between_sum_and_transaction_is_counted_later(void **state
     counting.after = push_in_between; /* late now */
     expect_step(&counting);
     assert_int_equal(counted(&counting), 2);
-    fold(&counting);
+    fold_late(&counting.fix);
     expect_step(&counting);
     assert_int_equal(counted(&counting), 3);
     close_counting(&counting);
@@ -435,7 +425,7 @@ static void deletions_take_nothing_back(void **state)
     assert_int_equal(counted(&counting), 2);
     for (int i = 0; i < 3; i++) { /* until what is there exceeds what was */
         push_at(&counting, 1, T0 + 3 + i);
-        fold(&counting);
+        fold_late(&counting.fix);
         expect_step(&counting);
         assert_int_equal(counted(&counting), i == 2 ? 3 : 2);
     }
@@ -478,7 +468,7 @@ static void one_rule_that_cannot_be_summed_does_not_hold_up_the_others(void **st
     assert_int_equal(counted(&counting), 1);
     assert_int_equal(count(&counting.fix, "rule_mark"), 1); /* it waits for the bad one */
     push_at(&counting, 1, T0 + 2);
-    fold(&counting);
+    fold_late(&counting.fix);
     assert_int_equal(step(&counting), HEARTH_OUT_OF_RANGE);
     assert_int_equal(counted(&counting), 2);
     counting.failing = HEARTH_OK;
@@ -553,7 +543,7 @@ static void what_is_later_than_the_window_is_not_counted(void **state)
     assert_int_equal(count(&counting.fix, "rule_bucket"), 1); /* the older one is gone */
     push_at(&counting, 1, T0 + 2);
     push_at(&counting, 1, T0 + HOUR + 1);
-    fold(&counting);
+    fold_late(&counting.fix);
     expect_step(&counting);
     assert_int_equal(counted(&counting), 3);
     close_counting(&counting);
@@ -568,7 +558,7 @@ static void marks_are_left_for_tenants_with_rules_only(void **state)
     hearth_clock_fake(T0 + 11 * MINUTE);
     build(&counting.fix);
     push_at(&counting, 1, T0 + 2);
-    fold(&counting);
+    fold_late(&counting.fix);
     assert_int_equal(count(&counting.fix, "rule_mark"), 0);
     close_counting(&counting);
 }

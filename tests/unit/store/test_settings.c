@@ -44,7 +44,7 @@ static void settings_hold_at_once_where_they_are_set_and_soon_elsewhere(void **s
     assert_int_equal(set(here, "shop", true, two, 2), HEARTH_OK);
     assert_int_equal(look(here, "shop").range, 5);
     assert_int_equal(look(here, "shop").samples, 7);
-    int64_t until_ns = hearth_clock_mono_ns() + 30 * HEARTH_NS_PER_SEC;
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
     while (look(there, "shop").n == 0 && hearth_clock_mono_ns() < until_ns) {
         (void)usleep(20000);
     }

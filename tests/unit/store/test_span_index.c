@@ -284,9 +284,7 @@ static void stored_spans_are_found_by_their_ids(void **state)
     struct hearth_trace_item item = {
         .tenant = TENANT, .groups = groups, .n_groups = 3, .done = traces_done};
     assert_ok(hearth_store_submit_traces(fix.store, &item, &err));
-    for (int i = 0; i < 2000 && count(&fix, "span_group") < 3; i++) {
-        (void)usleep(5000);
-    }
+    wait_until_sql(fix.url, "SELECT (count(*) = 3)::int FROM hearth_data.span_group");
     assert_int_equal(count(&fix, "span_fresh"), 2); /* a row a service */
     for (int folded = 0; folded < 2; folded++) {
         struct hearth_association *got;

@@ -63,7 +63,7 @@ static void open_fixture(struct fixture *fix, size_t n_series, size_t n_each)
     fix->store = open_fresh(fix->url, NULL);
     fix->pg.url = fix->url;
     fix->inflater = hearth_inflater_new();
-    assert_ok(hearth_pg_connect(&fix->pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&fix->pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, 20000, &err));
     make_rows(fix, n_series, n_each);
     char sql[256];
@@ -219,7 +219,7 @@ static void an_hour_without_rows_is_empty_and_a_damaged_segment_is_named(void **
     assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
                                              compare, &c, &refusal),
                      HEARTH_RESOURCE_EXHAUSTED);
-    assert_ok(hearth_pg_connect(&fix.pg, 5000, &err));
+    assert_ok(hearth_pg_connect(&fix.pg, CONNECT_MS, &err));
     pg_cluster_run(fix.url, "UPDATE hearth_data.segment SET n_bytes = -1");
     assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
                                              compare, &c, &refusal),

@@ -141,7 +141,7 @@ struct load {
     _Atomic bool *stop;
     struct store_push *pushes[MAX_PUSHES];
     bool is_promised[MAX_PUSHES]; /* that it is not stored */
-    size_t n;
+    _Atomic size_t n;
 };
 
 /* Two of three are withdrawn, each a little later than it was submitted: at any stage of its way. */
@@ -173,6 +173,21 @@ static void *run_load(void *arg)
     }
     hearth_arena_release(&arena);
     return NULL;
+}
+
+/* Wait until the loads have submitted `n` pushes in all: a slow machine is disturbed at work, too. */
+static void wait_for_pushes(struct load *loads, size_t n)
+{
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+    size_t n_now = 0;
+    while (n_now < n && hearth_clock_mono_ns() < until_ns) {
+        (void)usleep(5000);
+        n_now = 0;
+        for (int i = 0; i < N_LOADS; i++) {
+            n_now += atomic_load(&loads[i].n);
+        }
+    }
+    assert_true(n_now >= n);
 }
 
 static void check_load(PGconn *acked, PGconn *promised, struct load *load, size_t counts[3])
@@ -229,6 +244,7 @@ static void kills_do_not_make_a_liar_of_who_withdraws(void **state)
     }
     for (int round = 0; round < 6; round++) {
         (void)usleep(250000);
+        wait_for_pushes(loads, 150 * (size_t)(round + 1));
         if (round % 2 == 0) {
             pg_cluster_run(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                                 " application_name = 'hearthd'");
