@@ -13,6 +13,21 @@
 
 #define TIMEOUT_NS (20 * HEARTH_NS_PER_MS)
 
+/* The monotonic clock of this program (the linker's --wrap): time passes when a test says so. */
+static int64_t g_now_ns = 1000 * HEARTH_NS_PER_SEC;
+
+int64_t __wrap_hearth_clock_mono_ns(void);
+
+int64_t __wrap_hearth_clock_mono_ns(void)
+{
+    return g_now_ns;
+}
+
+static void let_pass(int64_t ns)
+{
+    g_now_ns += ns;
+}
+
 static const struct hearth_pace g_pace = {.head_timeout_ns = TIMEOUT_NS, .min_body_rate = 1000};
 
 static struct hearth_peers *make_peers(void)
@@ -55,7 +70,7 @@ static size_t cut_in_time(struct hearth_peers *peers)
     size_t n = 0;
     for (int i = 0; i < 6 && n == 0; i++) {
         n = cut_slow(peers);
-        (void)usleep(TIMEOUT_NS / 1000 / 2);
+        let_pass(TIMEOUT_NS / 2);
     }
     return n;
 }
@@ -112,7 +127,7 @@ static void a_body_below_its_rate_is_cut(void **state)
         if (n_cut == 0) {
             pass(slow, 1);
         }
-        (void)usleep(TIMEOUT_NS / 1000 / 2);
+        let_pass(TIMEOUT_NS / 2);
         n_cut += cut_slow(peers);
     }
     assert_int_equal(n_cut, 1);
@@ -174,7 +189,7 @@ static void frames_that_come_by_the_byte_are_cut_and_pings_are_not(void **state)
             pass(slow, 1);
         }
         pass(pings, i % 2 == 0 ? 9 : 8); /* its head, then the rest */
-        (void)usleep(TIMEOUT_NS / 1000 / 4);
+        let_pass(TIMEOUT_NS / 4);
         n_cut += cut_slow(peers);
     }
     assert_int_equal(n_cut, 1);
@@ -194,10 +209,10 @@ static void nothing_is_cut_without_a_limit(void **state)
     join(peers, body);
     pass(head, 1);
     hearth_peers_stage(peers, body[0], HEARTH_PEER_BODY);
-    (void)usleep(2 * TIMEOUT_NS / 1000);
+    let_pass(2 * TIMEOUT_NS);
     assert_int_equal(hearth_peers_cut_slow(peers, &none), 0);
     assert_int_equal(hearth_peers_cut_slow(peers, &heads), 1);
-    (void)usleep(2 * TIMEOUT_NS / 1000);
+    let_pass(2 * TIMEOUT_NS);
     assert_int_equal(hearth_peers_cut_slow(peers, &heads), 0);
     part(head);
     part(body);
@@ -212,14 +227,14 @@ static void room_is_made_by_the_oldest_that_never_asked(void **state)
     join(peers, good);
     hearth_peers_stage(peers, good[0], HEARTH_PEER_WORK);
     join(peers, old);
-    (void)usleep(TIMEOUT_NS / 1000);
+    let_pass(TIMEOUT_NS);
     join(peers, young);
     assert_int_equal(hearth_peers_make_room(peers, &g_pace), 1);
     char byte;
     assert_int_equal(recv(old[1], &byte, 1, 0), -1);
     pass(young, 1);
     pass(good, 1);
-    (void)usleep(TIMEOUT_NS / 1000);
+    let_pass(TIMEOUT_NS);
     assert_int_equal(hearth_peers_make_room(peers, &g_pace), 1); /* then the other one */
     assert_int_equal(recv(young[1], &byte, 1, 0), -1);
     assert_int_equal(hearth_peers_make_room(peers, &g_pace), 0);
@@ -237,7 +252,7 @@ static void who_brings_a_large_first_body_fast_keeps_its_place(void **state)
     int pair[2];
     join(peers, pair);
     pass(pair, 4096);
-    (void)usleep(TIMEOUT_NS / 1000);
+    let_pass(TIMEOUT_NS);
     assert_int_equal(hearth_peers_make_room(peers, &g_pace), 0);
     part(pair);
     hearth_peers_free(peers);
