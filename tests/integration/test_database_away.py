@@ -25,7 +25,7 @@ def request(service, id="", at_ms=None):
 class DatabaseAway(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--request-timeout", "3s")
+        cls.server = Server("--request-timeout", "5s")
 
     @classmethod
     def tearDownClass(cls):
@@ -56,7 +56,10 @@ class DatabaseAway(unittest.TestCase):
         self.session = Session(self.server.postgres_url())
         self.session.run("BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE")
         pushed = push()
-        eventually(lambda: self.server.sql("SELECT 1 FROM pg_locks WHERE NOT granted"))
+        # The push, not housekeeping, which deletes rows of the same table soon after the start.
+        eventually(lambda: self.server.sql(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO hearth_data.ingest_batch%'"
+        ), what="the commit at the lock")
         return pushed
 
     def let_go(self):

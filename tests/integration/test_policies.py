@@ -592,7 +592,7 @@ class Policies(unittest.TestCase):
 
     def test_without_its_database_agents_are_told_to_come_again(self):
         cluster = server.Cluster()
-        to = server.Server("--request-timeout", "2s", database_url=cluster.url())
+        to = server.Server("--request-timeout", "5s", database_url=cluster.url())
         at = server.now_ms()
         sets = [[(1, meter("rover_con_p_process_cpu", 3.5, {"process_name": "app"}, self.service, "pod-1", at))]]
         cause = [policy_agents.cause("PROCESS_CPU", 10, 20)]

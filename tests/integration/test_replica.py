@@ -10,7 +10,7 @@ from server import Cluster, Server, eventually, in_threads, now_ms, sql
 from standby import Standby
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
-READ_WAIT = 3  # seconds: long beside what a question takes
+READ_WAIT = 6  # seconds: long beside what a question takes
 
 
 def one(name, value=1, labels=None):

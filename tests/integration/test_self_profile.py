@@ -26,7 +26,7 @@ class SelfProfile(unittest.TestCase):
     def tearDownClass(cls):
         assert cls.server.terminate() == 0
 
-    def load(self, until):
+    def load(self, stop):
         """Pushes of some size, so that ingest threads inflate and decode."""
         profile = pprof.Profile([("cpu", "nanoseconds")], time_ns=time.time_ns())
         for i in range(3000):
@@ -35,7 +35,7 @@ class SelfProfile(unittest.TestCase):
 
         def push(k):
             n = 0
-            while time.monotonic() < until:
+            while not stop.is_set():
                 self.server.push(body, {"__name__": "process_cpu", "service_name": "load-%d" % k})
                 n += 1
             return n
@@ -47,16 +47,23 @@ class SelfProfile(unittest.TestCase):
         return len(os.listdir("/proc/%d/task" % self.server.process.pid))
 
     def test_a_profile_under_load_names_our_functions_and_comes_back_from_hearth(self):
-        loader = threading.Thread(target=self.load, args=(time.monotonic() + 6,))
+        stop = threading.Event()
+        loader = threading.Thread(target=self.load, args=(stop,))
         loader.start()
-        time.sleep(1)
-        began = time.monotonic()
-        status, headers, body = self.server.http("GET", PROFILE + "?seconds=3")
-        took = time.monotonic() - began
-        self.assertEqual((status, headers["content-type"]), (200, "application/octet-stream"))
-        self.assertGreaterEqual(took, 3)
-        loader.join()
-        decoded = wire.decode(pprof.inflate(body))
+        try:
+            time.sleep(1)
+            for seconds in (3, 10, 30):  # longer where the server gets little of the processors
+                began = time.monotonic()
+                status, headers, body = self.server.http("GET", PROFILE + "?seconds=%d" % seconds)
+                took = time.monotonic() - began
+                self.assertEqual((status, headers["content-type"]), (200, "application/octet-stream"))
+                self.assertGreaterEqual(took, seconds)
+                decoded = wire.decode(pprof.inflate(body))
+                if sum(wire.ints(wire.decode(s)[2])[0] for s in decoded.get(2, [])) >= 100:
+                    break
+        finally:
+            stop.set()
+            loader.join()
         strings = wire.texts(decoded[6])
         types = [[strings[v[0]] for v in wire.decode(t).values()] for t in decoded[1]]
         self.assertEqual(types, [["samples", "count"], ["cpu", "nanoseconds"]])
@@ -113,9 +120,9 @@ class SelfProfile(unittest.TestCase):
     def test_one_at_a_time_and_nothing_stays_behind(self):
         before = self.threads()
         answers = []
-        first = threading.Thread(target=lambda: answers.append(self.server.http("GET", PROFILE + "?seconds=2")))
+        first = threading.Thread(target=lambda: answers.append(self.server.http("GET", PROFILE + "?seconds=5")))
         first.start()
-        time.sleep(0.7)
+        server.eventually(lambda: self.threads() > before, what="the thread of the first")
         status, headers, body = self.server.http("GET", PROFILE + "?seconds=1")
         self.assertEqual((status, json.loads(body)["code"]), (429, "resource_exhausted"))
         self.assertNotIn("content-disposition", headers)

@@ -36,7 +36,7 @@ class UploadWithoutDatabase(unittest.TestCase):
         self.cluster.stop()
         eventually(lambda: self.server.http("GET", "/ready")[0] == 503, what="the server without its database")
         for _ in range(2):
-            done = self.upload(self.path, "--timeout=7s")
+            done = self.upload(self.path, "--timeout=12s")
             self.assertEqual((done.code, done.out), (SERVER, ""), done.err)
             waiting, end = done.err.splitlines()[-2:]
             self.assertRegex(waiting, r"^%s: not acknowledged yet, still waiting: .*connect" % re.escape(self.path))
@@ -51,13 +51,13 @@ class UploadWithoutDatabase(unittest.TestCase):
     def test_a_server_that_does_not_answer_may_still_store_the_profile(self):
         self.server.process.send_signal(signal.SIGSTOP)
         try:
-            done = self.upload(self.path, "--timeout=8s")
+            done = self.upload(self.path, "--timeout=12s")
         finally:
             self.server.process.send_signal(signal.SIGCONT)
         self.assertEqual((done.code, done.out), (SERVER, ""))
         waiting, end = done.err.splitlines()[-2:]
         self.assertEqual(waiting, self.path + ": not acknowledged yet, still waiting")
-        self.assertRegex(end, r"^hearth: %s: no answer from \S+ within 8 s; the profile may still be stored; %s$" % (re.escape(self.path), AGAIN))
+        self.assertRegex(end, r"^hearth: %s: no answer from \S+ within 12 s; the profile may still be stored; %s$" % (re.escape(self.path), AGAIN))
         self.assertEqual(self.upload(self.path).code, OK)
         self.assertEqual(self.n_rows(), 2)
 

@@ -105,7 +105,7 @@ static inline void close_store(struct hearth_store *store)
     store_close_soon(store);
 }
 
-/* Options of a store whose builder runs often and only rolls up: nothing is compacted or expires. */
+/* Options of a store whose builder only rolls up, and often: nothing is compacted or expires. */
 static inline struct hearth_store_options rolling_options(int64_t interval_ns)
 {
     struct hearth_store_options options;
@@ -170,15 +170,24 @@ static inline void wait_until_sql(const char *url, const char *sql)
     }
 }
 
-/* Wait until `n` statements wait for locks in the database of `url`. */
-static inline void wait_until_blocked(const char *url, int n)
+/*
+ * Wait until `n` statements LIKE `pattern` wait for locks in the database of `url`. The pattern keeps
+ * housekeeping apart, which begins when the store is ready and may wait for the same lock.
+ */
+static inline void wait_until_blocked(const char *url, const char *pattern, int n)
 {
-    char sql[192];
+    char sql[320];
     (void)snprintf(sql, sizeof sql,
                    "SELECT (count(*) >= %d)::int FROM pg_stat_activity WHERE wait_event_type ="
-                   " 'Lock' AND datname = current_database()",
-                   n);
+                   " 'Lock' AND datname = current_database() AND query LIKE '%s'",
+                   n, pattern);
     wait_until_sql(url, sql);
+}
+
+/* Wait until a commit of the store waits for a lock. */
+static inline void wait_until_commit_blocked(const char *url)
+{
+    wait_until_blocked(url, "%INTO hearth_data.ingest_batch%", 1);
 }
 
 /* Wait until the connections of closed stores have ended, which reports their statistics. */

@@ -41,7 +41,7 @@ static void trims_settled_batches_and_those_of_the_dead(void **state)
     PGconn *blocker = pg_cluster_connect(url);
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.profile IN EXCLUSIVE MODE"));
     push = push_one(store, hearth_clock_wall_ns());
-    wait_until_blocked(url, 1);
+    wait_until_commit_blocked(url);
     assert_int_equal(hearth_committers_settled_below(store->committers), 2);
     PQclear(PQexec(blocker, "ROLLBACK"));
     PQfinish(blocker);

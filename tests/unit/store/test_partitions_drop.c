@@ -86,16 +86,6 @@ static void goes_on_from_wherever_it_was_left(void **state)
     }
 }
 
-static void wait_for_lock_wait(const struct fixture *fix, const char *what)
-{
-    char sql[256];
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query"
-                   " LIKE '%s'",
-                   what);
-    wait_until_sql(fix->url, sql);
-}
-
 static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void **state)
 {
     (void)state;
@@ -110,7 +100,7 @@ static void a_detach_that_was_interrupted_is_finalized_also_of_another_leaf(void
     assert_int_equal(PQsendQuery(victim, "ALTER TABLE hearth_data.profile DETACH PARTITION"
                                          " hearth_data.profile_20241005 CONCURRENTLY"),
                      1);
-    wait_for_lock_wait(&fix, "ALTER TABLE%CONCURRENTLY%");
+    wait_until_blocked(fix.url, "ALTER TABLE%CONCURRENTLY%", 1);
     char errbuf[256];
     PGcancel *cancel = PQgetCancel(victim);
     assert_int_equal(PQcancel(cancel, errbuf, sizeof errbuf), 1);

@@ -159,7 +159,7 @@ static void blocks_that_are_being_built_do_not_outlive_or_underlive_built_to(voi
     PQclear(result);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, ask_for_rebuild, &fix), 0);
-    wait_until_blocked(fix.url, 1);
+    wait_until_blocked(fix.url, "%", 1);
     PQclear(PQexec(builder, "COMMIT"));
     PQfinish(builder);
     void *failure = NULL;

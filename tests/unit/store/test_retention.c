@@ -300,7 +300,7 @@ static void race_with_sweep(bool push_first)
         } else {
             assert_int_equal(pthread_create(&sweeper, NULL, sweep_now, &fix), 0);
         }
-        wait_until_blocked(fix.url, i + 1);
+        wait_until_blocked(fix.url, "%", i + 1);
     }
     PQclear(PQexec(holder, "ROLLBACK"));
     PQfinish(holder);

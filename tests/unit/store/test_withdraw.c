@@ -31,7 +31,7 @@ static void what_waits_in_the_queue_ends_at_once_and_what_is_being_sent_may_be_s
     PGconn *blocker = pg_cluster_connect(url);
     PQclear(PQexec(blocker, "BEGIN; LOCK hearth_data.ingest_batch IN EXCLUSIVE MODE"));
     store_push_submit(sent);
-    wait_until_sql(url, "SELECT count(*) FROM pg_locks WHERE NOT granted");
+    wait_until_commit_blocked(url);
 
     /* First, middle and last of the queue. */
     for (int i = 0; i < 3; i++) {
