@@ -13,7 +13,10 @@ struct hearth_log_rate {
     _Atomic int n_missed;     /* lines refused since the last line that was allowed */
 };
 
-/* True at most `per_second` times a second; *ret_missed is the number of refusals since the last true. */
+/*
+ * True at most `per_second` times a second. *ret_missed: how often it returned false since the last
+ * true.
+ */
 bool hearth_log_rate_take(struct hearth_log_rate *rate, int per_second, int64_t now_mono_ns,
                           int *ret_missed);
 

@@ -1,15 +1,17 @@
 /*
- * pieces.h -- the text of an answer, made piece by piece, so that a large one is never in memory
- * whole.
+ * pieces.h -- the text of an answer, made piece by piece, so that a large one is never in memory as
+ * a whole.
  *
- * Small texts are made at once, as all others are. Of a large one only the first megabyte is; how the
- * rest is made depends on what the transport can do: it asks for it while it sends; it wants all of
- * it compressed, which keeps what the text is made from no longer than the work takes; or it needs
- * the length first.
+ * A text of up to 1 MiB is made at once. Of a larger one, the first MiB is made at once; the
+ * transport decides how the rest is made:
  *
- * Ownership: a source belongs to who holds the struct; `release` is called once, by whoever sees its
- *            end or gives it up.
- * Threads:   not thread-safe; a source may be asked by one thread after the other.
+ *   AS_SENT   while the answer is being sent;
+ *   AS_GZIP   at once, but compressed, so that the data it is made from can be freed early;
+ *   AT_ONCE   at once, because the transport must know the length first.
+ *
+ * Ownership: the holder of the struct owns the source. `release` is called once, at the end of the
+ *            text or when the text is given up.
+ * Threads:   not thread-safe; threads may use a source one after the other.
  */
 #ifndef HEARTH_FRONT_PIECES_H
 #define HEARTH_FRONT_PIECES_H
@@ -22,11 +24,13 @@
 #define HEARTH_PIECES_WHOLE_BYTES  ((size_t)1 << 20) /* texts up to this are made at once */
 #define HEARTH_PIECES_WINDOW_BYTES ((size_t)64 << 10)
 
-/* A text that is not made yet. `more` NULL: there is none, or no more. */
+/* The source of a text that is not complete. `more` is NULL if the text is complete, or not used.
+ * */
 struct hearth_pieces {
-    /* Appends n_bytes or a little more, or what is left; false: that was the end. Errors are the buffer's. */
+    /* Appends n_bytes or slightly more, or the rest; false at the end of the text. A failed
+     * allocation is recorded in the buffer. */
     bool (*more)(void *context, size_t n_bytes, struct hearth_buf *out);
-    void (*release)(void *context); /* NULL: nothing to do */
+    void (*release)(void *context); /* may be NULL */
     void *context;
 };
 
@@ -36,13 +40,17 @@ enum hearth_pieces_way {
     HEARTH_PIECES_AS_GZIP,
 };
 
+/* Releases the source, if any. */
 void hearth_pieces_release(struct hearth_pieces *pieces);
 
 /*
- * Make what must be made before the first byte is sent, into the empty `out`. With AS_SENT the rest is
- * left in *pieces; else nothing is. *ret_is_gzip: `out` is a gzip member; a small text never is.
+ * Makes the part of the text that must be ready before the first byte is sent, and appends it to
+ * `out`. With AS_SENT the rest of a large text stays in *pieces; otherwise the text is complete.
  *
- * Returns  OK; NO_MEMORY; CANCELLED or DEADLINE_EXCEEDED while compressing. Then *pieces is released.
+ * pieces       must have a source
+ * ret_is_gzip  true if `out` is a gzip member; never for a small text
+ * Returns      OK; NO_MEMORY; CANCELLED or DEADLINE_EXCEEDED while compressing. On errors, *pieces
+ *              is released.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces, enum hearth_pieces_way way,
@@ -50,8 +58,12 @@ enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces, enum hearth
                                        bool *ret_is_gzip, struct hearth_err *err);
 
 /*
- * The next bytes of what begin began, n at most: window is its `out`, *sent what was read of that.
- * 0: the end. -1: there was no memory for a piece, and the answer has no end.
+ * Reads at most n bytes of a text begun with AS_SENT.
+ *
+ * window   `out` of hearth_pieces_begin, refilled when all of it was read
+ * sent     number of bytes of window that were read, 0 at first
+ * Returns  the number of bytes; 0 at the end; -1 if there was no memory for a piece: the answer
+ *          cannot be completed
  */
 ssize_t hearth_pieces_read(struct hearth_pieces *pieces, struct hearth_buf *window, size_t *sent,
                            char *to, size_t n);

@@ -1,4 +1,4 @@
-/* request_log.c -- what is said about a request when it has ended. */
+/* request_log.c -- chooses level and fields of the log line of a request that has ended. */
 #include "rpc/request_log.h"
 
 #include "hearth/base/log.h"
@@ -10,7 +10,7 @@
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
 
-/* Of a stream that collects: its client's deadline, and our stopping, are nobody's fault. */
+/* For collecting methods: the deadline of the client and the stop of the server are no faults. */
 static bool is_stream_fault(const struct hearth_rpc *rpc)
 {
     return rpc->status == HEARTH_INTERNAL || rpc->status == HEARTH_CORRUPT ||
@@ -24,10 +24,11 @@ static bool is_server_fault(enum hearth_status status)
            status == HEARTH_NO_MEMORY || status == HEARTH_DEADLINE_EXCEEDED;
 }
 
-static void write_line(struct hearth_rpc *rpc, enum hearth_log_level level, const char *what,
-                       int64_t took_ns, int missed)
+static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level level,
+                               const char *what, int64_t took_ns, int missed)
 {
     char tenant[HEARTH_TENANT_MAX_BYTES + 1];
+
     memcpy(tenant, rpc->tenant.text, rpc->tenant.n);
     tenant[rpc->tenant.n] = '\0';
     char peer[HEARTH_PEER_TEXT_BYTES];
@@ -42,7 +43,7 @@ static void write_line(struct hearth_rpc *rpc, enum hearth_log_level level, cons
         "missed", hearth_log_i64(missed), NULL);
 }
 
-/* Of an upload that did not reach the engine, which counts its profiles itself. */
+/* Counts an upload that was refused before the engine, which counts its own refusals. */
 static void count_refusal(const struct hearth_rpc *rpc)
 {
     if (rpc->status != HEARTH_OK && (rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
@@ -58,26 +59,29 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
     int64_t took_ns = now_mono_ns - rpc->started_mono_ns;
     bool is_collected = hearth_rpc_is_collecting(rpc);
     bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0 || is_collected;
-    if (!is_stream) { /* how long a watch lasts says nothing */
+
+    if (!is_stream) { /* a stream lasts as long as its client wants */
         hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
                                  took_ns);
     }
+
     if (rpc->status != HEARTH_OK) {
         hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(hearth_status_name(rpc->status)),
                                 1);
     }
+
     count_refusal(rpc);
     int missed = 0;
     if (is_collected ? is_stream_fault(rpc) : !is_stream && is_server_fault(rpc->status)) {
         if (hearth_log_rate_take(&fault_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {
-            write_line(rpc, HEARTH_LOG_WARN, "request failed", took_ns, missed);
+            write_request_line(rpc, HEARTH_LOG_WARN, "request failed", took_ns, missed);
         }
     } else if (!is_stream && took_ns > SLOW_NS) {
         if (hearth_log_rate_take(&slow_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {
-            write_line(rpc, HEARTH_LOG_INFO, "slow request", took_ns, missed);
+            write_request_line(rpc, HEARTH_LOG_INFO, "slow request", took_ns, missed);
         }
     } else if (hearth_log_enabled(HEARTH_LOG_DEBUG)) {
-        write_line(rpc, HEARTH_LOG_DEBUG, "request", took_ns, 0);
+        write_request_line(rpc, HEARTH_LOG_DEBUG, "request", took_ns, 0);
     }
 }
 
@@ -86,7 +90,7 @@ void hearth_request_log_cut(const struct hearth_rpc *rpc)
     static struct hearth_log_rate rate;
     int missed = 0;
     if (hearth_log_rate_take(&rate, LINES_PER_SECOND, hearth_clock_mono_ns(), &missed)) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "front", "an answer was cut: no memory for more of it",
+        HEARTH_LOG(HEARTH_LOG_WARN, "front", "an answer was cut off: no memory for the rest",
                    "method", rpc->method->path + 1, "missed", hearth_log_i64(missed), NULL);
     }
 }

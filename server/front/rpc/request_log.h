@@ -1,13 +1,13 @@
-/* request_log.h -- one line and the metrics of every ended request. Threads: safe. */
+/* request_log.h -- the log line and the metrics of each request that has ended. Threads: safe. */
 #ifndef HEARTH_FRONT_REQUEST_LOG_H
 #define HEARTH_FRONT_REQUEST_LOG_H
 
 #include "rpc/rpc.h"
 
-/* Access at debug; server faults at warn and slow requests at info, both rate limited. */
+/* Logs server faults at warn and slow requests at info, both rate limited; all others at debug. */
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns);
 
-/* The text of an answer in pieces could not be finished, and its client saw the connection end. */
+/* Logs that an answer in pieces could not be completed, so that its connection was closed. */
 void hearth_request_log_cut(const struct hearth_rpc *rpc);
 
 #endif

@@ -1,19 +1,21 @@
-/* trace_call.c -- when a stream of spans or snapshots may be answered (trace_call.h). */
+/* trace_call.c -- counts the commits that a stream of spans or snapshots waits for. */
 #include "rpc/trace_call.h"
 
 #include "hearth/base/mem.h"
 
+#include <assert.h>
+
 struct hearth_trace_call {
-    pthread_mutex_t lock; /* guards the rest */
-    size_t n_refs;        /* the session, and what waits to be committed */
-    size_t n_waits;
-    struct hearth_rpc *ending; /* it waits for the last of them; NULL: not yet, or ended */
-    bool is_settled;           /* somebody has ended the request, or is about to */
-    enum hearth_status status; /* the first failure */
-    struct hearth_err err;
+    pthread_mutex_t lock;      /* guards all members below */
+    size_t n_refs;             /* the session, and each commit that is waited for */
+    size_t n_waits;            /* commits that are waited for */
+    struct hearth_rpc *ending; /* set when the client said all: ends after the last commit */
+    bool is_rpc_ended;         /* somebody has ended the request, or is about to */
+    enum hearth_status status; /* the first failure, or OK */
+    struct hearth_err err;     /* its message */
 };
 
-static void unref(struct hearth_trace_call *call)
+static void unref_trace_call(struct hearth_trace_call *call)
 {
     (void)pthread_mutex_lock(&call->lock);
     bool is_last = --call->n_refs == 0;
@@ -24,9 +26,9 @@ static void unref(struct hearth_trace_call *call)
     }
 }
 
-static void free_session(void *session)
+static void free_trace_session(void *session)
 {
-    unref(session);
+    unref_trace_call(session);
 }
 
 struct hearth_trace_call *hearth_trace_call_of(struct hearth_rpc *rpc)
@@ -39,8 +41,9 @@ struct hearth_trace_call *hearth_trace_call_of(struct hearth_rpc *rpc)
         (void)pthread_mutex_init(&call->lock, NULL);
         call->n_refs = 1;
         rpc->session = call;
-        rpc->free_session = free_session;
+        rpc->free_session = free_trace_session;
     }
+
     return rpc->session;
 }
 
@@ -63,48 +66,55 @@ void hearth_trace_call_expect(struct hearth_trace_call *call)
     (void)pthread_mutex_unlock(&call->lock);
 }
 
-/* The request that is to be ended now, if this was the last. Under the lock. */
-static struct hearth_rpc *take_ending(struct hearth_trace_call *call)
+/* The request, if the caller must end it now: the last commit is done. Otherwise NULL. Under the
+ * lock. */
+static struct hearth_rpc *take_ending_rpc(struct hearth_trace_call *call)
 {
-    struct hearth_rpc *rpc = call->n_waits == 0 && !call->is_settled ? call->ending : NULL;
-    call->is_settled = call->is_settled || rpc != NULL;
+    struct hearth_rpc *rpc = call->n_waits == 0 && !call->is_rpc_ended ? call->ending : NULL;
+    call->is_rpc_ended = call->is_rpc_ended || rpc != NULL;
     return rpc;
 }
 
 void hearth_trace_call_forget(struct hearth_trace_call *call)
 {
     (void)pthread_mutex_lock(&call->lock);
+    assert(call->n_waits > 0);
     call->n_waits--;
     (void)pthread_mutex_unlock(&call->lock);
-    unref(call);
+    unref_trace_call(call);
 }
 
 void hearth_trace_call_done(void *context, enum hearth_status status, const struct hearth_err *err)
 {
     struct hearth_trace_call *call = context;
+
     (void)pthread_mutex_lock(&call->lock);
+    assert(call->n_waits > 0);
     call->n_waits--;
     if (status != HEARTH_OK && call->status == HEARTH_OK) {
         call->status = status;
         call->err = *err;
     }
+
     enum hearth_status result = call->status;
-    struct hearth_rpc *rpc = take_ending(call);
+    struct hearth_rpc *rpc = take_ending_rpc(call);
     (void)pthread_mutex_unlock(&call->lock);
     if (rpc != NULL) {
         hearth_rpc_set_abandon(rpc, NULL, NULL);
         rpc->err = call->err;
         hearth_rpc_end_later(rpc, result);
     }
-    unref(call);
+
+    unref_trace_call(call);
 }
 
-static void abandon(struct hearth_rpc *rpc, void *work, enum hearth_status why)
+static void abandon_stream(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 {
     struct hearth_trace_call *call = work;
+
     (void)pthread_mutex_lock(&call->lock);
-    bool is_ours = !call->is_settled;
-    call->is_settled = true;
+    bool is_ours = !call->is_rpc_ended;
+    call->is_rpc_ended = true;
     (void)pthread_mutex_unlock(&call->lock);
     if (is_ours) {
         hearth_rpc_end_later(
@@ -118,10 +128,12 @@ static void abandon(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 
 void hearth_trace_call_end(struct hearth_rpc *rpc, struct hearth_trace_call *call)
 {
-    hearth_trace_call_expect(
-        call); /* so that it outlives the request; and nothing ends it before */
-    hearth_rpc_set_abandon(rpc, abandon, call);
+    /* One more wait: the call outlives the request, and the engine cannot end it before `ending` is
+     * set. */
+    hearth_trace_call_expect(call);
+    hearth_rpc_set_abandon(rpc, abandon_stream, call);
     (void)pthread_mutex_lock(&call->lock);
+    assert(call->ending == NULL);
     call->ending = rpc;
     (void)pthread_mutex_unlock(&call->lock);
     hearth_trace_call_done(call, HEARTH_OK, NULL);
