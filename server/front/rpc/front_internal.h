@@ -1,8 +1,8 @@
 /*
- * front_internal.h -- what the files of this layer share: the front and its parts.
+ * front_internal.h -- the front and its parts, for all rooms of this layer.
  *
- * Locks: `in_flight_lock` guards `in_flight`; `watch_lock` guards `watchers`. Neither is held while
- * the other is taken, nor while anything blocks.
+ * Locks: in_flight_lock, watch_lock and drain_lock are never held together, nor while the thread
+ * blocks.
  */
 #ifndef HEARTH_FRONT_FRONT_INTERNAL_H
 #define HEARTH_FRONT_FRONT_INTERNAL_H
@@ -22,7 +22,7 @@ struct hearth_http;
 struct hearth_http_route_table;
 
 struct hearth_front {
-    struct hearth_front_options options; /* `listen` is not kept */
+    struct hearth_front_options options; /* `listen` and `version` are NULL: not kept */
     char version[64];
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
@@ -38,18 +38,18 @@ struct hearth_front {
     struct hearth_grpc *grpc;
     struct hearth_http *http;
     struct hearth_workers *ingest_pool, *query_pool;
-    struct hearth_workers
-        *finishers; /* ends requests for threads that must not (hearth_rpc_end_later) */
+    struct hearth_workers *finishers; /* one thread, for hearth_rpc_end_later */
 
-    pthread_mutex_t in_flight_lock;
+    pthread_mutex_t in_flight_lock; /* guards in_flight, and `abandon` and `work` of requests */
     struct hearth_rpc_list in_flight;
-    pthread_mutex_t watch_lock;
+    pthread_mutex_t watch_lock; /* guards watchers and the state of their watches */
     struct hearth_rpc *watchers;
 
     pthread_mutex_t drain_lock; /* guards drain_reason */
     char drain_reason[256];
-    _Atomic bool is_draining, is_stopping;
-    _Atomic bool has_garbage; /* a large query has ended */
+    _Atomic bool is_draining; /* /ready answers 503 from now on */
+    _Atomic bool is_stopping; /* new requests are refused; set after is_draining */
+    _Atomic bool has_garbage; /* a large query has ended: its memory can go back to the kernel */
 
     pthread_t ticker;
     bool has_ticker;

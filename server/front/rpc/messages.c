@@ -50,11 +50,13 @@ char *hearth_rpc_trace_text(struct hearth_rpc *rpc, struct hearth_trace_id id)
 char **hearth_rpc_texts(struct hearth_rpc *rpc, const struct hearth_str *texts, size_t n)
 {
     char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
+
     for (size_t i = 0; list != NULL && i < n; i++) {
         list[i] = hearth_rpc_text(rpc, texts[i]);
         if (list[i] == NULL) {
             return NULL;
         }
     }
+
     return list;
 }

@@ -15,7 +15,7 @@ struct hearth_rpc;
 
 /* A call for the tenant of `rpc`, with its arena, cancellation and notes. */
 struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc);
-/* A query of the tenant over [start_ms, end_ms], with the arena, cancellation and notes of `rpc`. */
+/* The same for a query over [start_ms, end_ms]. */
 struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms);
 
 /* Views of n C strings of a message; borrowed. */

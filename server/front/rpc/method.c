@@ -3,8 +3,10 @@
 
 #include "hearth/base/metrics.h"
 
-/* Of SkyWalking's first agents, whose services had no package. */
-static bool is_old_name(struct hearth_str path, struct hearth_str full)
+#include <assert.h>
+
+/* SkyWalking's first agents call services without a package. */
+static bool is_name_without_package(struct hearth_str path, struct hearth_str full)
 {
     struct hearth_str package = HEARTH_STR("/skywalking.v3.");
     return path.n > 1 && path.p[0] == '/' && hearth_str_starts(full, package) &&
@@ -12,8 +14,8 @@ static bool is_old_name(struct hearth_str path, struct hearth_str full)
                          hearth_str_n(full.p + package.n, full.n - package.n));
 }
 
-/* SDKs that were given the base address of a DeepFlow agent push below it. */
-static struct hearth_str without_deepflow(struct hearth_str path)
+/* SDKs configured with the base address of a DeepFlow agent push below /api/v1/profile. */
+static struct hearth_str skip_deepflow_base(struct hearth_str path)
 {
     struct hearth_str base = HEARTH_STR("/api/v1/profile");
     struct hearth_str rest =
@@ -24,25 +26,28 @@ static struct hearth_str without_deepflow(struct hearth_str path)
 const struct hearth_method *hearth_method_find(const struct hearth_method_table *table,
                                                struct hearth_str path)
 {
-    path = without_deepflow(path);
+    path = skip_deepflow_base(path);
     bool has_package = hearth_str_find(path, '.', 0) < path.n;
 
     for (size_t i = 0; i < table->n; i++) {
         struct hearth_str full = hearth_str_c(table->methods[i].path);
-        if (has_package ? hearth_str_eq(path, full) : is_old_name(path, full)) {
+        if (has_package ? hearth_str_eq(path, full) : is_name_without_package(path, full)) {
             return &table->methods[i];
         }
     }
+
     return NULL;
 }
 
 struct hearth_str hearth_method_service(const struct hearth_method *method)
 {
     struct hearth_str path = hearth_str_c(method->path);
+    assert(path.n > 1 && path.p[0] == '/');
     return hearth_str_n(path.p + 1, hearth_str_find(path, '/', 1) - 1);
 }
 
-static bool is_listed(const struct hearth_str *services, size_t n, struct hearth_str service)
+static bool is_service_listed(const struct hearth_str *services, size_t n,
+                              struct hearth_str service)
 {
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq(services[i], service)) {
@@ -55,12 +60,14 @@ static bool is_listed(const struct hearth_str *services, size_t n, struct hearth
 size_t hearth_method_services(const struct hearth_method_table *table, struct hearth_str *ret)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < table->n; i++) {
         struct hearth_str service = hearth_method_service(&table->methods[i]);
-        if (!is_listed(ret, n, service)) {
+        if (!is_service_listed(ret, n, service)) {
             ret[n++] = service;
         }
     }
+
     return n;
 }
 

@@ -13,26 +13,31 @@
 struct hearth_rpc;
 struct ProtobufCMessageDescriptor;
 
+/* The pool of threads that runs the handler. */
 enum hearth_method_pool {
     HEARTH_POOL_INGEST,
     HEARTH_POOL_QUERY,
 };
 
 enum hearth_method_flags {
-    HEARTH_METHOD_TENANT = 1u << 0, /* belongs to a tenant */
-    HEARTH_METHOD_INLINE = 1u << 1, /* small ones run on the transport's thread: never blocks */
-    HEARTH_METHOD_STREAM = 1u << 2, /* the server streams; gRPC only */
-    /* A stream both ways, an answer for each message: its handler runs on the transport's thread for each,
-     * sets rpc->answer and rpc->status, and does not end the request. */
+    /* Works on the data of a tenant, so a request must have one. */
+    HEARTH_METHOD_TENANT = 1u << 0,
+    /* Small requests run on the transport's thread. The handler never blocks. */
+    HEARTH_METHOD_INLINE = 1u << 1,
+    /* The server streams. gRPC only. */
+    HEARTH_METHOD_STREAM = 1u << 2,
+    /* Both stream, with one answer for each message. The handler runs on the transport's thread for
+     * each message, sets rpc->answer and rpc->status, and does not end the request. */
     HEARTH_METHOD_CHAT = 1u << 3,
-    /* The client streams; gRPC only. With STREAM: both do. See "Collecting" in rpc.h. */
+    /* The client streams; with STREAM, both do. gRPC only. See "collecting" in rpc.h. */
     HEARTH_METHOD_COLLECT = 1u << 4,
-    /* Of SkyWalking's agents: their token is checked, and their tenant is the option's when they name none. Its
-     * family can be switched off (agent_methods.h). */
+    /* A method of SkyWalking agents: their token is checked, agent-tenant is the default tenant,
+     * and its family can be switched off (agent_methods.h). */
     HEARTH_METHOD_AGENT = 1u << 5,
-    /* Of OpenTelemetry's protocol: switched off by options of its own; errors of its plain routes are google.rpc.Status. */
+    /* A method of OTLP: switched on by options of its own. Errors of its plain routes are messages
+     * of the type google.rpc.Status. */
     HEARTH_METHOD_OTLP = 1u << 6,
-    /* Takes profiles: what is refused is counted by reason and client. */
+    /* Receives profiles: refusals are counted by reason and client. */
     HEARTH_METHOD_UPLOAD = 1u << 7,
 };
 
@@ -51,8 +56,8 @@ struct hearth_method_table {
 };
 
 /*
- * The method of a path; NULL if there is none. Methods of skywalking.v3 are also found without their
- * package, methods of push.v1 also below /api/v1/profile.
+ * The method of a path; NULL if there is none. Methods of skywalking.v3 are also found without
+ * their package, methods of push.v1 also below /api/v1/profile.
  */
 const struct hearth_method *hearth_method_find(const struct hearth_method_table *table,
                                                struct hearth_str path);
@@ -60,13 +65,15 @@ const struct hearth_method *hearth_method_find(const struct hearth_method_table 
 /* "package.Service", a view of the method's path; not for plain routes. */
 struct hearth_str hearth_method_service(const struct hearth_method *method);
 
-/* The services of the table, each once, in order of their first method. Returns their number; ret has room for table->n. */
+/* The services of the table, each once, in order of their first method. Returns their number; ret
+ * has room for table->n. */
 size_t hearth_method_services(const struct hearth_method_table *table, struct hearth_str *ret);
 
 /* True for "" (the whole server) and the name of a service of the table. */
 bool hearth_service_is_known(const struct hearth_method_table *table, struct hearth_str service);
 
-/* Declares the metric of each method whose messages are counted, so that /metrics shows it from the start. */
+/* Declares the metric of each method whose messages are counted, so that /metrics shows it from the
+ * start. */
 void hearth_methods_declare_metrics(const struct hearth_method_table *table);
 
 #endif

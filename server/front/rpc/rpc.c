@@ -1,8 +1,9 @@
 /*
  * rpc.c -- the life of a request between its transport and its handler.
  *
- * In flight are the requests whose work has begun and not ended; stopping waits for them. Streams
- * are not among them: they have no end of their own. Of those that collect, the work on a message is.
+ * Requests whose work has begun and not ended are in flight; the stop of the server waits for them.
+ * Server streams are never in flight: they have no end of their own. A collecting request is in
+ * flight during each run.
  */
 #include "rpc/rpc.h"
 
@@ -13,19 +14,26 @@
 #include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
+#include <assert.h>
 #include <poll.h>
 
+/* Larger health checks go to a pool. */
 #define INLINE_MAX_BODY_BYTES 4096u
-#define CHAT_MAX_BYTES        (64u << 10) /* inflated */
+#define CHAT_MAX_BYTES        (64u << 10) /* of a message, decompressed */
 #define POLL_BATCH            256u
 #define NOTES_MAX_BYTES       (64u << 10)
-#define QUERY_FREE_BYTES      ((size_t)1 << 20) /* so that small questions are always answered */
-#define QUERY_LEAST_BYTES     ((size_t)1 << 20)
-#define BODY_FREE_BYTES       4096u /* questions, not pushes */
-#define LARGE_QUERY_BYTES     ((size_t)32 << 20)
-#define KEEP_ARENA_BYTES      ((size_t)64 << 10)
-#define ANSWER_EARLY_NS       (500 * HEARTH_NS_PER_MS)
-#define TURN_NS               (10 * HEARTH_NS_PER_MS) /* of one stream on a pool's thread */
+/* A query may use so much without taking it from the budget: small queries always run. */
+#define QUERY_FREE_BYTES ((size_t)1 << 20)
+/* A tenant's limit below this is raised to it. */
+#define QUERY_LEAST_BYTES ((size_t)1 << 20)
+/* Smaller bodies belong to queries, not to pushes, and are not counted. */
+#define BODY_FREE_BYTES   4096u
+#define LARGE_QUERY_BYTES ((size_t)32 << 20)
+/* A smaller arena is kept while the answer is sent. */
+#define KEEP_ARENA_BYTES ((size_t)64 << 10)
+#define ANSWER_EARLY_NS  (500 * HEARTH_NS_PER_MS)
+/* How long one stream may occupy a thread of a pool. */
+#define TURN_NS (10 * HEARTH_NS_PER_MS)
 
 static pthread_key_t g_inflater_key;
 static pthread_once_t g_inflater_once = PTHREAD_ONCE_INIT;
@@ -56,6 +64,7 @@ struct hearth_inflater *hearth_rpc_inflater(void)
 void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
                      const struct hearth_method *method)
 {
+    assert(front != NULL && method != NULL);
     memset(rpc, 0, sizeof *rpc);
     rpc->front = front;
     rpc->method = method;
@@ -64,14 +73,18 @@ void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
     rpc->started_mono_ns = hearth_clock_mono_ns();
     hearth_cancel_init(&rpc->cancel, INT64_MAX);
     rpc->client_deadline_mono_ns = INT64_MAX;
-    const struct hearth_front_options *options = &front->options;
     hearth_buf_init(&rpc->packed, 0);
     hearth_buf_init(&rpc->notes, NOTES_MAX_BYTES);
+
+    /* An upload decodes into twice the size of its body at most, out of the memory of pushes. */
+    const struct hearth_front_options *options = &front->options;
     if (method->pool == HEARTH_POOL_INGEST) {
         hearth_arena_init(&rpc->arena, 2 * (size_t)options->max_request_bytes + (1u << 20));
         rpc->arena.budget = options->push_memory;
         return;
     }
+
+    /* A query has a part of the memory of queries, for its arena and its answer. */
     hearth_arena_init(&rpc->arena, (size_t)options->max_query_memory_bytes);
     hearth_budget_init_part(&rpc->memory, "max-query-memory-bytes",
                             (size_t)options->max_query_memory_bytes, QUERY_FREE_BYTES,
@@ -81,6 +94,8 @@ void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
 
 void hearth_rpc_release(struct hearth_rpc *rpc)
 {
+    assert(!rpc->is_in_flight && rpc->session == NULL);
+
     hearth_pieces_release(&rpc->pieces);
     hearth_arena_release(&rpc->arena);
     hearth_buf_release(&rpc->packed);
@@ -92,19 +107,23 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
     }
 }
 
-/* What others use will be free again; what one request needs alone will not. */
+/* Memory that others use is given back later: the client may retry. A request that alone needs more
+ * than the limit is refused for good. */
 static enum hearth_status refuse_body(struct hearth_rpc *rpc, size_t n_bytes)
 {
     const struct hearth_budget *budget = rpc->front->options.push_memory;
+
     if (n_bytes > budget->limit_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
                            "this request alone needs %zu bytes of memory; the limit (%s) is %zu",
                            n_bytes, budget->option, budget->limit_bytes);
     }
+
     hearth_ingest_drop_idle(rpc->front->ingest);
+
     return HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                       "request bodies and pushes in work need more than %s (%zu)", budget->option,
-                       budget->limit_bytes);
+                       "request bodies and pushes in work need more than %s (%zu): retry later",
+                       budget->option, budget->limit_bytes);
 }
 
 enum hearth_status hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more_bytes,
@@ -121,26 +140,32 @@ enum hearth_status hearth_rpc_judge_memory(struct hearth_rpc *rpc, size_t n_more
 enum hearth_status hearth_rpc_hold_body(struct hearth_rpc *rpc, size_t n_bytes)
 {
     size_t held = n_bytes > BODY_FREE_BYTES ? n_bytes : 0;
+
     if (held <= rpc->body_held) {
         return HEARTH_OK;
     }
     if (!hearth_budget_take(rpc->front->options.push_memory, held - rpc->body_held)) {
         return refuse_body(rpc, held);
     }
+
     rpc->body_held = held;
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_rpc_expect_body(struct hearth_rpc *rpc, int64_t n)
 {
     struct hearth_budget *budget = rpc->front->options.push_memory;
+
     if (n <= (int64_t)BODY_FREE_BYTES) {
         return HEARTH_OK;
     }
     if (!hearth_budget_take(budget, (size_t)n)) {
         return refuse_body(rpc, (size_t)n);
     }
+
     hearth_budget_give(budget, (size_t)n);
+
     return HEARTH_OK;
 }
 
@@ -162,7 +187,7 @@ static int64_t deadline_after(int64_t timeout_ns)
 void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
 {
     rpc->client_deadline_mono_ns = deadline_after(timeout_ns);
-    if (hearth_rpc_is_collecting(rpc)) { /* ours is for work: set_run_deadline */
+    if (hearth_rpc_is_collecting(rpc)) { /* the server's default limits runs: set_run_deadline */
         rpc->cancel.deadline_mono_ns = rpc->client_deadline_mono_ns;
         return;
     }
@@ -172,7 +197,7 @@ void hearth_rpc_set_timeout(struct hearth_rpc *rpc, int64_t timeout_ns)
     rpc->cancel.deadline_mono_ns = deadline_after(timeout_ns);
 }
 
-/* Of a collecting method, whose client may take its time between messages: the work on each has the usual one. */
+/* The deadline of one run of a collecting method; the time between messages is not limited. */
 static void set_run_deadline(struct hearth_rpc *rpc)
 {
     int64_t ours = rpc->front->options.default_deadline_ns;
@@ -183,6 +208,7 @@ static void set_run_deadline(struct hearth_rpc *rpc)
 
 void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char *value)
 {
+    assert(name != NULL);
     if (rpc->n_headers < HEARTH_RPC_MAX_HEADERS && value != NULL) {
         rpc->headers[rpc->n_headers++] = (struct hearth_rpc_header){name, value};
     }
@@ -193,12 +219,15 @@ void hearth_rpc_add_header(struct hearth_rpc *rpc, const char *name, const char 
 static void link_in_flight(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+    assert(!rpc->is_in_flight);
+
     (void)pthread_mutex_lock(&front->in_flight_lock);
     rpc->prev = NULL;
     rpc->next = front->in_flight.first;
     if (rpc->next != NULL) {
         rpc->next->prev = rpc;
     }
+
     front->in_flight.first = rpc;
     front->in_flight.n++;
     rpc->is_in_flight = true;
@@ -208,15 +237,20 @@ static void link_in_flight(struct hearth_rpc *rpc)
 static void unlink_in_flight(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+    assert(rpc->is_in_flight);
+
     (void)pthread_mutex_lock(&front->in_flight_lock);
     if (rpc->prev != NULL) {
         rpc->prev->next = rpc->next;
     } else {
         front->in_flight.first = rpc->next;
     }
+
     if (rpc->next != NULL) {
         rpc->next->prev = rpc->prev;
     }
+
+    assert(front->in_flight.n > 0);
     front->in_flight.n--;
     rpc->is_in_flight = false;
     (void)pthread_mutex_unlock(&front->in_flight_lock);
@@ -233,15 +267,18 @@ size_t hearth_rpc_in_flight(struct hearth_front *front)
 void hearth_rpc_set_abandon(struct hearth_rpc *rpc, hearth_rpc_abandon_fn *abandon, void *work)
 {
     (void)pthread_mutex_lock(&rpc->front->in_flight_lock);
+    assert(rpc->is_in_flight);
     rpc->abandon = abandon;
     rpc->work = work;
     (void)pthread_mutex_unlock(&rpc->front->in_flight_lock);
 }
 
 /* Under the in-flight lock. */
-static void abandon(struct hearth_rpc *rpc, enum hearth_status why)
+static void abandon_rpc(struct hearth_rpc *rpc, enum hearth_status why)
 {
     hearth_rpc_abandon_fn *fn = rpc->abandon;
+    assert(fn != NULL && rpc->is_in_flight);
+
     rpc->abandon = NULL;
     fn(rpc, rpc->work, why);
 }
@@ -252,12 +289,13 @@ void hearth_rpc_cancel_all(struct hearth_front *front)
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         atomic_store(&rpc->cancel.cancelled, true);
         if (rpc->abandon != NULL) {
-            abandon(rpc, HEARTH_UNAVAILABLE);
+            abandon_rpc(rpc, HEARTH_UNAVAILABLE);
         }
     }
     (void)pthread_mutex_unlock(&front->in_flight_lock);
 }
 
+/* Marks the requests of descriptors whose client has left as cancelled. */
 static void poll_batch(struct pollfd *fds, struct hearth_rpc **rpcs, nfds_t n)
 {
     if (n == 0 || poll(fds, n, 0) <= 0) {
@@ -270,8 +308,8 @@ static void poll_batch(struct pollfd *fds, struct hearth_rpc **rpcs, nfds_t n)
     }
 }
 
-/* OK, or why nobody waits for the request any more. */
-static enum hearth_status is_awaited(struct hearth_rpc *rpc)
+/* OK while the client waits for the answer; otherwise why it does not. */
+static enum hearth_status check_awaited(struct hearth_rpc *rpc)
 {
     HEARTH_TRY(hearth_cancel_check(&rpc->cancel, NULL));
     int64_t deadline = rpc->client_deadline_mono_ns;
@@ -283,27 +321,28 @@ static enum hearth_status is_awaited(struct hearth_rpc *rpc)
     return hearth_clock_mono_ns() < deadline - early ? HEARTH_OK : HEARTH_DEADLINE_EXCEEDED;
 }
 
-/* Under the in-flight lock. The deadline of a request that can be abandoned does not change any more. */
+/* Under the in-flight lock. The deadline of a request that can be abandoned is final. */
 static void abandon_overdue(struct hearth_front *front)
 {
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
-        enum hearth_status why = rpc->abandon != NULL ? is_awaited(rpc) : HEARTH_OK;
+        enum hearth_status why = rpc->abandon != NULL ? check_awaited(rpc) : HEARTH_OK;
         if (why != HEARTH_OK) {
-            abandon(rpc, why);
+            abandon_rpc(rpc, why);
         }
     }
 }
 
 /*
- * libmicrohttpd does not look at a connection whose request is being worked on, so we do. A request
- * leaves the list before its connection is resumed: no descriptor seen under the lock can be
- * closed.
+ * libmicrohttpd does not poll a connection whose request is suspended, so the server does. A
+ * request leaves the list before its connection is resumed: a descriptor seen under the lock is
+ * open.
  */
 void hearth_rpc_cancel_gone(struct hearth_front *front)
 {
     struct pollfd fds[POLL_BATCH];
     struct hearth_rpc *rpcs[POLL_BATCH];
     nfds_t n = 0;
+
     (void)pthread_mutex_lock(&front->in_flight_lock);
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         if (rpc->fd >= 0) {
@@ -315,6 +354,7 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
             n = 0;
         }
     }
+
     poll_batch(fds, rpcs, n);
     abandon_overdue(front);
     (void)pthread_mutex_unlock(&front->in_flight_lock);
@@ -324,12 +364,13 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
 
 enum hearth_status hearth_rpc_answer_in_pieces(struct hearth_rpc *rpc, struct hearth_pieces pieces)
 {
+    assert(pieces.more != NULL && rpc->pieces.more == NULL);
     rpc->pieces = pieces;
     return hearth_pieces_begin(&rpc->pieces, rpc->pieces_way, &rpc->cancel, &rpc->packed,
                                &rpc->is_gzip, &rpc->err);
 }
 
-static bool more_json(void *json, size_t n_bytes, struct hearth_buf *out)
+static bool write_more_json(void *json, size_t n_bytes, struct hearth_buf *out)
 {
     return hearth_pb_json_more(json, n_bytes, out);
 }
@@ -342,6 +383,8 @@ static void release_json(void *json)
 static enum hearth_status encode_json(struct hearth_rpc *rpc)
 {
     const struct ProtobufCMessage *answer = rpc->answer;
+
+    /* JSON is made from a message: decode an answer that the handler has encoded. */
     if (rpc->is_packed) {
         struct ProtobufCMessage *message;
         HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
@@ -349,16 +392,21 @@ static enum hearth_status encode_json(struct hearth_rpc *rpc)
         answer = message;
         hearth_buf_release(&rpc->packed);
     }
+
     if (answer == NULL) {
         hearth_buf_cstr(&rpc->packed, "{}");
         return HEARTH_OK;
     }
+
+    /* A large text is made in pieces. */
     struct hearth_pb_json *json = hearth_pb_json_new(answer, &rpc->arena);
     if (json == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     return hearth_rpc_answer_in_pieces(
-        rpc, (struct hearth_pieces){.more = more_json, .release = release_json, .context = json});
+        rpc,
+        (struct hearth_pieces){.more = write_more_json, .release = release_json, .context = json});
 }
 
 static enum hearth_status encode_answer(struct hearth_rpc *rpc)
@@ -368,16 +416,19 @@ static enum hearth_status encode_answer(struct hearth_rpc *rpc)
     } else if (rpc->answer != NULL) {
         hearth_pb_pack(rpc->answer, &rpc->packed);
     }
+
     if (hearth_buf_failed(&rpc->packed)) {
         return rpc->packed.budget != NULL
                    ? HEARTH_FAIL_BUDGET(&rpc->err, rpc->packed.budget)
                    : HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
     }
+
     return HEARTH_OK;
 }
 
-/* Of a stream both ways: this answer, if there is one. Of others that stream there is nothing to encode here. */
-static enum hearth_status encode_message(struct hearth_rpc *rpc)
+/* The answer of a run, if any, when both sides stream. Other streams encode their messages
+ * themselves. */
+static enum hearth_status encode_stream_message(struct hearth_rpc *rpc)
 {
     bool has_answer = rpc->answer != NULL || rpc->is_packed;
     rpc->has_message = has_answer && hearth_rpc_is_collecting(rpc);
@@ -385,9 +436,9 @@ static enum hearth_status encode_message(struct hearth_rpc *rpc)
 }
 
 /*
- * The answer is in `packed`, and a slow client may take minutes to read it: what it was made from
- * goes now, unless the rest of the answer is still to be made from it. Header values live in the
- * arena.
+ * The answer is in `packed`, and a slow client may take minutes to read it: the data it was made
+ * from is freed now, unless the rest of the answer is made from it. Header values and the long
+ * message live in the arena and are copied to a new one.
  */
 static void shed_arena(struct hearth_rpc *rpc)
 {
@@ -395,6 +446,7 @@ static void shed_arena(struct hearth_rpc *rpc)
     if (rpc->arena.used_bytes <= KEEP_ARENA_BYTES || rpc->pieces.more != NULL) {
         return;
     }
+
     struct hearth_arena kept;
     hearth_arena_init(&kept, 0);
     size_t n = 0;
@@ -405,19 +457,22 @@ static void shed_arena(struct hearth_rpc *rpc)
             rpc->headers[n++] = (struct hearth_rpc_header){rpc->headers[i].name, value};
         }
     }
+
     rpc->n_headers = n;
     if (rpc->long_message != NULL) {
         rpc->long_message =
             hearth_arena_strndup(&kept, rpc->long_message, strlen(rpc->long_message));
     }
+
     hearth_arena_release(&rpc->arena);
     rpc->arena = kept;
 }
 
-/* What the handler of a collecting method kept is not needed for what is still to be sent. */
+/* The answer is not made from the session. */
 static void end_session(struct hearth_rpc *rpc)
 {
     if (rpc->session != NULL) {
+        assert(rpc->free_session != NULL);
         rpc->free_session(rpc->session);
         rpc->session = NULL;
     }
@@ -429,14 +484,21 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         rpc->drop_body(rpc);
         rpc->drop_body = NULL;
     }
+
+    /* Clients do not retry a call that is CANCELLED. */
     if (status == HEARTH_CANCELLED && atomic_load(&rpc->front->is_stopping)) {
         status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
+
+    /* Encode the answer; that may fail, too. */
     if (status == HEARTH_OK) {
         bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
-        status = is_stream ? encode_message(rpc) : encode_answer(rpc);
+        status = is_stream ? encode_stream_message(rpc) : encode_answer(rpc);
     }
+
     rpc->status = status;
+
+    /* Free what is not needed to send the answer. */
     if (status != HEARTH_OK) {
         hearth_pieces_release(&rpc->pieces);
     }
@@ -448,7 +510,10 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         rpc->n_notes =
             hearth_notes_encode(hearth_buf_view(&rpc->notes), &rpc->arena, rpc->note_values);
     }
+
     hearth_budget_settle(&rpc->memory);
+
+    /* From `finish` on, the request belongs to its transport. */
     hearth_request_log(rpc, hearth_clock_mono_ns());
     if (rpc->is_in_flight) {
         unlink_in_flight(rpc);
@@ -456,7 +521,7 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     rpc->finish(rpc);
 }
 
-static void run_end(struct hearth_job *job)
+static void run_end_job(struct hearth_job *job)
 {
     struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
     hearth_rpc_end(rpc, rpc->later);
@@ -465,15 +530,16 @@ static void run_end(struct hearth_job *job)
 void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status)
 {
     rpc->later = status;
-    rpc->job.run = run_end;
-    /* Unbounded, and stopped only when nothing is in flight any more. */
+    rpc->job.run = run_end_job;
+    /* The queue has no limit, and is stopped only when no request is in flight. */
     if (!hearth_workers_submit(rpc->front->finishers, &rpc->job)) {
         HEARTH_BUG("a request ended after its front had stopped");
     }
 }
 
-/* Nothing of a message outlives it: its stream may now be quiet for days. */
-static void forget_message(struct hearth_rpc *rpc)
+/* Resets the request for its next run. The stream may now be quiet for days, so all memory is
+ * freed. */
+static void reset_run(struct hearth_rpc *rpc)
 {
     rpc->request = rpc->answer = NULL;
     rpc->is_packed = false;
@@ -492,15 +558,17 @@ void hearth_rpc_next(struct hearth_rpc *rpc)
     if (atomic_load(&rpc->front->is_stopping)) {
         status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
     } else if ((rpc->method->flags & HEARTH_METHOD_STREAM) != 0) {
-        status = encode_message(rpc);
+        status = encode_stream_message(rpc);
     }
+
     rpc->n_messages++;
     hearth_metric_add_label(HEARTH_M_STREAM_MESSAGES, hearth_str_c(rpc->method->path + 1), 1);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
     }
-    forget_message(rpc);
+
+    reset_run(rpc);
     unlink_in_flight(rpc);
     rpc->read_on(rpc);
 }
@@ -511,27 +579,36 @@ static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_byte
 {
     HEARTH_TRY(hearth_cancel_check(&rpc->cancel, &rpc->err));
     if (rpc->http != NULL) {
-        return HEARTH_OK; /* its handler reads the body */
+        return HEARTH_OK; /* the handler of a plain route reads the body */
     }
+
+    /* Unwrap, decompress, decode. */
+    assert(rpc->drop_body != NULL);
     if (rpc->open_body != NULL) {
         HEARTH_TRY(rpc->open_body(rpc));
     }
+
     struct hearth_inflater *inflater = hearth_rpc_inflater();
     if (inflater == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
+
     struct ProtobufCMessage *message;
     HEARTH_TRY(hearth_body_decode(rpc->method->request, rpc->codec, rpc->compression, rpc->body,
                                   max_bytes, inflater, &rpc->arena, &message, &rpc->err));
     rpc->request = message;
-    /* The message holds copies; a large body should not live as long as the work. */
+
+    /* The message holds copies, so a large body need not live as long as the work. */
     rpc->drop_body(rpc);
     rpc->drop_body = NULL;
+
     return HEARTH_OK;
 }
 
-/* Of a query, before it allocates: the tenant may have a limit of its own. Enough is left to change it
- * again. */
+/*
+ * A query may have a limit of its tenant. It is applied before the query allocates anything, and is
+ * never below QUERY_LEAST_BYTES, so that a tenant can always change it.
+ */
 static void apply_memory_limit(struct hearth_rpc *rpc)
 {
     if (rpc->method->pool != HEARTH_POOL_QUERY ||
@@ -545,8 +622,8 @@ static void apply_memory_limit(struct hearth_rpc *rpc)
     rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
 }
 
-/* A push that waited too long for a thread: its client may repeat it. */
-static enum hearth_status say_not_begun(struct hearth_rpc *rpc, enum hearth_status status)
+/* A push whose deadline passed before its work began may be repeated: tell the client so. */
+static enum hearth_status allow_retry_of_push(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (status != HEARTH_DEADLINE_EXCEEDED || rpc->method->pool != HEARTH_POOL_INGEST) {
         return status;
@@ -560,70 +637,79 @@ static enum hearth_status say_not_begun(struct hearth_rpc *rpc, enum hearth_stat
 static void run_request(struct hearth_rpc *rpc)
 {
     apply_memory_limit(rpc);
-    (void)hearth_budget_refused_bytes(); /* of the request before */
+    (void)hearth_budget_refused_bytes(); /* reset: it may be left from another request */
     enum hearth_status status =
         rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
                       : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
     if (status != HEARTH_OK) {
         status = hearth_rpc_judge_memory(rpc, 0, status);
-        hearth_rpc_end(rpc, say_not_begun(rpc, status));
+        hearth_rpc_end(rpc, allow_retry_of_push(rpc, status));
         return;
     }
+
     rpc->method->handle(rpc);
 }
 
-static void run_job(struct hearth_job *job)
+static void run_request_job(struct hearth_job *job)
 {
     run_request(HEARTH_CONTAINER_OF(job, struct hearth_rpc, job));
 }
 
 /*
- * What this thread does for a stream. When the next message is there by the time a handler is done with one, its
- * hearth_rpc_next comes back to hearth_rpc_start here, and the thread goes on with it when the handler has returned:
- * neither by recursion, nor by waking another thread for each message. If the handler leaves its hearth_rpc_next to
- * another thread, or another stream has its turn, the pool is asked again.
+ * The turn of one stream on a pool's thread. If the next message is there when a handler is done
+ * with one, the handler's hearth_rpc_next leads back to hearth_rpc_start on this thread. The turn
+ * then continues when the handler has returned: without recursion, and without waking another
+ * thread for each message. If the handler calls hearth_rpc_next on another thread, or the turn is
+ * over, the request is submitted to the pool again.
  */
-struct turn {
+struct stream_turn {
     struct hearth_rpc *rpc;
-    int64_t until_mono_ns;
-    bool goes_on;
+    int64_t until_mono_ns; /* when the turn is over */
+    bool continues;        /* set by continue_turn: run the request once more */
 };
 
-static _Thread_local struct turn *g_turn;
+static _Thread_local struct stream_turn *g_turn; /* NULL: this thread runs no stream */
 
-static void run_turn(struct hearth_job *job)
+static void run_stream_turn(struct hearth_job *job)
 {
     struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
-    struct turn turn = {.rpc = rpc, .until_mono_ns = hearth_clock_mono_ns() + TURN_NS};
+    struct stream_turn turn = {.rpc = rpc, .until_mono_ns = hearth_clock_mono_ns() + TURN_NS};
+    assert(g_turn == NULL);
+
     g_turn = &turn;
     do {
-        turn.goes_on = false;
-        run_request(rpc); /* if it does not go on, the request may be gone */
-    } while (turn.goes_on);
+        turn.continues = false;
+        run_request(rpc); /* unless `continues` is set, the request may be freed by now */
+    } while (turn.continues);
     g_turn = NULL;
 }
 
-static bool goes_on(const struct hearth_rpc *rpc)
+/* True if the turn of this thread goes on with the request's next message. */
+static bool continue_turn(const struct hearth_rpc *rpc)
 {
     if (g_turn == NULL || g_turn->rpc != rpc || hearth_clock_mono_ns() >= g_turn->until_mono_ns) {
         return false;
     }
-    g_turn->goes_on = true;
+    g_turn->continues = true;
     return true;
 }
 
 enum hearth_status hearth_rpc_chat(struct hearth_rpc *rpc)
 {
+    assert((rpc->method->flags & HEARTH_METHOD_CHAT) != 0);
+
     hearth_arena_reset(&rpc->arena);
     rpc->answer = NULL;
     rpc->body_bytes += rpc->body.n;
     if (rpc->body.n > INLINE_MAX_BODY_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "a message of %zu bytes; this method takes %u", rpc->body.n,
-                           INLINE_MAX_BODY_BYTES);
+                           "message of %zu bytes; the limit of this method is %u bytes",
+                           rpc->body.n, INLINE_MAX_BODY_BYTES);
     }
+
     HEARTH_TRY(decode_request(rpc, CHAT_MAX_BYTES));
     rpc->method->handle(rpc);
+
     return rpc->status == HEARTH_OK ? encode_answer(rpc) : rpc->status;
 }
 
@@ -633,42 +719,51 @@ bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
            rpc->body.n <= INLINE_MAX_BODY_BYTES && rpc->compression == HEARTH_COMPRESSION_NONE;
 }
 
-/* A pool has not taken it. */
-static enum hearth_status refuse_queued(struct hearth_rpc *rpc)
+/* Why a pool refused the request. */
+static enum hearth_status explain_full_pool(struct hearth_rpc *rpc)
 {
     return atomic_load(&rpc->front->is_stopping)
                ? HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping")
                : HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                             "too many requests are waiting (max-queued-requests is %lld)",
+                             "too many requests are waiting (max-queued-requests is %lld): "
+                             "retry later",
                              (long long)rpc->front->options.max_queued_requests);
 }
 
 void hearth_rpc_start(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+    assert(rpc->transport != NULL && rpc->peer_text != NULL && rpc->finish != NULL);
+    assert(!hearth_rpc_is_collecting(rpc) || rpc->read_on != NULL);
+
     rpc->body_bytes += rpc->body.n;
-    rpc->job.run = run_job;
+    rpc->job.run = run_request_job;
     if (hearth_rpc_is_collecting(rpc)) {
-        rpc->job.run = run_turn;
+        rpc->job.run = run_stream_turn;
         set_run_deadline(rpc);
     }
     if (hearth_rpc_is_collecting(rpc) || (rpc->method->flags & HEARTH_METHOD_STREAM) == 0) {
         link_in_flight(rpc);
     }
-    if (goes_on(rpc)) {
+
+    /* Run it on this thread, if that is allowed. */
+    if (continue_turn(rpc)) {
         return;
     }
     if (hearth_rpc_is_inline(rpc)) {
         run_request(rpc);
         return;
     }
+
+    /* Otherwise a pool runs it. */
     bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
     if (!hearth_workers_submit(is_ingest ? front->ingest_pool : front->query_pool, &rpc->job)) {
-        hearth_rpc_end(rpc, refuse_queued(rpc));
+        hearth_rpc_end(rpc, explain_full_pool(rpc));
     }
 }
 
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status)
 {
+    assert(status != HEARTH_OK);
     hearth_rpc_end(rpc, status);
 }
