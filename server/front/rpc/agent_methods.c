@@ -1,15 +1,17 @@
-/* agent_methods.c -- families by service, the token, the tenant of those who name none; the switch of OTLP. */
+/* agent_methods.c -- access to SkyWalking and OTLP methods: on/off switches, token, default tenant.
+ * */
 #include "rpc/agent_methods.h"
 
 #include "hearth/engine/traces.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #define ANONYMOUS "anonymous"
 
 static const struct family {
     const char *service, *option;
-    size_t offset; /* of its switch in struct hearth_agent_options */
+    size_t offset; /* the position of its switch in struct hearth_agent_options */
 } g_families[] = {
 #define FAMILY(service, option, member)                                \
     {                                                                  \
@@ -55,9 +57,11 @@ static enum hearth_status check_switch(const struct hearth_agent_options *option
 {
     const struct family *family = find_family(method);
     bool is_on = true;
+
     if (family != NULL) {
         memcpy(&is_on, (const char *)options + family->offset, sizeof is_on);
     }
+
     return is_on ? HEARTH_OK
                  : HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED, "%s is switched off (%s)",
                                method->path + 1, family->option);
@@ -69,7 +73,8 @@ static enum hearth_status check_otlp_switch(const struct hearth_otlp_options *op
 {
     return options->traces ? HEARTH_OK
                            : HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
-                                         "%s is switched off: spans are taken with --otlp-traces",
+                                         "%s is switched off; start hearthd with --otlp-traces to "
+                                         "accept spans",
                                          method->path + 1);
 }
 
@@ -79,16 +84,19 @@ static enum hearth_status check_token(const char *token, const struct hearth_fro
     if (token == NULL || token[0] == '\0') {
         return HEARTH_OK;
     }
+
     if (caller->n_tokens == 0) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
                            "the metadata \"authentication\" is missing; agents send their token "
                            "in it (agent-token)");
     }
+
     if (caller->n_tokens > 1 || !hearth_str_eq_secret(caller->token, hearth_str_c(token))) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
                            "the metadata \"authentication\" does not hold the token of agents "
                            "(agent-token)");
     }
+
     return HEARTH_OK;
 }
 
@@ -97,11 +105,14 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
                                       const struct hearth_front_caller *caller,
                                       struct hearth_tenant *ret_tenant, struct hearth_err *err)
 {
+    assert(method != NULL && ret_tenant != NULL);
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;
+
     if ((method->flags & HEARTH_METHOD_OTLP) != 0) {
         HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
     }
+
     if ((method->flags & HEARTH_METHOD_AGENT) != 0) {
         HEARTH_TRY(check_switch(&options->agents, method, err));
         HEARTH_TRY(check_token(options->agents.token, caller, err));
@@ -110,9 +121,11 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
             n_tenants = 1;
         }
     }
+
     if ((method->flags & HEARTH_METHOD_TENANT) == 0) {
         return HEARTH_OK;
     }
+
     return hearth_tenant_find(options->multitenancy, n_tenants, tenant, ret_tenant, err);
 }
 
@@ -134,7 +147,7 @@ enum hearth_status hearth_otlp_check_options(const struct hearth_otlp_options *o
     return ratio == NULL || hearth_sampling_ratio_parse(hearth_str_c(ratio), &ignored)
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                             "otlp-traces-ratio is \"%s\": it is a number from 0 to 1", ratio);
+                             "otlp-traces-ratio is \"%s\"; it must be a number from 0 to 1", ratio);
 }
 
 enum hearth_status hearth_agent_check_options(const struct hearth_front_options *options,
@@ -142,24 +155,30 @@ enum hearth_status hearth_agent_check_options(const struct hearth_front_options 
 {
     const char *name = options->agents.tenant, *keep = options->agents.segments_keep;
     enum hearth_segments_keep ignored;
+
     if (keep != NULL && !hearth_segments_keep_parse(hearth_str_c(keep), &ignored)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "agent-segments-keep is \"%s\": it is all, profiled or none", keep);
+                           "agent-segments-keep is \"%s\"; it must be all, profiled or none", keep);
     }
+
     if (name == NULL || strcmp(name, ANONYMOUS) == 0) {
         return HEARTH_OK;
     }
+
     if (!options->multitenancy) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "agent-tenant is \"%s\", but without multitenancy there is only "
-                           "\"" ANONYMOUS "\"",
+                           "agent-tenant is \"%s\", but without multitenancy the only tenant is "
+                           "\"" ANONYMOUS "\"; set multitenancy or remove agent-tenant",
                            name);
     }
+
     if (name[0] == '\0') {
-        return HEARTH_OK; /* agents have to name theirs */
+        return HEARTH_OK; /* no default: agents must send their tenant */
     }
+
     struct hearth_tenant tenant;
     struct hearth_err why = HEARTH_ERR_INIT;
+
     return hearth_tenant_find(true, 1, hearth_str_c(name), &tenant, &why) == HEARTH_OK
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "agent-tenant: %s", why.msg);

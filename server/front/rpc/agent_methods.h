@@ -1,8 +1,10 @@
 /*
- * agent_methods.h -- who may call the methods of SkyWalking's agents (HEARTH_METHOD_AGENT), and for which tenant.
+ * agent_methods.h -- access to the methods of SkyWalking agents (HEARTH_METHOD_AGENT) and of OTLP
+ * (HEARTH_METHOD_OTLP): on/off switches, token, default tenant.
  *
- * A family of methods can be switched off by an option of its own. Its methods are then UNIMPLEMENTED, at which agents
- * stop asking until they are started again. So are those of OpenTelemetry's protocol unless they are switched on.
+ * Each family of agents' methods has an option that switches it off. Its methods are then
+ * UNIMPLEMENTED, and agents do not call them again until they are restarted. The methods of OTLP
+ * are UNIMPLEMENTED unless an option switches them on.
  *
  * Threads: pure.
  * Source:  docs/reference/skywalking.md, "Who may call".
@@ -15,21 +17,22 @@
 #include "rpc/method.h"
 #include "rpc/tenant.h"
 
-/* What a client says of itself, of each the first value. */
+/* What a client says about itself in its headers. Borrowed. */
 struct hearth_front_caller {
-    size_t n_tenants, n_tokens;
-    struct hearth_str tenant; /* X-Scope-OrgID */
-    struct hearth_str token;  /* authentication */
+    size_t n_tenants, n_tokens; /* number of headers sent */
+    struct hearth_str tenant;   /* the first X-Scope-OrgID */
+    struct hearth_str token;    /* the first authentication */
 };
 
-/* The option that switches the method off, or NULL when it belongs to no family. */
+/* The option that switches the method off; NULL if it belongs to no family. */
 const char *hearth_agent_option(const struct hearth_method *method);
 
 /*
- * The tenant of a call of any method that belongs to one; of agents also whether they may call.
+ * Checks whether the caller may use the method, and finds its tenant. Any method; *ret_tenant is
+ * unchanged if the method has no tenant.
  *
- * Returns OK; UNIMPLEMENTED for a family that is switched off; UNAUTHENTICATED without the right token; else what
- * hearth_tenant_find returns.
+ * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without the right
+ *          token; otherwise the status of hearth_tenant_find.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
@@ -37,12 +40,13 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
                                       const struct hearth_front_caller *caller,
                                       struct hearth_tenant *ret_tenant, struct hearth_err *err);
 
-/* A number from 0 to 1. */
+/* False unless the text is a number from 0 to 1. */
 HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);
+/* INVALID_ARGUMENT for option values out of their range. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_otlp_check_options(const struct hearth_otlp_options *options,
                                              struct hearth_err *err);
-/* Options that cannot be meant are INVALID_ARGUMENT. */
+/* INVALID_ARGUMENT for option values that are unknown or contradict each other. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_agent_check_options(const struct hearth_front_options *options,
                                               struct hearth_err *err);

@@ -13,7 +13,7 @@ static const struct entry g_spies[] = {
     {"pyroscope-rs", "rust"}, {"dotnetspy", "dotnet"}, {"ebpfspy", "ebpf"},
 };
 
-/* The first that fits counts: programs before the libraries that others use, too. */
+/* The first match counts: programs stand before libraries that several programs use. */
 static const struct entry g_user_agents[] = {
     {"alloy", "alloy"},        {"grafanaagent", "alloy"}, {"pyroscope/", "profilecli"},
     {"pyroscope-rs", "rust"},  {"hearth", "hearth"},      {"otel", "otel"},

@@ -1,8 +1,10 @@
 /*
- * client_family.h -- who sends profiles, in a word that may be the value of a metric's label.
+ * client_family.h -- the kind of client that sends profiles, as a label value of metrics.
  *
- * The word is one of a closed table, so that clients cannot make new values. Threads: safe.
- * Source: the User-Agent of SDKs and HTTP libraries, the spyName of agents that use /ingest.
+ * All values come from a fixed table, so clients cannot create new time series.
+ *
+ * Threads: safe.
+ * Source:  the User-Agent of SDKs and HTTP libraries, the spyName of agents that use /ingest.
  */
 #ifndef HEARTH_FRONT_CLIENT_FAMILY_H
 #define HEARTH_FRONT_CLIENT_FAMILY_H
@@ -10,15 +12,16 @@
 #include "hearth/base/str.h"
 
 #define HEARTH_CLIENT_OTHER "other"
-#define HEARTH_CLIENT_TASK  "task" /* what a profiling task brought: the engine counts it */
-#define HEARTH_UNSUPPORTED_FORMAT \
-    "unsupported_format" /* a reason of refusals beside the statuses */
+#define HEARTH_CLIENT_TASK  "task" /* results of profiling tasks, counted by the engine */
 
-/* "java", "go", "alloy", ..; "other" for what is not in the table. */
+/* A reason for refusing an upload, in addition to the names of statuses. */
+#define HEARTH_UNSUPPORTED_FORMAT "unsupported_format"
+
+/* "java", "go", "alloy", ..; "other" for a User-Agent that is not in the table. */
 const char *hearth_client_of_user_agent(struct hearth_str user_agent);
 /* NULL for a spyName that is not in the table. */
 const char *hearth_client_of_spy(struct hearth_str spy);
-/* Gives every family its lines in hearth_rejected_profiles_total. */
+/* Creates the series of hearth_rejected_profiles_total for every family, with the value 0. */
 void hearth_client_declare_metrics(void);
 
 #endif

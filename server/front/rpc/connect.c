@@ -1,4 +1,4 @@
-/* connect.c -- unary Connect: heads, bodies, errors. Knows no sockets. */
+/* connect.c -- unary calls of the Connect protocol: headers, bodies, errors. */
 #include "rpc/connect.h"
 
 #include "hearth/base/budget.h"
@@ -7,7 +7,7 @@
 
 bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms)
 {
-    /* Ten digits at most: the protocol's bound, and no overflow when it becomes nanoseconds. */
+    /* Ten digits are the protocol's bound; converted to nanoseconds they do not overflow. */
     return text.n <= 10 && text.n > 0 && text.p[0] != '-' && text.p[0] != '+' &&
            hearth_str_to_i64(text, ret_ms);
 }
@@ -17,11 +17,13 @@ enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *h
                                              struct hearth_err *err)
 {
     struct hearth_connect_call call = {.timeout_ms = HEARTH_CONNECT_NO_TIMEOUT};
+
     if (head->protocol_version.n > 0 && !hearth_str_eq_c(head->protocol_version, "1")) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "connect-protocol-version must be \"1\": got \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(head->protocol_version));
     }
+
     if (head->timeout_ms.n > 0 &&
         !hearth_connect_parse_timeout(head->timeout_ms, &call.timeout_ms)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -29,8 +31,10 @@ enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *h
                            "\" is not a number of at most ten digits",
                            HEARTH_STR_ARG(head->timeout_ms));
     }
+
     HEARTH_TRY(hearth_content_encoding_parse(head->content_encoding, &call.compression, err));
     *ret_call = call;
+
     return HEARTH_OK;
 }
 
@@ -56,10 +60,12 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
                            "request body is %zu bytes; the limit (max-request-bytes) is %zu",
                            body.n, max_bytes);
     }
-    /* A client that compresses does not compress nothing: zero bytes are the empty body. */
+
+    /* Clients that compress send zero bytes for an empty body. */
     if (compression == HEARTH_COMPRESSION_NONE || body.n == 0) {
         return decode_plain(descriptor, codec, body, arena, ret_message, err);
     }
+
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
     plain.budget = arena->budget;
@@ -74,16 +80,20 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     } else if (status == HEARTH_OK) {
         status = decode_plain(descriptor, codec, hearth_buf_view(&plain), arena, ret_message, err);
     }
+
     if (status == HEARTH_NO_MEMORY) {
         hearth_budget_refused_beside(plain.cap);
     }
+
     hearth_buf_release(&plain);
+
     return status;
 }
 
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out)
 {
     struct hearth_json json;
+
     hearth_json_init(&json, out);
     hearth_json_object(&json);
     hearth_json_key_c(&json, "code");

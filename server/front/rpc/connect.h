@@ -1,6 +1,6 @@
 /*
- * connect.h -- the unary rules of the Connect protocol, as pure functions over header texts and
- * bytes.
+ * connect.h -- unary calls of the Connect protocol: headers, bodies, errors. Pure functions over
+ * header texts and bytes.
  *
  * Threads:   pure.
  * Source:    Connect protocol, "Unary requests"; docs/reference/api-transports.md, "Connect".
@@ -17,30 +17,33 @@ struct ProtobufCMessageDescriptor;
 
 #define HEARTH_CONNECT_NO_TIMEOUT INT64_MAX
 
-/* The headers of a call; absent ones are empty. Borrowed. */
+/* The headers of a call, borrowed; headers that were not sent are empty. */
 struct hearth_connect_head {
     struct hearth_str content_type, content_encoding, protocol_version, timeout_ms;
 };
 
 struct hearth_connect_call {
     enum hearth_compression compression;
-    int64_t timeout_ms; /* HEARTH_CONNECT_NO_TIMEOUT: none sent */
+    int64_t timeout_ms; /* HEARTH_CONNECT_NO_TIMEOUT if the client sent none */
 };
 
-/* What the headers decide, but for the content type: hearth_rpc_media_find. INVALID_ARGUMENT or UNIMPLEMENTED (unknown compression).
+/*
+ * Reads all headers but the content type, which hearth_rpc_media_find reads.
+ *
+ * Returns  OK; INVALID_ARGUMENT for a malformed header; UNIMPLEMENTED for an unknown compression.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *head,
                                              struct hearth_connect_call *ret_call,
                                              struct hearth_err *err);
 
-/* At most ten digits of milliseconds. */
+/* False unless the text is a number of milliseconds of at most ten digits. */
 HEARTH_MUST_CHECK bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms);
 
 /*
- * Bytes of a request, by any transport, to its message in arena.
+ * Decodes the body of a request by any transport into a message in arena.
  *
- * Returns  OK; TOO_LARGE when more than max_bytes would come out of a compressed body;
+ * Returns  OK; TOO_LARGE if the body has more than max_bytes, as sent or decompressed;
  *          INVALID_ARGUMENT for a damaged body; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
@@ -50,7 +53,7 @@ hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor, enum hea
                    struct hearth_inflater *inflater, struct hearth_arena *arena,
                    struct ProtobufCMessage **ret_message, struct hearth_err *err);
 
-/* Append the JSON of an error; the code is a status' name, or what a plain route says instead. */
+/* Appends the JSON of an error. code: the name of a status, or the code of a plain route. */
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);
 
 #endif

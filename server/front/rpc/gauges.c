@@ -1,4 +1,4 @@
-/* gauges.c -- sum or mean: the tenant's setting, the API's default, a header. */
+/* gauges.c -- sum or mean of a gauge: the tenant's setting, and the header that says so. */
 #include "rpc/gauges.h"
 
 #include "hearth/model/profile_type.h"
@@ -21,14 +21,17 @@ bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type)
 {
     struct hearth_profile_type type;
     struct hearth_err err = HEARTH_ERR_INIT;
+
     if (hearth_profile_type_parse(hearth_str_c(profile_type), &type, &err) != HEARTH_OK ||
         !hearth_profile_type_is_gauge(&type)) {
         return false;
     }
+
     bool mean = hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) ==
                 HEARTH_GAUGES_MEAN;
-    if (!has_header(rpc)) { /* both sides of a diff are asked */
+    if (!has_header(rpc)) { /* a diff calls this for each of its two sides */
         hearth_rpc_add_header(rpc, HEADER, mean ? "mean" : "sum");
     }
+
     return mean;
 }

@@ -1,5 +1,5 @@
 /*
- * gauges.h -- what is done with many profiles of a gauge (memory in use, goroutines), and saying so.
+ * gauges.h -- whether profiles of a gauge (memory in use, goroutines) are summed or averaged.
  *
  * Threads: pure.
  * Source:  docs/reference/api-querier.md, "Gauges".
@@ -10,8 +10,9 @@
 #include "rpc/rpc.h"
 
 /*
- * Of querier.v1: true when the request's tenant wants means and the type is a gauge. An answer about a
- * gauge gets the header `hearth-aggregation: sum` or `mean`; a type that cannot be parsed is nobody's gauge.
+ * For querier.v1: true if the profile type is a gauge and the tenant's setting is the mean. Adds
+ * the header `hearth-aggregation: sum` or `mean` if the type is a gauge. A type that cannot be
+ * parsed is not a gauge.
  */
 bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type);
 

@@ -1,4 +1,4 @@
-/* heap.c -- what is resident, what is in use, and the difference. */
+/* heap.c -- when to trim: compares resident memory with memory in use. */
 #include "rpc/heap.h"
 
 #include "hearth/base/clock.h"
@@ -12,25 +12,27 @@
 #define WORTH_BYTES      ((size_t)64 << 20)
 #define KEEP_TOP_BYTES   (1u << 20)
 
-/* Without what files back. 0 when the kernel does not say. */
-static size_t resident_bytes(void)
+/* Resident memory without pages of files; 0 if the kernel does not tell. */
+static size_t read_resident_bytes(void)
 {
     unsigned long n_pages = 0, n_resident = 0, n_shared = 0;
     FILE *statm = fopen("/proc/self/statm", "re");
     if (statm == NULL) {
         return 0;
     }
+
     bool is_read = fscanf(statm, "%lu %lu %lu", &n_pages, &n_resident, &n_shared) == 3;
     (void)fclose(statm);
+
     return is_read && n_resident > n_shared
                ? (n_resident - n_shared) * (size_t)sysconf(_SC_PAGESIZE)
                : 0;
 }
 
-/* Counting what is in use locks each heap in turn, hence only now and then and not in a small process. */
-static size_t free_bytes(void)
+/* mallinfo2 locks each heap in turn: so it is called rarely, and not in a small process. */
+static size_t count_free_bytes(void)
 {
-    size_t resident = resident_bytes();
+    size_t resident = read_resident_bytes();
     if (resident < WORTH_BYTES) {
         return 0;
     }
@@ -39,30 +41,30 @@ static size_t free_bytes(void)
     return resident > used ? resident - used : 0;
 }
 
-static bool is_worth_it(struct hearth_heap *heap)
+static bool is_trim_worth_it(struct hearth_heap *heap)
 {
-    size_t n = free_bytes();
+    size_t n = count_free_bytes();
     if (n < heap->kept_bytes) {
         heap->kept_bytes = n;
     }
     return n >= heap->kept_bytes + WORTH_BYTES;
 }
 
-static void give_back(struct hearth_heap *heap, int64_t now_mono_ns)
+static void trim_heaps(struct hearth_heap *heap, int64_t now_mono_ns)
 {
     (void)malloc_trim(KEEP_TOP_BYTES);
-    heap->kept_bytes = free_bytes();
+    heap->kept_bytes = count_free_bytes();
     heap->trim_mono_ns = now_mono_ns + AFTER_GARBAGE_NS;
 }
 
 void hearth_heap_tick(struct hearth_heap *heap, _Atomic bool *garbage, int64_t now_mono_ns)
 {
     if (now_mono_ns >= heap->trim_mono_ns && atomic_exchange(garbage, false)) {
-        give_back(heap, now_mono_ns);
+        trim_heaps(heap, now_mono_ns);
     } else if (now_mono_ns >= heap->look_mono_ns) {
         heap->look_mono_ns = now_mono_ns + LOOK_NS;
-        if (is_worth_it(heap)) {
-            give_back(heap, now_mono_ns);
+        if (is_trim_worth_it(heap)) {
+            trim_heaps(heap, now_mono_ns);
         }
     }
 }

@@ -1,10 +1,11 @@
 /*
- * heap.h -- memory that the C library keeps and nobody uses.
+ * heap.h -- gives free memory of the C library's heaps back to the kernel.
  *
- * The library's heaps shrink from their ends only: a block in use behind gigabytes of free ones keeps them all. After a
- * rapid reset from 40 connections 500 MiB stayed, of which 5 were in use.
+ * The heaps shrink only from their ends: one used block at the end keeps gigabytes of free blocks
+ * before it. After a flood of stream resets from 40 connections, 500 MiB stayed resident, of which
+ * 5 MiB were in use.
  *
- * Threads: one.
+ * Threads: confined to one thread.
  */
 #ifndef HEARTH_FRONT_HEAP_H
 #define HEARTH_FRONT_HEAP_H
@@ -14,14 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Zeroed: a new one. */
 struct hearth_heap {
-    int64_t trim_mono_ns, look_mono_ns; /* not before */
-    size_t kept_bytes; /* resident and not in use, as it was after giving back, or less */
+    int64_t trim_mono_ns; /* earliest time of the next trim that *garbage asks for */
+    int64_t look_mono_ns; /* time of the next check of the resident memory */
+    size_t kept_bytes;    /* free and resident after the last trim, or less */
 };
 
 /*
- * Give back to the kernel what is free: when *garbage says so, at most once a second, and it is reset; and when 64 MiB more
- * than could be given back last time are resident and not in use, which is looked at every five seconds.
+ * Gives free memory back to the kernel, in two cases: *garbage is true (then resets it; at most
+ * once a second), or 64 MiB more are free and resident than the last trim left (checked every five
+ * seconds).
  */
 void hearth_heap_tick(struct hearth_heap *heap, _Atomic bool *garbage, int64_t now_mono_ns);
 

@@ -5,7 +5,7 @@ struct param {
     struct hearth_str name, value; /* a quoted value without its quotes, escapes left in */
 };
 
-static bool is_token_byte(char c)
+static bool is_media_token_byte(char c)
 {
     return c > ' ' && c < 0x7f && strchr("()<>@,;:\\\"/[]?={}", c) == NULL;
 }
@@ -20,7 +20,7 @@ static void skip_space(struct hearth_str s, size_t *at)
 static bool scan_token(struct hearth_str s, size_t *at, struct hearth_str *ret)
 {
     size_t from = *at;
-    while (*at < s.n && is_token_byte(s.p[*at])) {
+    while (*at < s.n && is_media_token_byte(s.p[*at])) {
         (*at)++;
     }
     *ret = hearth_str_n(s.p + from, *at - from);
@@ -32,6 +32,7 @@ static bool scan_value(struct hearth_str s, size_t *at, struct hearth_str *ret)
     if (*at >= s.n || s.p[*at] != '"') {
         return scan_token(s, at, ret);
     }
+
     size_t from = ++*at;
     for (; *at < s.n; (*at)++) {
         unsigned char c = (unsigned char)s.p[*at];
@@ -46,30 +47,35 @@ static bool scan_value(struct hearth_str s, size_t *at, struct hearth_str *ret)
             return false;
         }
     }
+
     return false;
 }
 
-/* Type with or without subtype; "*" stands alone in what older Java sends. */
+/* A type with or without a subtype: older Java clients send a single "*". */
 static bool scan_type(struct hearth_str s, size_t *at, struct hearth_str *ret)
 {
     size_t from = *at;
     struct hearth_str part;
+
     if (!scan_token(s, at, &part)) {
         return false;
     }
+
     if (*at < s.n && s.p[*at] == '/') {
         (*at)++;
         if (!scan_token(s, at, &part)) {
             return false;
         }
     }
+
     *ret = hearth_str_n(s.p + from, *at - from);
+
     return true;
 }
 
 /*
- * The next ";name=value"; *ret_found is false at the end of the element (a ',' or the end of the
- * text) and after an empty parameter (";" alone).
+ * Scans the next ";name=value". *ret_found is false at the end of the element (a ',' or the end of
+ * the text) and after an empty parameter (";" alone). Returns false if malformed.
  */
 static bool scan_param(struct hearth_str s, size_t *at, struct param *ret, bool *ret_found)
 {
@@ -81,6 +87,7 @@ static bool scan_param(struct hearth_str s, size_t *at, struct param *ret, bool 
     if (s.p[*at] != ';') {
         return false;
     }
+
     (*at)++;
     skip_space(s, at);
     if (*at >= s.n || s.p[*at] == ',' || s.p[*at] == ';') {
@@ -89,17 +96,20 @@ static bool scan_param(struct hearth_str s, size_t *at, struct param *ret, bool 
     if (!scan_token(s, at, &ret->name)) {
         return false;
     }
+
     skip_space(s, at);
     if (*at >= s.n || s.p[*at] != '=') {
         return false;
     }
+
     (*at)++;
     skip_space(s, at);
     *ret_found = true;
+
     return scan_value(s, at, &ret->value);
 }
 
-static bool at_element_end(struct hearth_str s, size_t at)
+static bool is_element_end(struct hearth_str s, size_t at)
 {
     return at >= s.n || s.p[at] == ',';
 }
@@ -108,6 +118,7 @@ bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret)
 {
     struct hearth_accept accept = {0};
     struct hearth_str s = hearth_str_trim(header);
+
     for (size_t at = 0; at < s.n; at++) { /* at++ steps over the ',' */
         struct hearth_str type;
         skip_space(s, &at);
@@ -128,12 +139,14 @@ bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret)
                 accept.utf8_label_names = true;
             }
             skip_space(s, &at);
-        } while (!at_element_end(s, at));
+        } while (!is_element_end(s, at));
         if (at + 1 == s.n) { /* a list does not end with a comma */
             return false;
         }
     }
+
     *ret = accept;
+
     return true;
 }
 
@@ -149,14 +162,16 @@ static const struct hearth_rpc_media g_media[] = {
     {"application/grpc-web-text+proto", HEARTH_RPC_GRPC_WEB_TEXT, HEARTH_RPC_PROTO},
 };
 
-/* The type of a Content-Type; false for what is malformed or has a character set that is not UTF-8. */
+/* The type of a Content-Type; false if malformed or if the charset is not UTF-8. */
 static bool scan_content_type(struct hearth_str header, struct hearth_str *ret_type)
 {
     struct hearth_str s = hearth_str_trim(header);
     size_t at = 0;
+
     if (!scan_type(s, &at, ret_type)) {
         return false;
     }
+
     while (at < s.n) {
         struct param param;
         bool found;
@@ -168,6 +183,7 @@ static bool scan_content_type(struct hearth_str header, struct hearth_str *ret_t
             return false;
         }
     }
+
     return true;
 }
 
@@ -185,14 +201,17 @@ bool hearth_otlp_media_find(struct hearth_str header, enum hearth_rpc_codec *ret
 const struct hearth_rpc_media *hearth_rpc_media_find(struct hearth_str header)
 {
     struct hearth_str type;
+
     if (!scan_content_type(header, &type)) {
         return NULL;
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_media); i++) {
         if (hearth_str_eq_nocase(type, hearth_str_c(g_media[i].type))) {
             return &g_media[i];
         }
     }
+
     return NULL;
 }
 
@@ -213,6 +232,7 @@ bool hearth_otlp_encoding_find(struct hearth_str header, enum hearth_compression
             return true;
         }
     }
+
     return false;
 }
 
@@ -225,10 +245,12 @@ enum hearth_status hearth_content_encoding_parse(struct hearth_str header,
         *ret = HEARTH_COMPRESSION_NONE;
         return HEARTH_OK;
     }
+
     if (hearth_str_eq_nocase(name, HEARTH_STR("gzip"))) {
         *ret = HEARTH_COMPRESSION_GZIP;
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
                        "unknown compression \"" HEARTH_STR_FMT
                        "\": supported encodings are gzip, identity",
@@ -245,6 +267,7 @@ bool hearth_accept_encoding_gzip(struct hearth_str header)
 {
     struct hearth_str s = hearth_str_trim(header);
     bool any = false;
+
     for (size_t at = 0; at < s.n; at++) {
         struct hearth_str name;
         skip_space(s, &at);
@@ -262,7 +285,7 @@ bool hearth_accept_encoding_gzip(struct hearth_str header)
                 refused = weight_is_zero(param.value);
             }
             skip_space(s, &at);
-        } while (!at_element_end(s, at));
+        } while (!is_element_end(s, at));
         if (hearth_str_eq_nocase(name, HEARTH_STR("gzip"))) {
             return !refused;
         }
@@ -270,5 +293,6 @@ bool hearth_accept_encoding_gzip(struct hearth_str header)
             any = !refused;
         }
     }
+
     return any;
 }

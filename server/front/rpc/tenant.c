@@ -7,21 +7,24 @@ static bool is_tenant_byte(unsigned char c)
            (c != 0 && strchr("!-_.*'()", c) != NULL);
 }
 
-static enum hearth_status check_name(struct hearth_str name, struct hearth_err *err)
+static enum hearth_status check_tenant_name(struct hearth_str name, struct hearth_err *err)
 {
     if (hearth_str_find(name, '|', 0) < name.n) {
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT,
-            "X-Scope-OrgID names several tenants: one tenant per request is offered");
+            "X-Scope-OrgID names several tenants; a request may have one tenant only");
     }
+
     if (name.n > HEARTH_TENANT_MAX_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "tenant ID is %zu bytes long; at most %d are allowed", name.n,
                            HEARTH_TENANT_MAX_BYTES);
     }
+
     if (hearth_str_eq_c(name, ".") || hearth_str_eq_c(name, "..")) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "tenant ID may not be \".\" or \"..\"");
     }
+
     for (size_t i = 0; i < name.n; i++) {
         if (!is_tenant_byte((unsigned char)name.p[i])) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -30,6 +33,7 @@ static enum hearth_status check_name(struct hearth_str name, struct hearth_err *
                                HEARTH_STR_ARG(name), i);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -37,6 +41,7 @@ enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hea
                                       struct hearth_tenant *ret_tenant, struct hearth_err *err)
 {
     struct hearth_str name = HEARTH_STR("anonymous");
+
     if (multitenancy) {
         name = hearth_str_trim(value);
         if (sent == 0 || name.n == 0) {
@@ -46,12 +51,14 @@ enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hea
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "X-Scope-OrgID was sent %zu times",
                                sent);
         }
-        enum hearth_status status = check_name(name, err);
+        enum hearth_status status = check_tenant_name(name, err);
         if (status != HEARTH_OK) {
             return status;
         }
     }
+
     ret_tenant->n = name.n;
     memcpy(ret_tenant->text, name.p, name.n);
+
     return HEARTH_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * tenant.h -- whose request it is: the rules of X-Scope-OrgID.
+ * tenant.h -- the tenant of a request: the rules of the header X-Scope-OrgID.
  *
  * Threads:   pure.
  * Source:    docs/reference/api-transports.md, "Tenants".
@@ -11,20 +11,21 @@
 
 #define HEARTH_TENANT_MAX_BYTES 150
 
-/* Zero bytes are "not sent" for the caller; a sent name has 1..150 bytes. */
+/* n is 0 if the request has no tenant; otherwise 1 to HEARTH_TENANT_MAX_BYTES. No NUL at the end.
+ * */
 struct hearth_tenant {
     size_t n;
     char text[HEARTH_TENANT_MAX_BYTES];
 };
 
 /*
- * The tenant of a request. Without multitenancy the header is not even looked at: "anonymous".
+ * Finds the tenant of a request. Without multitenancy it is "anonymous", and the header is ignored.
  *
- * sent     how many X-Scope-OrgID headers came
+ * sent     number of X-Scope-OrgID headers
  * value    the first of them
- * Returns  OK; UNAUTHENTICATED when none came or it is empty; INVALID_ARGUMENT for several headers,
- * a name that breaks the rules (letters, digits, ! - _ . * ' ( ), not "." or "..") or names several
- * tenants ("a|b").
+ * Returns  OK; UNAUTHENTICATED if the header is missing or empty; INVALID_ARGUMENT for several
+ *          headers, for several tenants ("a|b") and for a name that breaks the rules: letters,
+ *          digits and ! - _ . * ' ( ), but not "." or "..".
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hearth_str value,
