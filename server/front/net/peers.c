@@ -1,8 +1,11 @@
-/* peers.c -- a table over descriptors; the used entries are also a dense list, for the sweep. */
+/* peers.c -- a table indexed by descriptor; a dense list of the used entries for loops over them.
+ * */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
 #include "net/peers_internal.h"
+
+#include <assert.h>
 
 struct address {
     unsigned char ip[16];
@@ -26,10 +29,12 @@ enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_pe
         hearth_mem_free(fds);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a table of %zu peers", max_fds);
     }
+
     peers->max_fds = max_fds;
     peers->fds = fds;
     peers->times = times;
     *ret_peers = peers;
+
     return HEARTH_OK;
 }
 
@@ -54,18 +59,22 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd)
     if (fd < 0 || (size_t)fd >= peers->max_fds || peers->by_fd[fd].listed == 0) {
         return;
     }
+
     peers->n_cut -= peers->by_fd[fd].is_cut ? 1 : 0;
     peers->by_fd[fd].is_cut = false;
+    /* The last one of the dense list takes its place. */
     uint32_t at = peers->by_fd[fd].listed;
+    assert(at >= 1 && at <= peers->n);
     uint32_t last = peers->fds[--peers->n];
     peers->fds[at - 1] = last;
     peers->by_fd[last].listed = at;
     peers->by_fd[fd].listed = 0;
 }
 
-static struct address address_of(const struct sockaddr_storage *from)
+static struct address read_address(const struct sockaddr_storage *from)
 {
     struct address address = {.is_ipv6 = from->ss_family == AF_INET6};
+
     if (address.is_ipv6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
         memcpy(address.ip, &in6->sin6_addr, sizeof in6->sin6_addr);
@@ -75,19 +84,22 @@ static struct address address_of(const struct sockaddr_storage *from)
         memcpy(address.ip, &in->sin_addr, sizeof in->sin_addr);
         address.port = ntohs(in->sin_port);
     }
+
     return address;
 }
 
 static void set_address(struct peer *peer, const struct sockaddr_storage *from)
 {
-    struct address address = address_of(from);
+    struct address address = read_address(from);
     uint64_t words[3];
+
     memcpy(words, &address, sizeof words);
     uint64_t generation = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
     atomic_store_explicit(&peer->reading, (generation + 1) << 32, memory_order_relaxed);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
         atomic_store_explicit(&peer->address[i], words[i], memory_order_release);
     }
+
     atomic_store_explicit(&peer->reading, (generation + 2) << 32, memory_order_release);
 }
 
@@ -97,16 +109,19 @@ void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_p
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
         return;
     }
+
     const struct peer *peer = &peers->by_fd[fd];
     uint64_t before = atomic_load_explicit(&peer->reading, memory_order_acquire) >> 32;
     uint64_t words[3];
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(words); i++) {
         words[i] = atomic_load_explicit(&peer->address[i], memory_order_acquire);
     }
+
     uint64_t after = atomic_load_explicit(&peer->reading, memory_order_relaxed) >> 32;
     if (before != after || before == 0 || before % 2 != 0) {
         return;
     }
+
     struct address address;
     memcpy(&address, words, sizeof address);
     *ret_peer = (struct hearth_peer){
@@ -119,8 +134,9 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
         return;
     }
-    hearth_peers_remove(peers,
-                        fd); /* the number was given out again: its old connection has gone */
+
+    /* If the number has an entry, its connection has gone: the kernel has reused the number. */
+    hearth_peers_remove(peers, fd);
     struct peer *peer = &peers->by_fd[fd];
     peer->cookie = hearth_peers_cookie(fd);
     peer->is_grpc = false;
@@ -130,6 +146,7 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     peer->base_bytes = peer->since_bytes = 0;
     peer->base_mono_ns = hearth_clock_mono_ns();
     hearth_peers_pace_begin(peer);
+    assert(peers->n < peers->max_fds);
     peers->fds[peers->n++] = (uint32_t)fd;
     peer->listed = (uint32_t)peers->n;
 }
@@ -141,7 +158,7 @@ void hearth_peers_sweep(struct hearth_peers *peers)
         if (hearth_peers_cookie(fd) == peers->by_fd[fd].cookie) {
             i++;
         } else {
-            hearth_peers_remove(peers, fd); /* puts the last one at i */
+            hearth_peers_remove(peers, fd); /* the last one is at i now */
         }
     }
 }
@@ -155,7 +172,8 @@ void hearth_peers_set_grpc(struct hearth_peers *peers, int fd)
 
 void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer)
 {
-    if (peer->fd >= 0) { /* of another one by now: that once may be measured from now on */
+    /* If the number belongs to another connection by now, its measuring begins again: no harm. */
+    if (peer->fd >= 0) {
         (void)atomic_fetch_add_explicit(&peers->by_fd[peer->fd].n_progress, 1,
                                         memory_order_relaxed);
     }
@@ -166,6 +184,7 @@ void hearth_peers_reading(struct hearth_peers *peers, const struct hearth_peer *
     if (peer->fd < 0) {
         return;
     }
+
     _Atomic uint64_t *reading = &peers->by_fd[peer->fd].reading;
     uint64_t now = atomic_load_explicit(reading, memory_order_relaxed), then;
     do {
@@ -184,33 +203,40 @@ void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_
 
 bool hearth_peers_measure(int fd, struct tcp_info *ret_info)
 {
+    assert(ret_info != NULL);
     *ret_info = (struct tcp_info){0};
     socklen_t n = sizeof *ret_info;
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret_info, &n) == 0;
 }
 
-/* What pings may have brought since there was progress. */
-static uint64_t quiet_bytes(const struct peer *peer, uint64_t bytes_per_s, int64_t now_mono_ns)
+/* The bytes that pings may have brought since the last progress. */
+static uint64_t count_quiet_bytes(const struct peer *peer, uint64_t bytes_per_s,
+                                  int64_t now_mono_ns)
 {
     uint64_t ms = (uint64_t)(now_mono_ns - peer->base_mono_ns) / HEARTH_NS_PER_MS;
     return ms * bytes_per_s / 1000;
 }
 
-static void measure(struct peer *peer, int fd, uint64_t quiet_bytes_per_s, int64_t now_mono_ns)
+/* Sets since_bytes. */
+static void measure_unread(struct peer *peer, int fd, uint64_t quiet_bytes_per_s,
+                           int64_t now_mono_ns)
 {
     struct tcp_info info;
+
     if (!hearth_peers_measure(fd, &info)) {
         peer->since_bytes = 0;
         return;
     }
+
     uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_relaxed);
     if (progress != peer->seen_progress) {
         peer->seen_progress = progress;
         peer->base_bytes = info.tcpi_bytes_received;
         peer->base_mono_ns = now_mono_ns;
     }
+
     uint64_t since = info.tcpi_bytes_received - peer->base_bytes;
-    uint64_t quiet = quiet_bytes(peer, quiet_bytes_per_s, now_mono_ns);
+    uint64_t quiet = count_quiet_bytes(peer, quiet_bytes_per_s, now_mono_ns);
     peer->since_bytes = since > quiet ? since - quiet : 0;
 }
 
@@ -218,16 +244,19 @@ bool hearth_peers_cut(struct hearth_peers *peers, int fd)
 {
     struct peer *peer = &peers->by_fd[fd];
     bool is_same = hearth_peers_cookie(fd) == peer->cookie;
-    if (is_same) {
+
+    if (is_same) { /* connecting to nothing resets the connection and keeps the descriptor */
         static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
         (void)connect(fd, &nothing, sizeof nothing);
     }
+
     peer->is_grpc = false;
     peer->since_bytes = 0;
     if (!peer->is_cut) {
         peer->is_cut = true;
         peers->n_cut++;
     }
+
     return is_same;
 }
 
@@ -249,13 +278,14 @@ size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint
     uint64_t sum = 0;
     int64_t now = hearth_clock_mono_ns();
     int worst = -1;
+
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
         struct peer *peer = &peers->by_fd[fd];
         if (!peer->is_grpc) {
             continue;
         }
-        measure(peer, fd, peers->quiet_bytes_per_s, now);
+        measure_unread(peer, fd, peers->quiet_bytes_per_s, now);
         int32_t n_reading =
             (int32_t)(uint32_t)atomic_load_explicit(&peer->reading, memory_order_relaxed);
         uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);
@@ -268,14 +298,17 @@ size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint
             worst = fd;
         }
     }
+
     if (sum > total_bytes && worst >= 0) {
         n_cut += hearth_peers_cut(peers, worst) ? 1 : 0;
     }
+
     return n_cut;
 }
 
 size_t hearth_peers_count(const struct hearth_peers *peers)
 {
+    assert(peers->n_cut <= peers->n);
     return peers->n - peers->n_cut;
 }
 

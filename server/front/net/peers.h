@@ -1,15 +1,18 @@
 /*
- * peers.h -- the open connections by descriptor: who is at the other end, and how many there are.
+ * peers.h -- the table of open connections, by descriptor: the address of the client, the progress
+ * of its requests, and guards against clients that flood or are slow.
  *
- * The libraries close the descriptors that were handed to them and do not all say so (a gRPC
+ * The libraries close the descriptors that were handed to them, and do not all report it (a gRPC
  * channel made from a descriptor never does). So an entry remembers the kernel's cookie of its
- * socket: when the descriptor has another cookie, or none, the connection has gone. The count is
- * therefore an upper bound that hearth_peers_sweep makes exact.
+ * socket: if the descriptor has another cookie or none, the connection has gone. The count is
+ * therefore an upper bound, which hearth_peers_sweep makes exact.
  *
- * What belongs to a connection may outlive its descriptor (calls whose client was killed), and the number is soon given to
- * another one. So a struct hearth_peer is a copy that stays true, and what it counts after that counts nowhere.
+ * A call may outlive the descriptor of its connection, and the kernel soon reuses the number. So a
+ * struct hearth_peer is a copy of the address with a generation: events reported for it after its
+ * connection has gone are ignored, or do no harm to the next connection.
  *
- * Threads: the acceptor's thread changes the table; finding peers, and what is done with a found one, is for anyone.
+ * Threads: the acceptor's thread changes the table, and calls all functions but those that are
+ *          marked "any thread".
  */
 #ifndef HEARTH_FRONT_PEERS_H
 #define HEARTH_FRONT_PEERS_H
@@ -23,9 +26,9 @@
 struct hearth_peers;
 
 struct hearth_peer {
-    int fd; /* -1: unknown */
-    uint32_t generation;
-    uint16_t port; /* host byte order */
+    int fd;              /* -1: unknown */
+    uint32_t generation; /* of the entry when the peer was found */
+    uint16_t port;       /* host byte order */
     bool is_ipv6;
     unsigned char ip[16];
 };
@@ -35,65 +38,77 @@ enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_pe
                                     struct hearth_err *err);
 void hearth_peers_free(struct hearth_peers *peers);
 
-/* Before the descriptor is handed over. Descriptors beyond max_fds are counted but not swept, so
- * max_fds must cover all. */
+/* Adds a connection before its descriptor is handed over. Ignored if fd is not below max_fds, so
+ * max_fds must cover all descriptors. */
 void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address);
-/* It goes to gRPC: guard it. */
+/* The connection is handed to gRPC: hearth_peers_guard watches it. */
 void hearth_peers_set_grpc(struct hearth_peers *peers, int fd);
-/* Who is connected there now. */
+/* Finds the client that is connected now; ret_peer->fd is -1 if there is none. Any thread. */
 void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_peer *ret_peer);
-/* A call, or a message, came whole out of the connection. */
+/* A complete call or message was received. Any thread. */
 void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer);
-/* n more (or fewer) calls wait for their message, so that much may come in before the next
- * progress. */
+/* n more calls (fewer, if negative) expect a message, which may be large. Any thread. */
 void hearth_peers_reading(struct hearth_peers *peers, const struct hearth_peer *peer, int n);
-/* A quiet connection may receive so much for ever: the pings of both sides and their answers. 0 at first. */
+/* The bytes per second that a connection may receive without progress, for pings and their answers;
+ * 0 by default. */
 void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_s);
 /*
- * Cut the gRPC connections that received more without progress than `slack_bytes` plus
- * `message_bytes` for each message that is waited for, and the worst one while all together exceed
- * `total_bytes`. Returns how many. About 0.5 us each.
+ * Cuts each gRPC connection that received more bytes without progress than `slack_bytes` plus
+ * `message_bytes` for each expected message. If the others together exceed `total_bytes`, cuts the
+ * worst one, too. Returns the number of cut connections. Takes about 0.5 us for each connection.
  */
 size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint64_t message_bytes,
                           uint64_t total_bytes);
 
-/* Where an HTTP connection is, as its library tells. One that was accepted waits for a head. */
+/*
+ * The stage of an HTTP connection, as its library reports it.
+ *
+ *   HEAD --head read--> BODY --request complete--> WORK --answer sent--> IDLE --head read--> BODY
+ *   ...
+ */
 enum hearth_peer_stage {
-    HEARTH_PEER_HEAD,
-    HEARTH_PEER_BODY, /* the head was read */
-    HEARTH_PEER_WORK, /* the whole request was; until its answer is sent */
-    HEARTH_PEER_IDLE, /* the answer was sent: a new head may come, or not */
+    HEARTH_PEER_HEAD, /* accepted; the first head has not come */
+    HEARTH_PEER_BODY, /* the head was read, the body was not */
+    HEARTH_PEER_WORK, /* the request is complete; its answer is not sent yet */
+    HEARTH_PEER_IDLE, /* the answer was sent; another head may come */
 };
-/* By whoever owns the descriptor, while it is open. */
+/* Called by the owner of the descriptor, while it is open. Any thread. */
 void hearth_peers_stage(struct hearth_peers *peers, int fd, enum hearth_peer_stage stage);
-/* A message came whole out of a gRPC connection. */
+/* A complete message was received on a gRPC connection. Any thread. */
 void hearth_peers_prove(struct hearth_peers *peers, const struct hearth_peer *peer);
 
 struct hearth_pace {
-    int64_t head_timeout_ns; /* 0: no limit of anything here */
-    int64_t min_body_rate;   /* bytes per second; 0: no limit of bodies */
+    int64_t head_timeout_ns; /* 0: no connection is too slow */
+    int64_t min_body_rate;   /* bytes per second; 0: no body is too slow */
 };
 /*
- * Cut the connections that are too slow: a head, or the first frames of HTTP/2, that is not whole after head_timeout_ns; a
- * body that brought less than min_body_rate for as long; HTTP/2 frames that come a few bytes a time for as long. Those
- * without a request are left alone, and so is everything that waits for this server: what has come and was not read
- * yet, and requests in work. Returns how many. About 1 us each.
+ * Cuts connections that are too slow. Too slow is
+ *
+ *   - a head, or the first frames of HTTP/2, not complete after head_timeout_ns;
+ *   - a body that brought less than min_body_rate during head_timeout_ns;
+ *   - HTTP/2 frames that come a few bytes at a time for head_timeout_ns.
+ *
+ * A connection without a request is not too slow, nor is one that waits for this server: its bytes
+ * are not read yet, or its request is in work. Returns the number of cut connections. Takes about
+ * 1 us for each connection.
  */
 size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pace *pace);
 /*
- * Make room for others: cut the oldest eighth of the connections that never brought a whole request and are slower than
- * min_body_rate since they were accepted; when there are none, of the HTTP connections that have been without
- * a request for ten seconds. Returns how many. About 1 us for each connection.
+ * Makes room for new connections: cuts the oldest eighth of the connections that never brought a
+ * complete request and were slower than min_body_rate since they were accepted. If there are none,
+ * cuts the oldest eighth of the HTTP connections that were idle for ten seconds. Returns the number
+ * of cut connections. Takes about 1 us for each connection.
  */
 size_t hearth_peers_make_room(struct hearth_peers *peers, const struct hearth_pace *pace);
 
-/* The server stops: end our side of the gRPC connections behind what was written to them. */
+/* The server stops: ends the server's side of all gRPC connections; written bytes are still sent.
+ * To be called when the acceptor's thread has ended. */
 void hearth_peers_end_grpc(struct hearth_peers *peers);
-/* The connection was closed by the acceptor itself. */
+/* Removes a connection that the acceptor closes itself. */
 void hearth_peers_remove(struct hearth_peers *peers, int fd);
-/* Drop the entries whose connection has gone. About 0.3 us each. */
+/* Removes the entries of connections that have gone. Takes about 0.3 us for each connection. */
 void hearth_peers_sweep(struct hearth_peers *peers);
-/* Those that were cut do not count, though their descriptors may be open for another moment. */
+/* The number of connections without those that were cut, whose descriptors may still be open. */
 size_t hearth_peers_count(const struct hearth_peers *peers);
 /* Address and port; "unknown" for an unknown peer. */
 void hearth_peer_text(const struct hearth_peer *peer, char out[HEARTH_PEER_TEXT_BYTES]);

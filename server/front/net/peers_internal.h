@@ -1,4 +1,8 @@
-/* peers_internal.h -- the table of peers.h, as its files share it. The acceptor's thread, but for what is atomic. */
+/*
+ * peers_internal.h -- the table of peers.h, for the files that implement it.
+ *
+ * Threads: the acceptor's thread; atomic members are for any.
+ */
 #ifndef HEARTH_FRONT_PEERS_INTERNAL_H
 #define HEARTH_FRONT_PEERS_INTERNAL_H
 
@@ -9,51 +13,58 @@
 #include <stdatomic.h>
 
 struct peer {
-    uint64_t cookie;
-    uint32_t
-        listed; /* 1 + index into fds; 0: no connection (so that untouched pages stay untouched) */
+    uint64_t cookie; /* of the socket, by the kernel */
+    /* 1 + index into fds; 0: no connection. All zero for unused descriptors, so that the pages of
+     * the table that are never used take no memory. */
+    uint32_t listed;
     bool is_grpc;
-    /* Of these two, a reader sees either both as they were for one connection, or that the generation has changed: it
-     * is odd while they are written. */
-    _Atomic uint64_t reading;    /* generation << 32 | calls that wait for their message */
+    /* The generation is odd while the address is written, and even afterwards. A reader that sees
+     * the same even generation before and after has a consistent address. */
+    _Atomic uint64_t reading;    /* generation << 32 | number of calls that expect a message */
     _Atomic uint64_t address[3]; /* the bytes of struct address */
-    _Atomic uint32_t n_progress; /* relaxed: a tick late does no harm */
-    uint32_t seen_progress;
-    uint64_t base_bytes; /* received when progress was last seen */
-    int64_t base_mono_ns;
-    uint64_t since_bytes;
 
-    /* See peers_pace.c. */
-    _Atomic uint32_t stage; /* enum hearth_peer_stage, of HTTP */
-    _Atomic bool is_proven; /* a request or message came whole out of it */
-    bool is_cut;            /* by us; its descriptor is not closed yet */
+    /* hearth_peers_guard: bytes received since the last progress */
+    _Atomic uint32_t n_progress; /* counted relaxed: one round of the guard late does no harm */
+    uint32_t seen_progress;      /* n_progress in the last round */
+    uint64_t base_bytes;         /* received in total when progress was last seen */
+    int64_t base_mono_ns;        /* when that was */
+    uint64_t since_bytes;        /* received since then, without the allowance for pings */
+
+    /* peers_pace.c: slow connections */
+    _Atomic uint32_t stage; /* enum hearth_peer_stage; HTTP only */
+    _Atomic bool is_proven; /* a complete request or message was received */
+    bool is_cut;            /* by the server; the library has not closed its descriptor yet */
     int64_t added_mono_ns;
-    int64_t room_since; /* scratch of hearth_peers_make_room */
+    int64_t room_since; /* used within hearth_peers_make_room */
     struct pace {
-        uint32_t seen_progress;
-        uint32_t segments; /* received when it was measured last, as are the bytes */
-        uint64_t bytes;
-        int64_t mono_ns;          /* of that */
+        uint32_t seen_progress;   /* n_progress in the last round */
+        uint32_t segments;        /* received in total when the current period began */
+        uint64_t bytes;           /* the same */
+        int64_t mono_ns;          /* when the current period began */
         int64_t progress_mono_ns; /* when progress was last seen */
     } pace;
 };
 
 struct hearth_peers {
-    size_t max_fds, n;
-    size_t n_cut; /* of the n */
+    size_t max_fds; /* size of by_fd, fds and times */
+    size_t n;       /* connections, those that were cut included */
+    size_t n_cut;   /* connections that were cut and not removed yet */
     uint64_t quiet_bytes_per_s;
-    uint32_t *fds;  /* n used */
-    int64_t *times; /* scratch of hearth_peers_make_room */
+    uint32_t *fds;  /* the descriptors of the n connections, in no order */
+    int64_t *times; /* used within hearth_peers_make_room */
     struct peer by_fd[];
 };
 
-/* 0 when the descriptor is no socket any more. */
+/* The kernel's cookie of a socket; 0 if the descriptor is not a socket. */
 uint64_t hearth_peers_cookie(int fd);
-/* What the kernel has counted; false when the descriptor is no TCP connection. */
+/* The kernel's counters; false if the descriptor is not a TCP connection. */
 HEARTH_MUST_CHECK bool hearth_peers_measure(int fd, struct tcp_info *ret_info);
-/* The library owns the descriptor: it is not closed here, only the connection behind it is ended. False when it was gone
- * already. */
+/*
+ * Resets the connection of an entry. The descriptor stays open: the library that owns it closes it.
+ * Returns false if the connection had gone already.
+ */
 bool hearth_peers_cut(struct hearth_peers *peers, int fd);
+/* Begins to measure the pace of a new connection. */
 void hearth_peers_pace_begin(struct peer *peer);
 
 #endif

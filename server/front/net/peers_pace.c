@@ -1,27 +1,32 @@
 /*
- * peers_pace.c -- connections that are slow on purpose.
+ * peers_pace.c -- finds connections that are slow on purpose.
  *
- * Neither library tells when the first byte of a head has come, nor what is inside a frame that is not whole. So what is
- * known is: where a request is (HTTP, by its library's callbacks), when a call or message came whole (gRPC), and what the
- * kernel has received. That is enough, because a client that sends anything at all is either bringing something, and must
- * then bring it in time, or sends HTTP/2 frames of its own, which come whole: the shortest has nine bytes.
+ * Neither library reports the first byte of a head, or the progress of an incomplete frame. Known
+ * are the stage of an HTTP request (by callbacks of the library), the time when a call or message
+ * of gRPC was complete, and the bytes and segments that the kernel received. That is enough: a
+ * client that sends anything either brings a request, which must be complete in time, or sends
+ * HTTP/2 frames of its own, such as pings, which come complete: the shortest has nine bytes.
  */
 #include "hearth/base/clock.h"
 
 #include "net/peers_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
 #define PREFACE_BYTES    24u
 #define FRAME_HEAD_BYTES 9u
-#define GREETING_BYTES \
-    (PREFACE_BYTES + 2 * FRAME_HEAD_BYTES) /* with SETTINGS, and the answer to ours */
+/* The preface, SETTINGS, and the acknowledgement of the server's SETTINGS. */
+#define GREETING_BYTES (PREFACE_BYTES + 2 * FRAME_HEAD_BYTES)
+/* Fewer segments say nothing about the pace. */
 #define FEW_SEGMENTS 4u
-#define SEGMENT_MIN_BYTES \
-    4u /* half a head of a frame: whoever writes head and rest apart is no attacker */
-#define IDLE_MIN_NS (10 * HEARTH_NS_PER_SEC)
-#define ROOM_PART   8
+/* About half the head of a frame: a decent client may send the head and the rest of a frame apart.
+ * */
+#define SEGMENT_MIN_BYTES 4u
+#define IDLE_MIN_NS       (10 * HEARTH_NS_PER_SEC)
+/* One eighth of the candidates is cut. */
+#define ROOM_PART 8
 
 void hearth_peers_pace_begin(struct peer *peer)
 {
@@ -37,31 +42,34 @@ void hearth_peers_stage(struct hearth_peers *peers, int fd, enum hearth_peer_sta
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
         return;
     }
+
     struct peer *peer = &peers->by_fd[fd];
     atomic_store_explicit(&peer->stage, stage, memory_order_relaxed);
     if (stage == HEARTH_PEER_WORK) {
         atomic_store_explicit(&peer->is_proven, true, memory_order_relaxed);
     }
-    /* Whoever sees the progress sees the stage. */
+
+    /* Release: a thread that sees the progress also sees the stage. */
     (void)atomic_fetch_add_explicit(&peer->n_progress, 1, memory_order_release);
 }
 
 void hearth_peers_prove(struct hearth_peers *peers, const struct hearth_peer *peer)
 {
-    if (peer->fd >= 0) { /* of another one by now: see hearth_peers_progress */
+    if (peer->fd >= 0) { /* may be another connection by now: see hearth_peers_progress */
         atomic_store_explicit(&peers->by_fd[peer->fd].is_proven, true, memory_order_relaxed);
     }
 }
 
-static void measure_from_now(struct peer *peer, const struct tcp_info *info, int64_t now_mono_ns)
+/* Begins another period of measuring. */
+static void begin_period(struct peer *peer, const struct tcp_info *info, int64_t now_mono_ns)
 {
     peer->pace.bytes = info->tcpi_bytes_received;
     peer->pace.segments = info->tcpi_data_segs_in;
     peer->pace.mono_ns = now_mono_ns;
 }
 
-/* What has come and nobody has read is not the client's fault. */
-static bool has_unread(int fd)
+/* True if received bytes wait for this server to read them: that is not the client's fault. */
+static bool has_unread_bytes(int fd)
 {
     int n = 0;
     return ioctl(fd, FIONREAD, &n) == 0 && n > 0;
@@ -73,6 +81,7 @@ static bool is_slow_grpc(struct peer *peer, const struct tcp_info *info,
     if (info->tcpi_bytes_received < GREETING_BYTES) {
         return now_mono_ns - peer->added_mono_ns >= pace->head_timeout_ns;
     }
+
     uint32_t n_segments = info->tcpi_data_segs_in - peer->pace.segments;
     uint64_t n_bytes = info->tcpi_bytes_received - peer->pace.bytes;
     if (n_segments < FEW_SEGMENTS || now_mono_ns - peer->pace.mono_ns < pace->head_timeout_ns) {
@@ -81,7 +90,9 @@ static bool is_slow_grpc(struct peer *peer, const struct tcp_info *info,
     if (n_bytes < (uint64_t)n_segments * SEGMENT_MIN_BYTES) {
         return true;
     }
-    measure_from_now(peer, info, now_mono_ns);
+
+    begin_period(peer, info, now_mono_ns);
+
     return false;
 }
 
@@ -92,38 +103,46 @@ static bool is_slow_http(struct peer *peer, const struct tcp_info *info,
     uint64_t n_bytes = info->tcpi_bytes_received - peer->pace.bytes;
     bool is_head = stage == HEARTH_PEER_HEAD || (stage == HEARTH_PEER_IDLE && n_bytes > 0);
     bool is_body = stage == HEARTH_PEER_BODY && pace->min_body_rate > 0;
+
     if (!is_head && !is_body) {
-        measure_from_now(peer, info, now_mono_ns);
+        begin_period(peer, info, now_mono_ns);
         return false;
     }
 
     if (now_mono_ns - peer->pace.mono_ns < pace->head_timeout_ns) {
         return false;
     }
+
     uint64_t ms = (uint64_t)(now_mono_ns - peer->pace.mono_ns) / HEARTH_NS_PER_MS;
     if (is_head || n_bytes < ms * (uint64_t)pace->min_body_rate / 1000) {
         return true;
     }
-    measure_from_now(peer, info, now_mono_ns); /* the next stretch of the body */
+
+    begin_period(peer, info, now_mono_ns); /* for the next part of the body */
+
     return false;
 }
 
 static bool is_slow(struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
 {
     struct tcp_info info;
+
     if (peer->is_cut || !hearth_peers_measure(fd, &info)) {
         return false;
     }
+
     uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_acquire);
     bool has_progress = progress != peer->pace.seen_progress;
     if (has_progress) {
         peer->pace.seen_progress = progress;
         peer->pace.progress_mono_ns = now_mono_ns;
     }
-    if (has_progress || has_unread(fd)) {
-        measure_from_now(peer, &info, now_mono_ns);
+
+    if (has_progress || has_unread_bytes(fd)) {
+        begin_period(peer, &info, now_mono_ns);
         return false;
     }
+
     return peer->is_grpc ? is_slow_grpc(peer, &info, pace, now_mono_ns)
                          : is_slow_http(peer, &info, pace, now_mono_ns);
 }
@@ -132,41 +151,47 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
 {
     size_t n_cut = 0;
     int64_t now = hearth_clock_mono_ns();
+
     if (pace->head_timeout_ns <= 0) {
         return 0;
     }
+
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
         if (is_slow(&peers->by_fd[fd], fd, pace, now)) {
             n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
         }
     }
+
     return n_cut;
 }
 
 /* ---- room ---- */
 
-/* Since when the connection has given a reason to be cut before others; INT64_MAX: it has given none. */
+/* The time since when the connection may be cut to make room; INT64_MAX if it may not. */
 typedef int64_t since_fn(const struct peer *peer, int fd, const struct hearth_pace *pace,
                          int64_t now_mono_ns);
 
-static int64_t unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
-                              int64_t now_mono_ns)
+static int64_t get_unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
+                                  int64_t now_mono_ns)
 {
     struct tcp_info info;
+
     if (atomic_load_explicit(&peer->is_proven, memory_order_relaxed) ||
         !hearth_peers_measure(fd, &info)) {
         return INT64_MAX;
     }
-    /* A rate over less than a second says nothing: the first bytes of a decent client are still on their way. */
+
+    /* A rate over less than a second says nothing: the first bytes may still be on their way. */
     uint64_t ms = (uint64_t)(now_mono_ns - peer->added_mono_ns) / HEARTH_NS_PER_MS;
     ms = ms < 1000 ? 1000 : ms;
     bool is_fast = info.tcpi_bytes_received > ms * (uint64_t)pace->min_body_rate / 1000;
+
     return is_fast && pace->min_body_rate > 0 ? INT64_MAX : peer->added_mono_ns;
 }
 
-static int64_t idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
-                          int64_t now_mono_ns)
+static int64_t get_idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
+                              int64_t now_mono_ns)
 {
     (void)fd;
     (void)pace;
@@ -184,12 +209,14 @@ static int compare_times(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* A part of them and not one, so that what this costs is shared by those who get the room. */
-static size_t cut_oldest(struct hearth_peers *peers, since_fn *since,
-                         const struct hearth_pace *pace)
+/* Cuts an eighth and not a single one, so that one search serves several new connections. */
+static size_t cut_oldest_eighth(struct hearth_peers *peers, since_fn *since,
+                                const struct hearth_pace *pace)
 {
     int64_t now = hearth_clock_mono_ns();
     size_t n = 0, n_cut = 0;
+
+    /* Collect the times of the candidates. */
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
         struct peer *peer = &peers->by_fd[fd];
@@ -198,10 +225,13 @@ static size_t cut_oldest(struct hearth_peers *peers, since_fn *since,
             peers->times[n++] = peer->room_since;
         }
     }
+
     if (n == 0) {
         return 0;
     }
 
+    /* Cut the oldest of them. */
+    assert(n <= peers->n);
     qsort(peers->times, n, sizeof peers->times[0], compare_times);
     int64_t until = peers->times[(n - 1) / ROOM_PART];
     for (size_t i = 0; i < peers->n; i++) {
@@ -210,11 +240,12 @@ static size_t cut_oldest(struct hearth_peers *peers, since_fn *since,
             n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
         }
     }
+
     return n_cut;
 }
 
 size_t hearth_peers_make_room(struct hearth_peers *peers, const struct hearth_pace *pace)
 {
-    size_t n_cut = cut_oldest(peers, unproven_since, pace);
-    return n_cut > 0 ? n_cut : cut_oldest(peers, idle_since, pace);
+    size_t n_cut = cut_oldest_eighth(peers, get_unproven_since, pace);
+    return n_cut > 0 ? n_cut : cut_oldest_eighth(peers, get_idle_since, pace);
 }
