@@ -1,9 +1,11 @@
 /*
- * acceptor.c -- accept, look at the first bytes, hand over.
+ * acceptor.c -- accepts connections, peeks at their first bytes, hands them over.
  *
- * One thread, one epoll set: the listeners (level-triggered), a wake-up eventfd, and the
- * connections whose first bytes have not come (edge-triggered: a peeked byte stays readable). The
- * latter wait in a list in order of arrival, so the oldest is always the first to time out.
+ * One thread, one epoll set: the listeners (level-triggered), a wake-up eventfd, the epoll set of
+ * lingering connections, and the pending connections, whose first bytes have not come
+ * (edge-triggered, because a peeked byte stays readable). Pending connections are in a list in
+ * order of arrival and time out from its head; an extra one, whose time is shorter, may have to
+ * wait for an older one.
  */
 #include "net/acceptor.h"
 
@@ -17,6 +19,7 @@
 #include "net/listen.h"
 #include "rpc/log_rate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -28,27 +31,28 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MAX_EVENTS       256
-#define ACCEPTS_PER_TURN 64
-#define SWEEP_NS         HEARTH_NS_PER_SEC
-#define FULL_SWEEP_NS    (50 * HEARTH_NS_PER_MS) /* while at the limit */
-#define GUARD_NS         (100 * HEARTH_NS_PER_MS)
-#define GUARD_SLACK \
-    (UINT64_C(16) << 20) /* more than a refused call's client sends before it knows */
+#define MAX_EVENTS        256
+#define ACCEPTS_PER_ROUND 64
+#define SWEEP_NS          HEARTH_NS_PER_SEC
+#define FULL_SWEEP_NS     (50 * HEARTH_NS_PER_MS) /* between searches for room, at the limit */
+#define GUARD_NS          (100 * HEARTH_NS_PER_MS)
+/* More than a client sends before it knows that its call was refused. */
+#define GUARD_SLACK   (UINT64_C(16) << 20)
 #define TRIM_NS       HEARTH_NS_PER_SEC
 #define PAUSE_NS      (50 * HEARTH_NS_PER_MS)
 #define MAX_TABLE_FDS (1u << 20)
-#define HEALTH_RESERVE \
-    32 /* connections beyond the limit, of health checks; fit_to_descriptors leaves room */
-#define HEALTH_MAX_PENDING    16 /* of those that have not said yet what they are */
+/* Connections above the limit, for health checks; fit_to_descriptors leaves room for them. */
+#define HEALTH_RESERVE 32
+/* How many of them may be pending. */
+#define HEALTH_MAX_PENDING    16
 #define HEALTH_FIRST_BYTES_NS (2 * HEARTH_NS_PER_SEC)
 
-/* A connection that has not said what it is. */
+/* A connection that has not shown yet whether it is gRPC or HTTP. */
 struct pending {
     struct pending *prev, *next;
     int64_t deadline_mono_ns;
     int fd;
-    bool is_extra; /* beyond the limit: let in for health checks only */
+    bool is_extra; /* above max_connections: may only be a health check */
     socklen_t address_bytes;
     struct sockaddr_storage address;
 };
@@ -58,23 +62,31 @@ struct hearth_acceptor {
     struct hearth_listeners listeners;
     struct hearth_peers *peers;
     struct hearth_lingers *lingers;
-    int epoll_fd, wake_fd, spare_fd;
-    bool runs;
+    int epoll_fd;
+    int wake_fd;  /* written once, by hearth_acceptor_stop */
+    int spare_fd; /* see refuse_for_want_of_fds; -1: could not be opened again yet */
+    bool runs;    /* the thread was started and not joined */
     pthread_t thread;
-    struct pending *oldest, *newest;
-    size_t n_extra;          /* of them */
-    int64_t paused_until_ns; /* listeners are out of the epoll set; 0: they are in */
-    int64_t swept_ns, guarded_ns, paced_ns, no_room_until_ns;
-    int64_t trim_ns; /* when to give memory back; 0: no need */
-    bool has_grpc;   /* there was a gRPC connection */
+
+    /* All members below belong to the acceptor's thread. */
+    struct pending *oldest, *newest; /* in order of arrival */
+    size_t n_extra;                  /* pending connections that are extra */
+    int64_t paused_until_ns;         /* listeners are not in the epoll set; 0: they are in it */
+    int64_t swept_ns;                /* when gone connections were last removed from the peers */
+    int64_t guarded_ns;              /* when hearth_peers_guard last ran */
+    int64_t paced_ns;                /* when slow connections were last cut */
+    int64_t no_room_until_ns;        /* do not search for room before this time */
+    int64_t trim_ns;                 /* when to give memory back to the kernel; 0: not needed */
+    bool has_grpc;                   /* there was a gRPC connection */
     struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate;
 };
 
-/* Marks of epoll_data that are not connections. */
-static char g_mark_listener, g_mark_wake, g_mark_lingers;
+/* Values of epoll_data.ptr for events that are not of a pending connection. */
+static char g_tag_listener, g_tag_wake, g_tag_lingers;
 
 static void unlink_pending(struct hearth_acceptor *acceptor, struct pending *pending)
 {
+    assert(acceptor->oldest != NULL && (!pending->is_extra || acceptor->n_extra > 0));
     acceptor->n_extra -= pending->is_extra ? 1 : 0;
     *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending->next;
     *(pending->next != NULL ? &pending->next->prev : &acceptor->newest) = pending->prev;
@@ -84,19 +96,20 @@ static void drop_pending(struct hearth_acceptor *acceptor, struct pending *pendi
 {
     unlink_pending(acceptor, pending);
     hearth_peers_remove(acceptor->peers, pending->fd);
-    (void)close(pending->fd); /* leaves the epoll set by itself */
+    (void)close(pending->fd); /* also removes it from the epoll set */
     hearth_mem_free(pending);
 }
 
+/* What the first bytes of a connection say. */
 enum verdict {
     IS_GRPC,
     IS_HTTP,
-    IS_UNDECIDED,
-    IS_GONE,
+    IS_UNDECIDED, /* more bytes are needed */
+    IS_GONE,      /* the client has left, or may not enter */
 };
 
-/* "PRI " begins the HTTP/2 preface and no HTTP/1 request that anybody answers. */
-static enum verdict look(int fd)
+/* "PRI " begins the preface of HTTP/2, and no HTTP/1.1 request that the server answers. */
+static enum verdict peek_protocol(int fd)
 {
     static const char preface[4] = {'P', 'R', 'I', ' '};
     char first[4];
@@ -104,17 +117,19 @@ static enum verdict look(int fd)
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR ? IS_UNDECIDED : IS_GONE;
     }
+
     if (n == 0) {
         return IS_GONE;
     }
     if (memcmp(first, preface, (size_t)n) != 0) {
         return IS_HTTP;
     }
+
     return n == (ssize_t)sizeof preface ? IS_GRPC : IS_UNDECIDED;
 }
 
-/* Whether this asks how the server is; what is not decided yet is waited for. */
-static enum verdict look_for_health(int fd)
+/* IS_HTTP for a health check, IS_GONE for any other request. */
+static enum verdict peek_health_check(int fd)
 {
     static const char *const wanted[] = {"GET /healthz ", "GET /ready ", "HEAD /healthz ",
                                          "HEAD /ready "};
@@ -123,22 +138,27 @@ static enum verdict look_for_health(int fd)
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR ? IS_UNDECIDED : IS_GONE;
     }
+
     for (size_t i = 0; n > 0 && i < HEARTH_ARRAY_LEN(wanted); i++) {
         size_t n_wanted = strlen(wanted[i]);
         if (memcmp(first, wanted[i], (size_t)n < n_wanted ? (size_t)n : n_wanted) == 0) {
             return (size_t)n < n_wanted ? IS_UNDECIDED : IS_HTTP;
         }
     }
+
     return IS_GONE;
 }
 
 static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
                       const struct sockaddr_storage *address, socklen_t address_bytes)
 {
+    assert(fd >= 0);
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL,
                             is_grpc ? HEARTH_STR("grpc") : HEARTH_STR("http"), 1);
+
+    /* From now on the taker owns the descriptor. */
     const struct hearth_acceptor_options *options = &acceptor->options;
     if (is_grpc) {
         acceptor->has_grpc = true;
@@ -151,7 +171,7 @@ static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
     }
 }
 
-static void say_refused(struct hearth_acceptor *acceptor, const char *why)
+static void log_refused(struct hearth_acceptor *acceptor, const char *why)
 {
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("refused"), 1);
     int missed;
@@ -162,19 +182,23 @@ static void say_refused(struct hearth_acceptor *acceptor, const char *why)
     }
 }
 
-static void look_at_pending(struct hearth_acceptor *acceptor, struct pending *pending, bool hung_up)
+static void check_pending(struct hearth_acceptor *acceptor, struct pending *pending, bool hung_up)
 {
-    enum verdict verdict = pending->is_extra ? look_for_health(pending->fd) : look(pending->fd);
+    enum verdict verdict =
+        pending->is_extra ? peek_health_check(pending->fd) : peek_protocol(pending->fd);
+
     if (verdict == IS_UNDECIDED && !hung_up) {
         return;
     }
+
     if (verdict == IS_UNDECIDED || verdict == IS_GONE) {
         if (pending->is_extra) {
-            say_refused(acceptor, "max-connections");
+            log_refused(acceptor, "max-connections");
         }
         drop_pending(acceptor, pending);
         return;
     }
+
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_DEL, pending->fd, NULL);
     unlink_pending(acceptor, pending);
     hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->address, pending->address_bytes);
@@ -186,9 +210,11 @@ static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
                            bool is_extra)
 {
     int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
+
     if (is_extra && wait_ns > HEALTH_FIRST_BYTES_NS) {
         wait_ns = HEALTH_FIRST_BYTES_NS;
     }
+
     struct pending *pending = hearth_mem_alloc(sizeof *pending);
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = pending};
     if (pending == NULL || epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -197,6 +223,7 @@ static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
         (void)close(fd);
         return;
     }
+
     *pending = (struct pending){
         .prev = acceptor->newest,
         .deadline_mono_ns = hearth_clock_mono_ns() + wait_ns,
@@ -215,67 +242,78 @@ static bool is_full(const struct hearth_acceptor *acceptor)
     return hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections;
 }
 
-/* At the limit: forget connections that have gone, then cut some that others may take the place of. Not again at once
- * when there were none. */
-static void find_room(struct hearth_acceptor *acceptor)
+/*
+ * At the limit: removes connections that have gone, then cuts some to make room. After a search
+ * that found none to cut, the next search waits for FULL_SWEEP_NS.
+ */
+static void make_room(struct hearth_acceptor *acceptor)
 {
     int64_t now = hearth_clock_mono_ns();
     if (now < acceptor->no_room_until_ns) {
         return;
     }
+
+    /* First, connections that have gone. */
     acceptor->swept_ns = now;
     hearth_peers_sweep(acceptor->peers);
     if (!is_full(acceptor)) {
         return;
     }
+
+    /* Then, connections that bring no request. */
     size_t n_cut = hearth_peers_make_room(acceptor->peers, &acceptor->options.pace);
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("displaced"), (int64_t)n_cut);
     if (n_cut == 0) {
         acceptor->no_room_until_ns = now + FULL_SWEEP_NS;
     }
+
     int missed;
     if (n_cut > 0 && hearth_log_rate_take(&acceptor->room_rate, 1, now, &missed)) {
         HEARTH_LOG(HEARTH_LOG_WARN, "front",
-                   "max-connections reached: cut connections that bring no request", "cut",
-                   hearth_log_i64((int64_t)n_cut), "open",
+                   "max-connections reached: cut connections that brought no request or are idle",
+                   "cut", hearth_log_i64((int64_t)n_cut), "open",
                    hearth_log_i64((int64_t)hearth_peers_count(acceptor->peers)), "missed",
                    hearth_log_i64(missed), NULL);
     }
 }
 
-/* Beyond the limit: it may be a health check. Of the connections that have sent nothing yet, the newest are kept. */
-static void take_extra(struct hearth_acceptor *acceptor, int fd,
-                       const struct sockaddr_storage *address, socklen_t address_bytes)
+/* Above the limit: it may be a health check. The oldest pending extra connections give way. */
+static void take_extra_connection(struct hearth_acceptor *acceptor, int fd,
+                                  const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
         (void)close(fd);
-        say_refused(acceptor, "max-connections");
+        log_refused(acceptor, "max-connections");
         return;
     }
+
     for (struct pending *pending = acceptor->oldest; acceptor->n_extra >= HEALTH_MAX_PENDING;) {
         struct pending *next = pending->next;
         if (pending->is_extra) {
-            say_refused(acceptor, "max-connections");
+            log_refused(acceptor, "max-connections");
             drop_pending(acceptor, pending);
         }
         pending = next;
     }
+
     hearth_peers_add(acceptor->peers, fd, address);
     wait_for_bytes(acceptor, fd, address, address_bytes, true);
 }
 
-static void take_new(struct hearth_acceptor *acceptor, int fd,
-                     const struct sockaddr_storage *address, socklen_t address_bytes)
+static void take_connection(struct hearth_acceptor *acceptor, int fd,
+                            const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     if (is_full(acceptor)) {
-        find_room(acceptor);
+        make_room(acceptor);
     }
+
     if (is_full(acceptor)) {
-        take_extra(acceptor, fd, address, address_bytes);
+        take_extra_connection(acceptor, fd, address, address_bytes);
         return;
     }
+
     hearth_peers_add(acceptor->peers, fd, address);
-    enum verdict verdict = look(fd);
+    enum verdict verdict = peek_protocol(fd);
     if (verdict == IS_GONE) {
         hearth_peers_remove(acceptor->peers, fd);
         (void)close(fd);
@@ -286,9 +324,10 @@ static void take_new(struct hearth_acceptor *acceptor, int fd,
     }
 }
 
+/* Resumes accepting, or pauses it for PAUSE_NS. */
 static void set_listening(struct hearth_acceptor *acceptor, bool on)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_mark_listener};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_tag_listener};
     for (size_t i = 0; i < acceptor->listeners.n; i++) {
         (void)epoll_ctl(acceptor->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
                         acceptor->listeners.fd[i], &event);
@@ -302,12 +341,12 @@ static int open_spare(void)
 }
 
 /*
- * No descriptor is left. Waiting connections would keep the listener readable, so they are taken
- * with the spare descriptor and closed; without a spare, the listeners rest for a moment.
+ * No descriptor is left. Connections in the backlog would keep the listener readable, so they are
+ * accepted with the spare descriptor and closed. Without a spare, accepting pauses.
  */
 static void refuse_for_want_of_fds(struct hearth_acceptor *acceptor, int listener)
 {
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
         if (acceptor->spare_fd < 0) {
             break;
         }
@@ -315,24 +354,25 @@ static void refuse_for_want_of_fds(struct hearth_acceptor *acceptor, int listene
         int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             (void)close(fd);
-            say_refused(acceptor, "out of descriptors");
+            log_refused(acceptor, "out of descriptors");
         }
         acceptor->spare_fd = open_spare();
         if (fd < 0) {
             return;
         }
     }
+
     set_listening(acceptor, false);
 }
 
 static void accept_some(struct hearth_acceptor *acceptor, int listener)
 {
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
         struct sockaddr_storage address = {0};
         socklen_t n = sizeof address;
         int fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take_new(acceptor, fd, &address, n);
+            take_connection(acceptor, fd, &address, n);
         } else if (errno == EMFILE || errno == ENFILE) {
             refuse_for_want_of_fds(acceptor, listener);
             return;
@@ -342,7 +382,8 @@ static void accept_some(struct hearth_acceptor *acceptor, int listener)
         } else if (errno == EAGAIN) {
             return;
         }
-        /* Everything else (ECONNABORTED, EINTR, network errors) is about that one connection. */
+
+        /* All other errors (ECONNABORTED, EINTR, network errors) concern that one connection. */
     }
 }
 
@@ -353,7 +394,8 @@ static void accept_all(struct hearth_acceptor *acceptor)
     }
 }
 
-static void guard(struct hearth_acceptor *acceptor, int64_t now)
+/* Cuts gRPC connections that flood; a second later, the memory of the flood is given back. */
+static void guard_memory(struct hearth_acceptor *acceptor, int64_t now)
 {
     if (acceptor->has_grpc && now - acceptor->guarded_ns >= GUARD_NS) {
         acceptor->guarded_ns = now;
@@ -367,19 +409,21 @@ static void guard(struct hearth_acceptor *acceptor, int64_t now)
         }
         if (n_cut > 0 && hearth_log_rate_take(&acceptor->cut_rate, 1, now, &missed)) {
             HEARTH_LOG(HEARTH_LOG_WARN, "front",
-                       "cut a gRPC connection that sent much and asked for nothing", "missed",
-                       hearth_log_i64(missed), NULL);
+                       "cut a gRPC connection that sent many bytes without a call or message",
+                       "missed", hearth_log_i64(missed), NULL);
         }
     }
+
     if (acceptor->trim_ns != 0 && acceptor->trim_ns <= now) {
         acceptor->trim_ns = 0;
-        (void)malloc_trim(0); /* the C library keeps what a flood took, else */
+        (void)malloc_trim(0); /* otherwise the C library keeps the memory of a flood */
     }
 }
 
-static void cut_slow(struct hearth_acceptor *acceptor, int64_t now)
+static void cut_slow_connections(struct hearth_acceptor *acceptor, int64_t now)
 {
     size_t n_cut = hearth_peers_cut_slow(acceptor->peers, &acceptor->options.pace);
+
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("slow"), (int64_t)n_cut);
     int missed;
     if (n_cut > 0 && hearth_log_rate_take(&acceptor->slow_rate, 1, now, &missed)) {
@@ -389,24 +433,29 @@ static void cut_slow(struct hearth_acceptor *acceptor, int64_t now)
     }
 }
 
-static void expire(struct hearth_acceptor *acceptor, int64_t now)
+static void do_timed_work(struct hearth_acceptor *acceptor, int64_t now)
 {
+    /* Pending connections that are overdue. */
     while (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns <= now) {
         hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("idle"), 1);
         drop_pending(acceptor, acceptor->oldest);
     }
+
     if (acceptor->paused_until_ns != 0 && acceptor->paused_until_ns <= now) {
         set_listening(acceptor, true);
     }
+
     if (acceptor->spare_fd < 0) {
         acceptor->spare_fd = open_spare();
     }
+
     hearth_lingers_work(acceptor->lingers, now);
-    guard(acceptor, now);
+    guard_memory(acceptor, now);
     if (now - acceptor->paced_ns >= SWEEP_NS) {
         acceptor->paced_ns = now;
-        cut_slow(acceptor, now);
+        cut_slow_connections(acceptor, now);
     }
+
     if (now - acceptor->swept_ns >= SWEEP_NS) {
         acceptor->swept_ns = now;
         hearth_peers_sweep(acceptor->peers);
@@ -414,19 +463,25 @@ static void expire(struct hearth_acceptor *acceptor, int64_t now)
     }
 }
 
-static int timeout_ms(const struct hearth_acceptor *acceptor)
+/* How long epoll_wait may sleep: until the earliest timed work. */
+static int compute_timeout_ms(const struct hearth_acceptor *acceptor)
 {
     int64_t until = acceptor->swept_ns + SWEEP_NS;
+
     if (acceptor->oldest != NULL && acceptor->oldest->deadline_mono_ns < until) {
         until = acceptor->oldest->deadline_mono_ns;
     }
+
     if (acceptor->paused_until_ns != 0 && acceptor->paused_until_ns < until) {
         until = acceptor->paused_until_ns;
     }
+
     if (acceptor->has_grpc && acceptor->guarded_ns + GUARD_NS < until) {
         until = acceptor->guarded_ns + GUARD_NS;
     }
+
     int64_t ms = (until - hearth_clock_mono_ns()) / HEARTH_NS_PER_MS + 1;
+
     return ms < 1 ? 1 : (int)ms;
 }
 
@@ -434,43 +489,48 @@ static void *run_acceptor(void *arg)
 {
     struct hearth_acceptor *acceptor = arg;
     struct epoll_event events[MAX_EVENTS];
+
     for (;;) {
-        int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, timeout_ms(acceptor));
+        int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, compute_timeout_ms(acceptor));
         bool is_listening = false;
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == &g_mark_wake) {
+            if (events[i].data.ptr == &g_tag_wake) {
                 return NULL;
             }
-            if (events[i].data.ptr == &g_mark_listener) {
+            if (events[i].data.ptr == &g_tag_listener) {
                 is_listening = true;
-            } else if (events[i].data.ptr != &g_mark_lingers) { /* those: expire */
-                look_at_pending(acceptor, events[i].data.ptr,
-                                (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
+            } else if (events[i].data.ptr != &g_tag_lingers) { /* do_timed_work does those */
+                check_pending(acceptor, events[i].data.ptr,
+                              (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
             }
         }
-        /* After the connections: taking a new one may free none of the entries above. */
+        /* After the loop, because accepting may free pending connections that have events. */
         if (is_listening) {
             accept_all(acceptor);
         }
-        expire(acceptor, hearth_clock_mono_ns());
+        do_timed_work(acceptor, hearth_clock_mono_ns());
     }
 }
 
-/* So many connections that other users of descriptors (the database, the libraries) keep some. */
+/* Lowers max_connections so that some descriptors are left for the database and the libraries. */
 static void fit_to_descriptors(struct hearth_acceptor *acceptor, size_t *ret_max_fds)
 {
     struct rlimit limit;
     size_t max_fds = MAX_TABLE_FDS;
+
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < max_fds) {
         max_fds = (size_t)limit.rlim_cur;
     }
+
     size_t kept = max_fds / 4 > 128 ? 128 : max_fds / 4;
     if (acceptor->options.max_connections > max_fds - kept) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "front", "max-connections lowered to what descriptors allow",
+        HEARTH_LOG(HEARTH_LOG_INFO, "front",
+                   "max-connections lowered to fit the limit of open files (RLIMIT_NOFILE)",
                    "max_connections", hearth_log_i64((int64_t)(max_fds - kept)), "descriptors",
                    hearth_log_i64((int64_t)max_fds), NULL);
         acceptor->options.max_connections = max_fds - kept;
     }
+
     *ret_max_fds = max_fds;
 }
 
@@ -482,6 +542,8 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     if (acceptor == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the acceptor");
     }
+
+    assert(options->take_grpc != NULL && options->take_http != NULL);
     acceptor->options = *options;
     acceptor->options.listen = NULL;
     acceptor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -489,42 +551,57 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     acceptor->spare_fd = open_spare();
     size_t max_fds;
     fit_to_descriptors(acceptor, &max_fds);
+
+    /* Later steps are skipped when one has failed. */
     enum hearth_status status = HEARTH_OK;
     if (acceptor->epoll_fd < 0 || acceptor->wake_fd < 0 || acceptor->spare_fd < 0) {
-        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "no descriptors left for the acceptor");
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "no descriptors left for the acceptor; raise the limit of open files");
     }
+
     if (status == HEARTH_OK) {
         status = hearth_peers_new(max_fds, &acceptor->peers, err);
     }
+
     if (status == HEARTH_OK) {
         status = hearth_lingers_new(&acceptor->lingers, err);
     }
+
     if (status == HEARTH_OK) {
         hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
     }
+
     for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
         status = hearth_listeners_add(&acceptor->listeners, options->listen[i], err);
     }
+
     if (status == HEARTH_OK && acceptor->listeners.n == 0) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no address to listen on");
+        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no address to listen on; set listen");
     }
+
     if (status != HEARTH_OK) {
         hearth_acceptor_free(acceptor);
         return status;
     }
+
     *ret_acceptor = acceptor;
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct hearth_err *err)
 {
+    assert(!acceptor->runs && acceptor->listeners.n > 0);
     acceptor->swept_ns = hearth_clock_mono_ns();
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_mark_wake};
+
+    /* The events; pending connections are added as they come. */
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_tag_wake};
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, acceptor->wake_fd, &event);
-    event.data.ptr = &g_mark_lingers;
+    event.data.ptr = &g_tag_lingers;
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, hearth_lingers_fd(acceptor->lingers),
                     &event);
     set_listening(acceptor, true);
+    /* The thread leaves signals to the main thread. */
     sigset_t all, old;
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -533,8 +610,10 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
     if (rc != 0) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the acceptor's thread");
     }
+
     (void)pthread_setname_np(acceptor->thread, "acceptor");
     acceptor->runs = true;
+
     return HEARTH_OK;
 }
 
@@ -547,9 +626,11 @@ void hearth_acceptor_stop(struct hearth_acceptor *acceptor)
         (void)pthread_join(acceptor->thread, NULL);
         acceptor->runs = false;
     }
+
     while (acceptor->oldest != NULL) {
         drop_pending(acceptor, acceptor->oldest);
     }
+
     hearth_listeners_close(&acceptor->listeners);
 }
 
@@ -565,6 +646,7 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
     if (acceptor == NULL) {
         return;
     }
+
     hearth_acceptor_stop(acceptor);
     hearth_peers_free(acceptor->peers);
     hearth_lingers_free(acceptor->lingers);

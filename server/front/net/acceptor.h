@@ -1,16 +1,19 @@
 /*
  * acceptor.h -- the listening sockets and the thread that owns them.
  *
- * Each new connection is looked at without taking bytes: "PRI " goes to gRPC, anything else to
- * HTTP. A connection that sends a shorter beginning of "PRI " is waited for, one that sends nothing
- * is closed after first_bytes_timeout.
+ * The thread peeks at the first bytes of each new connection: a connection that begins with "PRI "
+ * goes to gRPC, any other to HTTP. If less than four bytes of "PRI " have come, it waits for more.
+ * A connection that has not shown what it is within first_bytes_timeout is closed.
  *
- * At the limit, room is made for a new connection by cutting slow ones that never brought a request, else idle ones. If
- * there are none, it is closed at once, unless it asks for /healthz or /ready, for which some more are let in. Out of descriptors, a spare one is
- * given up for the same. Nothing ends the listener but hearth_acceptor_stop.
+ * When max_connections is reached, slow connections that never brought a request are cut to make
+ * room for a new one; if there are none, idle ones. If there are no idle ones either, the new
+ * connection is closed at once, except for a health check (GET or HEAD of /healthz or /ready): a
+ * few of those are let in above the limit. When the process runs out of descriptors, new
+ * connections are accepted with the help of a spare descriptor and closed. Only
+ * hearth_acceptor_stop ends the listening.
  *
- * Threads: start, stop from one thread. Takers are called on the acceptor's thread and own the
- * descriptor from then on.
+ * Threads: open, run, stop and free from one thread; the other functions from any. Takers are
+ *          called on the acceptor's thread and own the descriptor from then on.
  */
 #ifndef HEARTH_FRONT_ACCEPTOR_H
 #define HEARTH_FRONT_ACCEPTOR_H
@@ -30,29 +33,34 @@ struct hearth_acceptor_options {
     size_t max_connections;
     int64_t first_bytes_timeout_ns;
     struct hearth_pace pace;
-    uint64_t max_message_bytes; /* of gRPC */
-    uint64_t max_unread_bytes;  /* of all gRPC connections together; see hearth_peers_guard */
-    uint64_t quiet_bytes_per_s; /* of each; see hearth_peers_set_quiet_rate */
+    uint64_t max_message_bytes; /* of a gRPC message */
+    uint64_t max_unread_bytes;  /* of all gRPC connections together: hearth_peers_guard */
+    uint64_t quiet_bytes_per_s; /* of each gRPC connection: hearth_peers_set_quiet_rate */
     hearth_acceptor_take_fn *take_grpc, *take_http;
     void *grpc_context, *http_context;
 };
 
-/* Bind and listen; no connection is accepted before hearth_acceptor_run. INVALID_ARGUMENT for an
- * address; UNAVAILABLE when it cannot be bound. */
+/*
+ * Binds the sockets and listens; no connection is accepted before hearth_acceptor_run.
+ *
+ * Returns  OK; INVALID_ARGUMENT for a malformed or missing address; UNAVAILABLE if an address
+ *          cannot be bound or descriptors are missing; NO_MEMORY.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *options,
                                         struct hearth_acceptor **ret_acceptor,
                                         struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct hearth_err *err);
-/* Stop accepting, close the listeners and what was not yet handed over. The peers stay readable
- * until the free. */
+/* Stops accepting; closes the listeners and the connections that were not handed over yet. The
+ * peers stay valid until hearth_acceptor_free. */
 void hearth_acceptor_stop(struct hearth_acceptor *acceptor);
 void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 
+/* The i-th bound address as text; NULL after the last one. */
 const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i);
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
-/* This connection is answered before its request has come whole: see linger.h. From any thread. */
+/* The connection is answered before its request is complete: see linger.h. */
 void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd);
 
 #endif

@@ -1,9 +1,11 @@
-/* linger.c -- a few descriptors in an epoll set of their own, each for a bounded time and number of bytes. */
+/* linger.c -- a few descriptors in an epoll set of their own, each with a limit of time and bytes.
+ * */
 #include "net/linger.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,20 +13,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MAX_LINGERS     64
-#define LINGER_NS       (3 * HEARTH_NS_PER_SEC)
-#define MAX_BYTES       ((int64_t)256 << 20)
-#define BYTES_PER_TURN  ((size_t)4 << 20) /* the acceptor has other things to do */
-#define EVENTS_PER_TURN 16
+#define MAX_LINGERS      64
+#define LINGER_NS        (3 * HEARTH_NS_PER_SEC)
+#define MAX_BYTES        ((int64_t)256 << 20)
+#define BYTES_PER_ROUND  ((size_t)4 << 20) /* so that the acceptor's thread is not held up */
+#define EVENTS_PER_ROUND 16
 
 struct lingering {
-    int fd; /* -1: free */
+    int fd; /* -1: the place is free */
     int64_t until_mono_ns, bytes_left;
 };
 
 struct hearth_lingers {
-    int epoll_fd;
-    pthread_mutex_t lock; /* guards all of them */
+    int epoll_fd;         /* data: the index into `all` */
+    pthread_mutex_t lock; /* guards `all` */
     struct lingering all[MAX_LINGERS];
 };
 
@@ -39,19 +41,23 @@ enum hearth_status hearth_lingers_new(struct hearth_lingers **ret_lingers, struc
         }
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "no memory or descriptor for the acceptor");
     }
+
     lingers->epoll_fd = epoll_fd;
     (void)pthread_mutex_init(&lingers->lock, NULL);
+
     for (size_t i = 0; i < MAX_LINGERS; i++) {
         lingers->all[i].fd = -1;
     }
+
     *ret_lingers = lingers;
+
     return HEARTH_OK;
 }
 
-static void let_go(struct lingering *one)
+static void close_lingering(struct lingering *one)
 {
     if (one->fd >= 0) {
-        (void)close(one->fd); /* leaves the epoll set: nobody else has this copy */
+        (void)close(one->fd); /* the last copy: also removes it from the epoll set */
         one->fd = -1;
     }
 }
@@ -62,7 +68,7 @@ void hearth_lingers_free(struct hearth_lingers *lingers)
         return;
     }
     for (size_t i = 0; i < MAX_LINGERS; i++) {
-        let_go(&lingers->all[i]);
+        close_lingering(&lingers->all[i]);
     }
     (void)close(lingers->epoll_fd);
     (void)pthread_mutex_destroy(&lingers->lock);
@@ -77,6 +83,7 @@ int hearth_lingers_fd(const struct hearth_lingers *lingers)
 void hearth_lingers_add(struct hearth_lingers *lingers, int fd)
 {
     (void)pthread_mutex_lock(&lingers->lock);
+
     for (size_t i = 0; i < MAX_LINGERS; i++) {
         struct lingering *one = &lingers->all[i];
         if (one->fd >= 0) {
@@ -87,18 +94,19 @@ void hearth_lingers_add(struct hearth_lingers *lingers, int fd)
         one->until_mono_ns = hearth_clock_mono_ns() + LINGER_NS;
         one->bytes_left = MAX_BYTES;
         if (one->fd >= 0 && epoll_ctl(lingers->epoll_fd, EPOLL_CTL_ADD, one->fd, &event) != 0) {
-            let_go(one);
+            close_lingering(one);
         }
         break;
     }
+
     (void)pthread_mutex_unlock(&lingers->lock);
 }
 
-/* False when no more comes, or may come. */
+/* False if the connection has ended or has used its bytes. */
 static bool drop_input(struct lingering *one)
 {
-    /* TCP drops so many bytes without copying them. */
-    ssize_t n = recv(one->fd, NULL, BYTES_PER_TURN, MSG_TRUNC | MSG_DONTWAIT);
+    /* With MSG_TRUNC, TCP drops the bytes without copying them. */
+    ssize_t n = recv(one->fd, NULL, BYTES_PER_ROUND, MSG_TRUNC | MSG_DONTWAIT);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
@@ -108,19 +116,23 @@ static bool drop_input(struct lingering *one)
 
 void hearth_lingers_work(struct hearth_lingers *lingers, int64_t now_mono_ns)
 {
-    struct epoll_event events[EVENTS_PER_TURN];
+    struct epoll_event events[EVENTS_PER_ROUND];
+
     (void)pthread_mutex_lock(&lingers->lock);
-    int n = epoll_wait(lingers->epoll_fd, events, EVENTS_PER_TURN, 0);
+    int n = epoll_wait(lingers->epoll_fd, events, EVENTS_PER_ROUND, 0);
     for (int i = 0; i < n; i++) {
+        assert(events[i].data.u64 < MAX_LINGERS);
         struct lingering *one = &lingers->all[events[i].data.u64];
         if (one->fd >= 0 && !drop_input(one)) {
-            let_go(one);
+            close_lingering(one);
         }
     }
+
     for (size_t i = 0; i < MAX_LINGERS; i++) {
         if (lingers->all[i].fd >= 0 && lingers->all[i].until_mono_ns <= now_mono_ns) {
-            let_go(&lingers->all[i]);
+            close_lingering(&lingers->all[i]);
         }
     }
+
     (void)pthread_mutex_unlock(&lingers->lock);
 }

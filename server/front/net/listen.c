@@ -1,6 +1,7 @@
-/* listen.c -- addresses to listening sockets. */
+/* listen.c -- from addresses to listening sockets. */
 #include "net/listen.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,14 +12,18 @@
 
 bool hearth_listen_parse(const char *text, char host[256], char port[8])
 {
+    /* The port stands after the last colon. */
     struct hearth_str s = hearth_str_c(text);
     size_t colon = s.n;
     while (colon > 0 && s.p[colon - 1] != ':') {
         colon--;
     }
+
     if (colon == 0) {
         return false;
     }
+
+    /* The host, without the brackets of an IPv6 address. */
     struct hearth_str h = hearth_str_n(s.p, colon - 1);
     struct hearth_str p = hearth_str_n(s.p + colon, s.n - colon);
     if (h.n > 0 && h.p[0] == '[') {
@@ -29,14 +34,17 @@ bool hearth_listen_parse(const char *text, char host[256], char port[8])
     } else if (hearth_str_find(h, ':', 0) < h.n) {
         return false; /* an IPv6 address without brackets */
     }
+
     uint64_t number;
     if (p.n == 0 || p.n > 5 || !hearth_str_to_u64(p, &number) || number > 65535 || h.n > 255) {
         return false;
     }
+
     memcpy(host, h.p, h.n);
     host[h.n] = '\0';
     memcpy(port, p.p, p.n);
     port[p.n] = '\0';
+
     return true;
 }
 
@@ -46,17 +54,20 @@ static int open_listener(const struct addrinfo *info)
     if (fd < 0) {
         return -1;
     }
+
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (info->ai_family == AF_INET6) {
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     }
+
     if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
         int saved = errno;
         (void)close(fd);
         errno = saved;
         return -1;
     }
+
     return fd;
 }
 
@@ -64,10 +75,12 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
                                         struct hearth_err *err)
 {
     char host[256], port[8];
+
     if (!hearth_listen_parse(text, host, port)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "listen address \"%.200s\" is not HOST:PORT or [IPV6]:PORT", text);
     }
+
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *list = NULL;
     int rc = getaddrinfo(host[0] == '\0' ? NULL : host, port, &hints, &list);
@@ -75,6 +88,9 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "listen address \"%.200s\": %s", text,
                            gai_strerror(rc));
     }
+
+    /* Bind each address; stop at the first failure that is not about a missing address. */
+    assert(listeners->n <= HEARTH_MAX_LISTENERS);
     size_t n_before = listeners->n;
     int last_errno = 0;
     for (const struct addrinfo *info = list; info != NULL; info = info->ai_next) {
@@ -85,7 +101,7 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         int fd = open_listener(info);
         if (fd < 0) {
             last_errno = errno;
-            /* A name may have addresses that this machine does not (no IPv6, say). */
+            /* A name may resolve to addresses that this machine does not have, such as IPv6. */
             if (last_errno == EADDRNOTAVAIL || last_errno == EAFNOSUPPORT) {
                 continue;
             }
@@ -98,6 +114,8 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         listeners->fd[listeners->n++] = fd;
         last_errno = 0;
     }
+
+    /* Skipped addresses are no error if another one was bound. */
     freeaddrinfo(list);
     if (last_errno != 0 &&
         (listeners->n == n_before || (last_errno != EADDRNOTAVAIL && last_errno != EAFNOSUPPORT))) {
@@ -105,6 +123,7 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot listen on \"%.200s\": %s", text,
                            strerror_r(last_errno, reason, sizeof reason));
     }
+
     return HEARTH_OK;
 }
 
