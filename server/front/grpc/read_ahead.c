@@ -1,7 +1,9 @@
-/* read_ahead.c -- a ring of messages. */
+/* read_ahead.c -- a ring of messages with a count of their bytes. */
 #include "grpc/read_ahead.h"
 
 #include <grpc/grpc.h>
+
+#include <assert.h>
 
 bool hearth_ahead_has_room(const struct hearth_ahead *ahead)
 {
@@ -9,8 +11,8 @@ bool hearth_ahead_has_room(const struct hearth_ahead *ahead)
            !ahead->is_short;
 }
 
-/* What is read ahead may not take the place of what is in work. */
-static bool is_short(const struct hearth_budget *budget)
+/* True if the budget is needed for messages in work rather than for messages read ahead. */
+static bool is_budget_short(const struct hearth_budget *budget)
 {
     return budget->limit_bytes > 0 &&
            atomic_load_explicit(&budget->used_bytes, memory_order_relaxed) >
@@ -21,13 +23,14 @@ void hearth_ahead_put(struct hearth_ahead *ahead, struct hearth_budget *budget,
                       grpc_byte_buffer *body)
 {
     HEARTH_ASSERT(ahead->n < HEARTH_AHEAD_MAX_MESSAGES);
+    assert(body != NULL);
     size_t n_bytes = grpc_byte_buffer_length(body);
     bool is_held = hearth_budget_take(budget, n_bytes);
     ahead->ring[(ahead->begin + ahead->n) % HEARTH_AHEAD_MAX_MESSAGES] =
         (struct hearth_ahead_message){.body = body, .held = is_held ? n_bytes : 0};
     ahead->n++;
     ahead->n_bytes += n_bytes;
-    ahead->is_short = !is_held || is_short(budget);
+    ahead->is_short = !is_held || is_budget_short(budget);
 }
 
 struct hearth_ahead_message hearth_ahead_take(struct hearth_ahead *ahead)
@@ -36,7 +39,7 @@ struct hearth_ahead_message hearth_ahead_take(struct hearth_ahead *ahead)
     struct hearth_ahead_message message = ahead->ring[ahead->begin];
     ahead->begin = (ahead->begin + 1) % HEARTH_AHEAD_MAX_MESSAGES;
     ahead->n--;
-    ahead->is_short = ahead->is_short && ahead->n > 0; /* it was the last one */
+    ahead->is_short = ahead->is_short && ahead->n > 0;
     hearth_ahead_done(ahead);
     ahead->work_bytes = grpc_byte_buffer_length(message.body);
     return message;
@@ -44,6 +47,7 @@ struct hearth_ahead_message hearth_ahead_take(struct hearth_ahead *ahead)
 
 void hearth_ahead_done(struct hearth_ahead *ahead)
 {
+    assert(ahead->work_bytes <= ahead->n_bytes);
     ahead->n_bytes -= ahead->work_bytes;
     ahead->work_bytes = 0;
 }

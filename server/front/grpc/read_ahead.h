@@ -1,11 +1,13 @@
 /*
- * read_ahead.h -- messages of a client's stream that were read before their turn, so that neither the thread that reads
- * waits for the one that works, nor the other way round.
+ * read_ahead.h -- messages of a client's stream that were read before the handler needs them, so
+ * that the reading and the working thread do not wait for each other.
  *
- * Bounded in number and bytes, the message in work counted. All bytes are taken from a budget. When half of that is
- * used, the message is the last until it has had its turn; also when it is refused: it has been read, and is kept.
+ * The number of messages and their bytes are limited; the message in work counts, too. All bytes
+ * are taken from a budget. When more than half of the budget is used, or it refuses the bytes of a
+ * message, no further message is read until that one is in work. A message that the budget refused
+ * is kept all the same, because it has been read.
  *
- * Threads: one at a time; guarded by whoever has it.
+ * Threads: not thread-safe.
  */
 #ifndef HEARTH_FRONT_READ_AHEAD_H
 #define HEARTH_FRONT_READ_AHEAD_H
@@ -17,30 +19,31 @@
 #define HEARTH_AHEAD_MAX_MESSAGES 64u
 #define HEARTH_AHEAD_MAX_BYTES    ((size_t)256 << 10)
 
-/* A whole message. */
+/* A complete message. */
 struct hearth_ahead_message {
     grpc_byte_buffer *body;
-    size_t held; /* bytes of it taken from the budget: all or none */
+    size_t held; /* bytes taken from the budget: those of the body, or 0 if it refused */
 };
 
-/* All zero: empty. */
+/* Zeroed: empty. */
 struct hearth_ahead {
     struct hearth_ahead_message ring[HEARTH_AHEAD_MAX_MESSAGES];
-    size_t begin, n;
-    size_t n_bytes; /* of those, and of the message in work */
-    size_t work_bytes;
-    bool is_short; /* the last one is the last for now: see above */
+    size_t begin, n;   /* the messages that wait: ring[begin], and so on */
+    size_t n_bytes;    /* bytes of the waiting messages and of the message in work */
+    size_t work_bytes; /* bytes of the message in work; 0: none */
+    bool is_short;     /* the budget is short: no further message until the last one is in work */
 };
 
-/* May another one be read? */
+/* True if another message may be read. */
 bool hearth_ahead_has_room(const struct hearth_ahead *ahead);
-/* Takes the body over. There is room. */
+/* Takes the body. The ring may not be full. */
 void hearth_ahead_put(struct hearth_ahead *ahead, struct hearth_budget *budget,
                       grpc_byte_buffer *body);
-/* The first one, which is in work from now on; the caller's, with what is held for it. There is one. */
+/* Gives the first message, which is in work from now on, with its held bytes. n may not be 0. */
 struct hearth_ahead_message hearth_ahead_take(struct hearth_ahead *ahead);
-/* What was taken is not in work any more. */
+/* The message in work, if any, is done. */
 void hearth_ahead_done(struct hearth_ahead *ahead);
+/* Frees all messages and gives their bytes back to the budget. */
 void hearth_ahead_clear(struct hearth_ahead *ahead, struct hearth_budget *budget);
 
 #endif
