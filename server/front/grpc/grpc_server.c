@@ -1,5 +1,8 @@
-/* grpc_server.c -- the server object, its settings (docs/threat-model.md says against what), its
- * threads, its end. */
+/*
+ * grpc_server.c -- the server object of the core: settings, threads, shutdown.
+ *
+ * docs/threat-model.md says which attacks the settings prevent.
+ */
 #include "grpc/grpc_server.h"
 
 #include "hearth/base/log.h"
@@ -16,6 +19,7 @@
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
+#include <assert.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +38,8 @@ struct args {
 static void add_int(struct args *args, const char *key, int64_t value)
 {
     HEARTH_ASSERT(args->n < MAX_ARGS);
-    /* grpc_arg wants char *, but only reads it. */
+
+    /* grpc_arg has a char *, but the core only reads it. */
     union {
         const char *in;
         char *out;
@@ -60,10 +65,12 @@ static grpc_server *make_server(const struct hearth_front_options *options)
                               ? MIN_MEMORY_QUOTA
                               : options->memory_quota_bytes;
     grpc_resource_quota *quota = grpc_resource_quota_create("hearth");
+
     grpc_resource_quota_resize(quota, (size_t)quota_bytes);
     struct args args = {0};
     add_quota(&args, quota);
-    /* The core tests its limit on the compressed size only: it must never inflate. */
+
+    /* The core's limit applies to the compressed size only, so the core must never decompress. */
     add_int(&args, GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     add_int(&args, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->max_request_bytes);
     add_int(&args, GRPC_ARG_MAX_METADATA_SIZE, options->max_header_bytes);
@@ -72,17 +79,20 @@ static grpc_server *make_server(const struct hearth_front_options *options)
     add_int(&args, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS);
     add_int(&args, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     add_int(&args, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    /* Clients may ping as often as we would; the default is one ping in five minutes. */
+
+    /* Clients may ping often; by default the core allows one ping in five minutes. */
     add_int(&args, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS);
     grpc_channel_args list = {.num_args = args.n, .args = args.v};
     grpc_server *server = grpc_server_create(&list, NULL);
     grpc_resource_quota_unref(quota);
+
     return server;
 }
 
 static void *run_queue(void *arg)
 {
     struct hearth_grpc *grpc = arg;
+
     for (;;) {
         grpc_event event =
             grpc_completion_queue_next(grpc->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
@@ -96,8 +106,8 @@ static void *run_queue(void *arg)
 
 static enum hearth_status start_threads(struct hearth_grpc *grpc, struct hearth_err *err)
 {
-    /* One thread carries some 100,000 small calls a second; a second one costs 2-10 % on few cores.
-     */
+    /* One thread handles about 100,000 small calls per second. On a machine with few cores a second
+     * thread costs 2 to 10 %. */
     long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned want = n_cpus >= 8 ? 2 : 1;
     sigset_t all, old;
@@ -108,14 +118,17 @@ static enum hearth_status start_threads(struct hearth_grpc *grpc, struct hearth_
         (void)pthread_setname_np(grpc->threads[grpc->n_threads], "grpc");
         grpc->n_threads++;
     }
+
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+
     return grpc->n_threads == want
                ? HEARTH_OK
-               : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the threads of gRPC");
+               : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "cannot start the threads of gRPC; raise the limit of threads");
 }
 
-/* The core's own lines, in our form. */
-static void log_line(gpr_log_func_args *args)
+/* Writes a log line of the core to the server's log. */
+static void log_core_line(gpr_log_func_args *args)
 {
     static struct hearth_log_rate rate;
     int missed;
@@ -142,67 +155,81 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     if (grpc == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for gRPC");
     }
+
     grpc->front = front;
     grpc->shutdown_op.done = note_shutdown;
     (void)pthread_mutex_init(&grpc->lock, NULL);
     hearth_cond_init(&grpc->wake);
-    gpr_set_log_function(log_line);
+
+    /* The core, its server and the completion queue. */
+    gpr_set_log_function(log_core_line);
     grpc_init();
     grpc->server = make_server(&front->options);
     grpc->credentials = grpc_insecure_server_credentials_create();
     grpc->queue = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(grpc->server, grpc->queue, NULL);
     grpc_server_start(grpc->server);
+
+    /* The threads. */
     enum hearth_status status =
         hearth_workers_start("grpc-in", INTAKE_THREADS, SIZE_MAX, &grpc->intake, err);
     if (status == HEARTH_OK) {
         status = start_threads(grpc, err);
     }
+
     if (status != HEARTH_OK) {
         hearth_grpc_free(grpc);
         return status;
     }
+
     for (int i = 0; i < CALLS_ASKED_FOR; i++) {
         hearth_call_request(grpc);
     }
+
     *ret_grpc = grpc;
+
     return HEARTH_OK;
 }
 
+/* A connection on its way from the acceptor to the core. */
 struct arrival {
     struct hearth_job job;
     struct hearth_grpc *grpc;
     int fd;
 };
 
-static void let_in(struct hearth_job *job)
+static void add_channel(struct hearth_job *job)
 {
     struct arrival *arrival = HEARTH_CONTAINER_OF(job, struct arrival, job);
     struct hearth_grpc *grpc = arrival->grpc;
     int fd = arrival->fd;
+
     hearth_mem_free(arrival);
     if (atomic_load(&grpc->is_stopping)) {
         (void)close(fd);
         return;
     }
+
     grpc_server_add_channel_from_fd(grpc->server, fd, grpc->credentials);
 }
 
 /*
- * When bytes are waiting, the core begins to read in the call that adds the channel, and goes on as
- * long as more come: a client that sends fast keeps the thread (measured: for seconds). So that
- * thread may not be the acceptor's.
+ * The function of the core that adds a channel begins to read if bytes are waiting, and continues
+ * as long as more bytes come: a client that sends fast occupies the thread (for seconds, as
+ * measured). So it may not be called on the acceptor's thread.
  */
 void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes)
 {
     struct hearth_grpc *grpc = context;
+
     (void)address;
     (void)address_bytes;
     struct arrival *arrival = hearth_mem_alloc(sizeof *arrival);
     if (arrival != NULL) {
-        *arrival = (struct arrival){.job.run = let_in, .grpc = grpc, .fd = fd};
+        *arrival = (struct arrival){.job.run = add_channel, .grpc = grpc, .fd = fd};
     }
+
     if (arrival == NULL || !hearth_workers_submit(grpc->intake, &arrival->job)) {
         hearth_mem_free(arrival);
         (void)close(fd);
@@ -229,11 +256,13 @@ void hearth_grpc_begin_stop(struct hearth_grpc *grpc)
 }
 
 /*
- * A call that crosses the shutdown of the core is CANCELLED, which tells its client not to try again. A connection that
- * ends is UNAVAILABLE to all its calls: so the connections go first, behind what was written to them.
+ * A call that arrives while the core shuts down is CANCELLED, which tells its client not to retry.
+ * If its connection ends instead, the client sees UNAVAILABLE. So the connections are ended first,
+ * after the bytes that were written to them.
  */
 void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers)
 {
+    assert(atomic_load(&grpc->is_stopping));
     if (!atomic_exchange(&grpc->is_shut, true)) {
         if (peers != NULL) {
             hearth_peers_end_grpc(peers);
@@ -250,11 +279,14 @@ size_t hearth_grpc_working(const struct hearth_grpc *grpc)
 bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
 {
     int64_t until = hearth_clock_mono_ns() + wait_ns;
+
     (void)pthread_mutex_lock(&grpc->lock);
     while (!grpc->has_stopped && hearth_cond_wait_until(&grpc->wake, &grpc->lock, until)) {
     }
+
     bool has_stopped = grpc->has_stopped;
     (void)pthread_mutex_unlock(&grpc->lock);
+
     return has_stopped;
 }
 
@@ -268,20 +300,27 @@ void hearth_grpc_free(struct hearth_grpc *grpc)
     if (grpc == NULL) {
         return;
     }
+
+    /* Wait until all calls have ended. */
     hearth_grpc_begin_stop(grpc);
     hearth_grpc_shut(grpc, NULL);
     if (grpc->n_threads > 0) {
         while (!hearth_grpc_has_stopped(grpc, HEARTH_NS_PER_SEC)) {
         }
     }
+
+    /* Stop the threads: they drain the queue, then end. */
     hearth_workers_stop(grpc->intake);
-    grpc_completion_queue_shutdown(grpc->queue); /* the threads drain it, then end */
+    grpc_completion_queue_shutdown(grpc->queue);
     if (grpc->n_threads == 0) {
         (void)run_queue(grpc);
     }
+
     for (unsigned i = 0; i < grpc->n_threads; i++) {
         (void)pthread_join(grpc->threads[i], NULL);
     }
+
+    /* Free the core's objects and the struct. */
     grpc_server_destroy(grpc->server);
     grpc_server_credentials_release(grpc->credentials);
     grpc_completion_queue_destroy(grpc->queue);

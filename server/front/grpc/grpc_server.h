@@ -21,18 +21,22 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
 /* A hearth_acceptor_take_fn; the context is the struct hearth_grpc. */
 void hearth_grpc_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes);
-/* Now and then: make good what a want of memory left undone, end streams that are overdue. */
+/* Called by the ticker: repeats requests for new calls that failed for want of memory, and ends
+ * overdue streams. */
 void hearth_grpc_tick(struct hearth_grpc *grpc);
-/* New calls are UNAVAILABLE, streams that wait for their clients end; calls in work go on. */
+/* From now on, new calls are UNAVAILABLE. Streams that wait for their clients end; calls in work
+ * continue. */
 void hearth_grpc_begin_stop(struct hearth_grpc *grpc);
-/* Calls in work, with those whose answer is not sent yet. */
+/* The number of calls that are in work or whose answer is not sent yet. */
 size_t hearth_grpc_working(const struct hearth_grpc *grpc);
-/* After hearth_grpc_begin_stop: the connections of `peers` end (NULL: they stay), then the core stops. */
+/* Ends the connections of `peers`, if not NULL, then shuts the core down. After
+ * hearth_grpc_begin_stop. */
 void hearth_grpc_shut(struct hearth_grpc *grpc, struct hearth_peers *peers);
-/* True when every call has ended, or after `wait_ns`. After hearth_grpc_shut. */
+/* Waits at most wait_ns; true if all calls have ended. After hearth_grpc_shut. */
 bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns);
+/* Cancels all calls of the core. */
 void hearth_grpc_cancel_calls(struct hearth_grpc *grpc);
-/* Waits for the calls; NULL-safe. */
+/* Shuts down, waits until all calls have ended, and frees. NULL-safe. */
 void hearth_grpc_free(struct hearth_grpc *grpc);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * svc_health.c -- grpc.health.v1.Health: Check, and Watch as a stream that tells of changes.
+ * svc_health.c -- grpc.health.v1.Health: Check, and Watch as a stream that reports changes.
  *
- * A watch is a request in front->watchers. One message at a time is on its way; a change in the
- * meantime is seen by the next tick. The watch ends when its client goes or the server stops; a
- * message on its way is waited for.
+ * A watch is a request in front->watchers. At most one of its messages is on its way; the next tick
+ * sees a change that happened meanwhile. The watch ends when its client leaves or the server stops,
+ * but only after the message on its way was sent.
  */
 #include "grpc/svc_health.h"
 
@@ -11,6 +11,8 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
+
+#include <assert.h>
 
 enum {
     UNKNOWN_SERVICE = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN,
@@ -20,37 +22,40 @@ enum {
 
 #define STATUS_TAG 8u /* field 1, varint */
 
-static int serving_state(struct hearth_front *front)
+static int get_serving_state(struct hearth_front *front)
 {
     char reason[256];
     return hearth_front_is_ready(front, reason) ? SERVING : NOT_SERVING;
 }
 
-static struct hearth_str service_of(const struct hearth_rpc *rpc)
+static struct hearth_str get_requested_service(const struct hearth_rpc *rpc)
 {
     return hearth_str_c(((const Grpc__Health__V1__HealthCheckRequest *)rpc->request)->service);
 }
 
 void hearth_svc_health_check(struct hearth_rpc *rpc)
 {
-    struct hearth_str service = service_of(rpc);
+    struct hearth_str service = get_requested_service(rpc);
     if (!hearth_service_is_known(rpc->front->methods, service)) {
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
                                         "unknown service \"" HEARTH_STR_FMT "\"",
                                         HEARTH_STR_ARG(service)));
         return;
     }
+
     hearth_buf_byte(&rpc->packed, STATUS_TAG);
-    hearth_buf_byte(&rpc->packed, (unsigned char)serving_state(rpc->front));
+    hearth_buf_byte(&rpc->packed, (unsigned char)get_serving_state(rpc->front));
     rpc->is_packed = true;
     hearth_rpc_end(rpc, HEARTH_OK);
 }
 
-/* ---- watching; all of the following under watch_lock unless said otherwise ---- */
+/* ---- watches; static functions are called under watch_lock, except end_watch ---- */
 
+/* Sends the state, if it was not the last one sent and no message is on its way. */
 static void send_state(struct hearth_rpc *rpc, int state)
 {
     const unsigned char message[2] = {STATUS_TAG, (unsigned char)state};
+
     if (state != rpc->stream_state && !rpc->is_sending && !rpc->is_ending) {
         rpc->stream_state = state;
         rpc->is_sending = true;
@@ -70,12 +75,14 @@ static void unlink_watch(struct hearth_rpc *rpc)
     rpc->prev = rpc->next = NULL;
 }
 
-/* Takes it off the list; true when the caller is to end it (outside of the lock), false when
- * hearth_health_sent will. */
-static bool take_off(struct hearth_rpc *rpc, enum hearth_status status)
+/*
+ * Takes the watch off the list. Returns true if the caller must end it, after releasing the lock;
+ * false if hearth_health_sent will, or if it is ended already.
+ */
+static bool take_off_list(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (rpc->is_ending || !rpc->is_watching) {
-        rpc->is_ending = true; /* gone before it was on the list */
+        rpc->is_ending = true; /* if it is not on the list yet, it will not be put there */
         return false;
     }
     rpc->is_ending = true;
@@ -90,14 +97,15 @@ static void end_watch(struct hearth_rpc *rpc)
     enum hearth_status status = rpc->later;
     hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, status,
                                     status == HEARTH_UNAVAILABLE ? "the server is stopping"
-                                                                 : "the client went away"));
+                                                                 : "the client has left"));
 }
 
 void hearth_svc_health_watch(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
-    rpc->is_service_known = hearth_service_is_known(front->methods, service_of(rpc));
-    int state = rpc->is_service_known ? serving_state(front) : UNKNOWN_SERVICE;
+
+    rpc->is_service_known = hearth_service_is_known(front->methods, get_requested_service(rpc));
+    int state = rpc->is_service_known ? get_serving_state(front) : UNKNOWN_SERVICE;
     (void)pthread_mutex_lock(&front->watch_lock);
     bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);
     if (!is_refused) {
@@ -111,6 +119,7 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
         front->watchers = rpc;
         send_state(rpc, state);
     }
+
     (void)pthread_mutex_unlock(&front->watch_lock);
     if (is_refused) {
         rpc->later = HEARTH_UNAVAILABLE;
@@ -120,7 +129,8 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
 
 void hearth_health_tick(struct hearth_front *front)
 {
-    int state = serving_state(front);
+    int state = get_serving_state(front);
+
     (void)pthread_mutex_lock(&front->watch_lock);
     for (struct hearth_rpc *rpc = front->watchers; rpc != NULL; rpc = rpc->next) {
         if (rpc->is_service_known) {
@@ -133,7 +143,9 @@ void hearth_health_tick(struct hearth_front *front)
 void hearth_health_sent(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+
     (void)pthread_mutex_lock(&front->watch_lock);
+    assert(rpc->is_sending);
     rpc->is_sending = false;
     bool ends = rpc->is_ending;
     (void)pthread_mutex_unlock(&front->watch_lock);
@@ -146,7 +158,7 @@ void hearth_health_gone(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
     (void)pthread_mutex_lock(&front->watch_lock);
-    bool ends = take_off(rpc, HEARTH_CANCELLED);
+    bool ends = take_off_list(rpc, HEARTH_CANCELLED);
     (void)pthread_mutex_unlock(&front->watch_lock);
     if (ends) {
         end_watch(rpc);
@@ -158,7 +170,7 @@ void hearth_health_end_watches(struct hearth_front *front)
     for (;;) {
         (void)pthread_mutex_lock(&front->watch_lock);
         struct hearth_rpc *rpc = front->watchers;
-        bool ends = rpc != NULL && take_off(rpc, HEARTH_UNAVAILABLE);
+        bool ends = rpc != NULL && take_off_list(rpc, HEARTH_UNAVAILABLE);
         (void)pthread_mutex_unlock(&front->watch_lock);
         if (rpc == NULL) {
             return;

@@ -1,5 +1,6 @@
 /*
- * svc_health.h -- watches of grpc.health.v1.Health: what the ticker, the stop and the transport tell them.
+ * svc_health.h -- watches of grpc.health.v1.Health: what the ticker, the stop and the transport
+ * tell them.
  *
  * Threads: safe.
  */

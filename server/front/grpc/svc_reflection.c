@@ -1,8 +1,9 @@
 /*
- * svc_reflection.c -- grpc.reflection.v1 and v1alpha: the services, and the descriptors of proto/ as protoc wrote them.
+ * svc_reflection.c -- grpc.reflection.v1 and v1alpha: the list of services, and the descriptors of
+ * the files of proto/ as protoc wrote them.
  *
- * A message in, a message out, on the transport's own thread: all of it is some 50 KB in memory. What is asked for comes
- * with the files that it imports. There are no extensions.
+ * Each message is answered on the transport's own thread, from about 50 KB of embedded bytes. A
+ * file is returned together with the files it imports. No message type has extensions.
  */
 #include "hearth/base/embedded.h"
 #include "hearth/base/varint.h"
@@ -15,18 +16,20 @@
 #define GRPC_INVALID   3
 #define GRPC_NOT_FOUND 5
 
-/* Fields of descriptor.proto. */
+/* Field numbers of descriptor.proto. */
 enum {
     SET_FILE = 1,
-    NAME = 1, /* of files and of everything in them */
+    NAME = 1, /* of a file and of each declaration in it */
     FILE_PACKAGE = 2,
     FILE_DEPENDENCY = 3,
 };
 
+/* A kind of declarations (messages, enums, ...) that a file, message, enum or service may contain.
+ * */
 struct kind {
-    uint32_t field; /* of its parent; 0 ends a list */
-    const struct kind *children;
-    bool are_siblings; /* its children's names stand beside its own, as values of an enum do */
+    uint32_t field;              /* of the parent's descriptor; 0 ends a list */
+    const struct kind *children; /* the kinds of declarations in this one */
+    bool are_siblings; /* the children's names are in the parent's scope, as enum values are */
 };
 
 static const struct kind g_leaf[] = {{0}};
@@ -37,13 +40,14 @@ static const struct kind g_of_message[] = {
 static const struct kind g_of_file[] = {
     {4, g_of_message, false}, {5, g_of_enum, true}, {6, g_of_service, false}, {0}};
 
-/* The next field with a length; false at the end. The bytes are ours, not a client's. */
+/* Reads the next field with a length; false at the end. The bytes are embedded, not a client's. */
 static bool next_field(struct hearth_str *rest, uint32_t *ret_number, struct hearth_str *ret)
 {
     const uint8_t *cur = (const uint8_t *)rest->p, *end = cur + rest->n;
     uint64_t key, value;
+
     while (cur < end && hearth_varint_read(&cur, end, &key)) {
-        if (!hearth_varint_read(&cur, end, &value)) { /* protoc writes no fixed ones */
+        if (!hearth_varint_read(&cur, end, &value)) { /* descriptors have no fixed-size fields */
             return false;
         }
         if ((key & 7) == 2 && value <= (uint64_t)(end - cur)) {
@@ -53,23 +57,26 @@ static bool next_field(struct hearth_str *rest, uint32_t *ret_number, struct hea
             return true;
         }
     }
+
     return false;
 }
 
-static struct hearth_str first_field(struct hearth_str of, uint32_t wanted)
+static struct hearth_str find_field(struct hearth_str of, uint32_t wanted)
 {
     uint32_t number;
     struct hearth_str bytes;
+
     while (next_field(&of, &number, &bytes)) {
         if (number == wanted) {
             return bytes;
         }
     }
+
     return hearth_str_n("", 0);
 }
 
-/* *name without `part` and a dot in front; false when it does not begin so. */
-static bool cut_part(struct hearth_str *name, struct hearth_str part)
+/* Removes `part` and a dot from the beginning of *name; false if *name does not begin so. */
+static bool skip_name_part(struct hearth_str *name, struct hearth_str part)
 {
     if (part.n == 0 || name->n <= part.n || name->p[part.n] != '.' ||
         !hearth_str_starts(*name, part)) {
@@ -79,52 +86,59 @@ static bool cut_part(struct hearth_str *name, struct hearth_str part)
     return true;
 }
 
-/* True when something of these kinds in `parent` has the name; depth is that of proto/, a few. */
-static bool declares(struct hearth_str parent, const struct kind *kinds, struct hearth_str name)
+/* True if `parent` declares the name as one of these kinds. The recursion is as deep as the nesting
+ * in proto/: a few levels. */
+static bool declares_name(struct hearth_str parent, const struct kind *kinds,
+                          struct hearth_str name)
 {
     uint32_t number;
     struct hearth_str child;
+
     while (next_field(&parent, &number, &child)) {
         for (const struct kind *kind = kinds; kind->field != 0; kind++) {
             if (kind->field != number) {
                 continue;
             }
-            struct hearth_str own = first_field(child, NAME), rest = name;
-            if (hearth_str_eq(own, name) || ((kind->are_siblings || cut_part(&rest, own)) &&
-                                             declares(child, kind->children, rest))) {
+            struct hearth_str own = find_field(child, NAME), rest = name;
+            if (hearth_str_eq(own, name) || ((kind->are_siblings || skip_name_part(&rest, own)) &&
+                                             declares_name(child, kind->children, rest))) {
                 return true;
             }
         }
     }
+
     return false;
 }
 
 static bool has_symbol(struct hearth_str file, struct hearth_str symbol)
 {
-    return cut_part(&symbol, first_field(file, FILE_PACKAGE)) && declares(file, g_of_file, symbol);
+    return skip_name_part(&symbol, find_field(file, FILE_PACKAGE)) &&
+           declares_name(file, g_of_file, symbol);
 }
 
-static struct hearth_str all_files(void)
+static struct hearth_str get_all_files(void)
 {
     return hearth_str_n((const char *)hearth_embedded_descriptors[0].bytes,
                         hearth_embedded_descriptors[0].n_bytes);
 }
 
-/* By name or by a symbol in it; empty when there is none. */
+/* Finds a file by its name or by a symbol that it declares; empty if there is none. */
 static struct hearth_str find_file(struct hearth_str wanted, bool by_symbol)
 {
-    struct hearth_str set = all_files(), file;
+    struct hearth_str set = get_all_files(), file;
     uint32_t number;
+
     while (next_field(&set, &number, &file)) {
         if (number == SET_FILE && (by_symbol ? has_symbol(file, wanted)
-                                             : hearth_str_eq(first_field(file, NAME), wanted))) {
+                                             : hearth_str_eq(find_field(file, NAME), wanted))) {
             return file;
         }
     }
+
     return hearth_str_n("", 0);
 }
 
-static bool is_listed(const ProtobufCBinaryData *files, size_t n, struct hearth_str file)
+static bool is_file_listed(const ProtobufCBinaryData *files, size_t n, struct hearth_str file)
 {
     for (size_t i = 0; i < n; i++) {
         if (files[i].data == (const uint8_t *)file.p) {
@@ -136,8 +150,8 @@ static bool is_listed(const ProtobufCBinaryData *files, size_t n, struct hearth_
 
 static void add_file(ProtobufCBinaryData *files, size_t *n, struct hearth_str file)
 {
-    if (file.n > 0 && *n < MAX_FILES && !is_listed(files, *n, file)) {
-        /* protobuf-c wants it writable, and only reads it. */
+    if (file.n > 0 && *n < MAX_FILES && !is_file_listed(files, *n, file)) {
+        /* protobuf-c has a writable pointer, but only reads the bytes. */
         union {
             const char *in;
             uint8_t *out;
@@ -155,9 +169,11 @@ static void answer_file(struct hearth_rpc *rpc, Grpc__Reflection__V1__ServerRefl
     if (answer == NULL || files == NULL) {
         return;
     }
+
     grpc__reflection__v1__file_descriptor_response__init(answer);
     size_t n = 0;
     add_file(files, &n, file);
+
     for (size_t i = 0; i < n; i++) {
         struct hearth_str rest = {(const char *)files[i].data, files[i].len}, import;
         uint32_t number;
@@ -167,6 +183,7 @@ static void answer_file(struct hearth_rpc *rpc, Grpc__Reflection__V1__ServerRefl
             }
         }
     }
+
     answer->file_descriptor_proto = files;
     answer->n_file_descriptor_proto = n;
     out->file_descriptor_response = answer;
@@ -182,6 +199,7 @@ static void answer_services(struct hearth_rpc *rpc,
     if (services == NULL) {
         return;
     }
+
     size_t n = hearth_method_services(methods, services);
     Grpc__Reflection__V1__ListServiceResponse *answer =
         hearth_arena_alloc(&rpc->arena, sizeof *answer);
@@ -191,12 +209,15 @@ static void answer_services(struct hearth_rpc *rpc,
     if (answer == NULL || list == NULL || bodies == NULL) {
         return;
     }
+
     grpc__reflection__v1__list_service_response__init(answer);
+
     for (size_t i = 0; i < n; i++) {
         grpc__reflection__v1__service_response__init(&bodies[i]);
         bodies[i].name = hearth_arena_strndup(&rpc->arena, services[i].p, services[i].n);
         list[i] = &bodies[i];
     }
+
     answer->service = list;
     answer->n_service = n;
     out->list_services_response = answer;
@@ -204,15 +225,17 @@ static void answer_services(struct hearth_rpc *rpc,
         GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_LIST_SERVICES_RESPONSE;
 }
 
-/* A known type has no extensions. */
+/* An empty list: no known type has extensions. */
 static void answer_extensions(struct hearth_rpc *rpc,
                               Grpc__Reflection__V1__ServerReflectionResponse *out, char *type)
 {
     Grpc__Reflection__V1__ExtensionNumberResponse *answer =
         hearth_arena_alloc(&rpc->arena, sizeof *answer);
+
     if (answer == NULL) {
         return;
     }
+
     grpc__reflection__v1__extension_number_response__init(answer);
     answer->base_type_name = type;
     out->all_extension_numbers_response = answer;
@@ -229,6 +252,7 @@ static void answer_error(struct hearth_rpc *rpc,
     if (answer == NULL || text == NULL) {
         return;
     }
+
     grpc__reflection__v1__error_response__init(answer);
     answer->error_code = code;
     answer->error_message = text;
@@ -242,6 +266,7 @@ static void answer_request(struct hearth_rpc *rpc,
                            Grpc__Reflection__V1__ServerReflectionResponse *out)
 {
     struct hearth_str file = {"", 0};
+
     switch (in->message_request_case) {
     case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_LIST_SERVICES:
         answer_services(rpc, out);
@@ -261,9 +286,10 @@ static void answer_request(struct hearth_rpc *rpc,
     case GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_EXTENSION:
         break;
     default:
-        answer_error(rpc, out, GRPC_INVALID, "the request asks for nothing");
+        answer_error(rpc, out, GRPC_INVALID, "the field message_request is not set");
         return;
     }
+
     if (file.n > 0) {
         answer_file(rpc, out, file);
     } else {
@@ -273,7 +299,7 @@ static void answer_request(struct hearth_rpc *rpc,
 
 void hearth_svc_reflection(struct hearth_rpc *rpc)
 {
-    union { /* the answer repeats the request; packing only reads it */
+    union { /* the answer contains the request; packing only reads it */
         const struct ProtobufCMessage *in;
         Grpc__Reflection__V1__ServerReflectionRequest *request;
     } asked = {.in = rpc->request};
@@ -283,6 +309,7 @@ void hearth_svc_reflection(struct hearth_rpc *rpc)
         rpc->status = HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         return;
     }
+
     grpc__reflection__v1__server_reflection_response__init(out);
     out->valid_host = asked.request->host;
     out->original_request = asked.request;
