@@ -156,6 +156,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for gRPC");
     }
 
+    assert(front->methods != NULL);
     grpc->front = front;
     grpc->shutdown_op.done = note_shutdown;
     (void)pthread_mutex_init(&grpc->lock, NULL);

@@ -1,14 +1,15 @@
-/* http_args.c -- the arguments of a query string. */
+/* http_args.c -- parses the arguments of a query string. */
 #include "http/http_call.h"
 
-/* A name or a value; what is decoded is never longer than what was sent. */
-static enum hearth_status decode(struct hearth_str in, struct hearth_arena *arena,
-                                 struct hearth_str *ret, struct hearth_err *err)
+/* Decodes a name or a value. The result is never longer than the input. */
+static enum hearth_status decode_url_text(struct hearth_str in, struct hearth_arena *arena,
+                                          struct hearth_str *ret, struct hearth_err *err)
 {
     char *out = hearth_arena_alloc(arena, in.n + 1);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
         uint64_t byte = (unsigned char)in.p[i];
@@ -27,8 +28,10 @@ static enum hearth_status decode(struct hearth_str in, struct hearth_arena *aren
         }
         out[n++] = (char)(unsigned char)byte;
     }
+
     out[n] = '\0';
     *ret = hearth_str_n(out, n);
+
     return HEARTH_OK;
 }
 
@@ -52,10 +55,12 @@ enum hearth_status hearth_http_args_parse(struct hearth_str query, struct hearth
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u arguments in the URL",
                            HEARTH_HTTP_MAX_ARGS);
     }
+
     struct hearth_http_arg *args = hearth_arena_array(arena, n_pairs, sizeof *args);
     if (args == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n = 0;
     for (size_t from = 0; from < query.n;) {
         size_t to = hearth_str_find(query, '&', from);
@@ -66,12 +71,14 @@ enum hearth_status hearth_http_args_parse(struct hearth_str query, struct hearth
         }
         size_t eq = hearth_str_find(pair, '=', 0);
         size_t value = eq < pair.n ? eq + 1 : pair.n;
-        HEARTH_TRY(decode(hearth_str_n(pair.p, eq), arena, &args[n].name, err));
-        HEARTH_TRY(
-            decode(hearth_str_n(pair.p + value, pair.n - value), arena, &args[n].value, err));
+        HEARTH_TRY(decode_url_text(hearth_str_n(pair.p, eq), arena, &args[n].name, err));
+        HEARTH_TRY(decode_url_text(hearth_str_n(pair.p + value, pair.n - value), arena,
+                                   &args[n].value, err));
         n++;
     }
+
     *ret_args = args;
     *ret_n = n;
+
     return HEARTH_OK;
 }

@@ -5,7 +5,9 @@
 
 #include "rpc/rpc.h"
 
-#define NOTED_BYTES 64u /* of an argument that is not understood */
+#include <assert.h>
+
+#define NOTED_BYTES 64u /* of an argument that is not a time, in the note */
 
 const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
                                                        struct hearth_str path)
@@ -32,6 +34,7 @@ bool hearth_http_route_allows(const struct hearth_http_route *route, struct hear
 
 struct hearth_str hearth_http_arg(const struct hearth_rpc *rpc, const char *name)
 {
+    assert(rpc->http != NULL); /* a plain route */
     for (size_t i = 0; i < rpc->http->n_args; i++) {
         if (hearth_str_eq_c(rpc->http->args[i].name, name)) {
             return rpc->http->args[i].value;
@@ -45,8 +48,9 @@ int64_t hearth_http_time(struct hearth_rpc *rpc, const char *name, int64_t now_n
     bool understood;
     struct hearth_str text = hearth_http_arg(rpc, name);
     int64_t ns = hearth_attime_parse(text, now_ns, &understood);
+
     if (!understood) {
-        /* A line is a note: what is not text must not begin another one. */
+        /* Each line is a note: stop at a control byte, which may be a line feed. */
         size_t n = 0;
         while (n < text.n && n < NOTED_BYTES && (unsigned char)text.p[n] >= ' ') {
             n++;
@@ -54,5 +58,6 @@ int64_t hearth_http_time(struct hearth_rpc *rpc, const char *name, int64_t now_n
         hearth_buf_printf(&rpc->notes, "%s \"%.*s%s\" is not a time: now is used\n", name, (int)n,
                           text.p, n < text.n ? "..." : "");
     }
+
     return ns;
 }

@@ -1,13 +1,18 @@
 /*
- * http_call.h -- plain HTTP routes whose work runs on a pool like an RPC's: /ingest, /pyroscope/render and their like.
+ * http_call.h -- plain HTTP routes whose work runs on a pool like that of an RPC: /ingest,
+ * /pyroscope/render and others.
  *
- * A route is a struct hearth_method without messages, out of http_routes.def. Its handler reads the arguments and the
- * body (rpc->body, compressed as the client sent it; the handler may drop it early by rpc->drop_body), appends the
- * answer's body to rpc->packed and ends the request. Errors are answered as Connect errors are (status code by the
- * table, JSON), of routes with HEARTH_METHOD_OTLP as google.rpc.Status in the request's own encoding. Deadlines, cancellation, tenants, budgets, gzip of answers and the log are those of RPCs.
+ * A route is a struct hearth_method without messages, from http_routes.def. Its handler reads the
+ * arguments and the body (rpc->body, compressed as the client sent it; the handler may free it
+ * early with rpc->drop_body), appends the body of the answer to rpc->packed and ends the request.
+ * Errors are answered like Connect errors: JSON, with the HTTP status of the table of statuses.
+ * Errors of routes with HEARTH_METHOD_OTLP are google.rpc.Status in the encoding of the request.
+ * Deadlines, cancellation, tenants, budgets, compression of answers and the log are the same as for
+ * RPCs.
  *
- * Before a handler runs: the method is one of the route's (else 405), the arguments are well formed (else 400), the
- * body is complete and within max-request-bytes, and the tenant is known when the route has HEARTH_METHOD_TENANT.
+ * Before a handler runs: the HTTP method is allowed for the route (else 405), the arguments are
+ * well formed (else 400), the body is complete and within max-request-bytes, and the tenant is
+ * known if the route has HEARTH_METHOD_TENANT.
  *
  * Threads: as rpc.h; parsing is pure.
  * Source:  the query syntax of application/x-www-form-urlencoded (WHATWG URL, section 5.1).
@@ -24,31 +29,34 @@ struct hearth_rpc;
 #define HEARTH_HTTP_MAX_ARGS 1024u
 
 struct hearth_http_arg {
-    struct hearth_str name, value; /* percent-decoded; '+' is a blank; no NUL inside, one behind */
+    /* Percent-decoded, with '+' as blank. NUL-terminated, without other NUL bytes. */
+    struct hearth_str name, value;
 };
 
-/* What an error is answered with. */
+/* The form of an error in the answer. */
 enum hearth_http_errors {
-    HEARTH_HTTP_ERRORS_CONNECT,
-    HEARTH_HTTP_ERRORS_STATUS, /* google.rpc.Status */
-    HEARTH_HTTP_ERRORS_STATUS_JSON,
+    HEARTH_HTTP_ERRORS_CONNECT,     /* JSON of a Connect error */
+    HEARTH_HTTP_ERRORS_STATUS,      /* google.rpc.Status as protobuf */
+    HEARTH_HTTP_ERRORS_STATUS_JSON, /* google.rpc.Status as JSON */
 };
 
-/* Of a request by such a route; rpc->http, NULL for RPCs. Texts live in the request's arena. */
+/* A request of a plain route: rpc->http, NULL for RPCs. Texts live in the request's arena. */
 struct hearth_http_call {
     struct hearth_str method;     /* "GET", "HEAD", "POST" */
     struct hearth_http_arg *args; /* in order of the query string */
     size_t n_args;
-    struct hearth_str content_type, content_encoding; /* as sent; empty: absent */
-    /* The answer. */
-    unsigned code;           /* in place of 200 or of the status' own number; 0: those */
-    const char *answer_type; /* Content-Type, static; NULL: none */
-    const char *error_code;  /* in place of the status' name, static; NULL: that */
+    struct hearth_str content_type, content_encoding; /* as sent; empty: not sent */
+
+    /* The answer; may be set by the handler. */
+    unsigned code;           /* the HTTP status; 0: 200, or that of the status of the rpc */
+    const char *answer_type; /* the Content-Type; static; NULL: none */
+    const char *error_code;  /* the code of a Connect error; static; NULL: the name of the status */
     enum hearth_http_errors errors;
 };
 
+/* The HTTP methods that a route allows. */
 enum hearth_http_methods {
-    HEARTH_HTTP_GET, /* and HEAD */
+    HEARTH_HTTP_GET, /* GET and HEAD */
     HEARTH_HTTP_POST,
 };
 
@@ -66,24 +74,26 @@ struct hearth_http_route_table {
 /* The route of a path; NULL if there is none. */
 const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
                                                        struct hearth_str path);
-/* For the header Allow. */
+/* The value of the header Allow. */
 const char *hearth_http_route_allow(const struct hearth_http_route *route);
 bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method);
 
 /*
- * The arguments of a query string (what is behind the '?'); empty pairs are skipped.
+ * Parses the arguments of a query string (the part of a URL after the '?'). Empty pairs are
+ * ignored.
  *
- * Returns  OK; INVALID_ARGUMENT for a '%' without two hex digits, %00, or more than HEARTH_HTTP_MAX_ARGS; NO_MEMORY.
+ * Returns  OK; INVALID_ARGUMENT for a '%' without two hexadecimal digits, for %00, and for more
+ *          than HEARTH_HTTP_MAX_ARGS arguments; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_http_args_parse(struct hearth_str query, struct hearth_arena *arena,
                                           struct hearth_http_arg **ret_args, size_t *ret_n,
                                           struct hearth_err *err);
 
-/* The first argument of a name; p is NULL when there is none. */
+/* The first argument with the name; p is NULL if there is none. */
 struct hearth_str hearth_http_arg(const struct hearth_rpc *rpc, const char *name);
 
-/* An argument as a time, in ns; without one now_ns, and so what is no time: then with a note. */
+/* An argument as a time in ns. now_ns if it is missing; also, with a note, if it is not a time. */
 int64_t hearth_http_time(struct hearth_rpc *rpc, const char *name, int64_t now_ns);
 
 #endif

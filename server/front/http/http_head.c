@@ -1,9 +1,10 @@
-/* http_head.c -- fields by name. */
+/* http_head.c -- finds header fields by their names. */
 #include "http/http_head.h"
 
+#include <assert.h>
 #include <stddef.h>
 
-/* Of a field that comes several times, the last counts. */
+/* If a field is sent several times, the last one counts. */
 static const struct {
     const char *name;
     size_t offset;
@@ -20,25 +21,28 @@ static const struct {
     {"grpc-timeout", offsetof(struct hearth_http_head, grpc_timeout)},
 };
 
-struct reading {
+struct head_reader {
     struct hearth_http_head *head;
     struct hearth_http_framing *framing;
 };
 
-static enum MHD_Result read_field(void *cls, enum MHD_ValueKind kind, const char *key,
-                                  size_t key_bytes, const char *text, size_t text_bytes)
+static enum MHD_Result read_head_field(void *cls, enum MHD_ValueKind kind, const char *key,
+                                       size_t key_bytes, const char *text, size_t text_bytes)
 {
-    struct reading *reading = cls;
+    struct head_reader *reading = cls;
     struct hearth_http_head *head = reading->head;
     struct hearth_str name = hearth_str_n(key, key_bytes), value = hearth_str_n(text, text_bytes);
+
     (void)kind;
     hearth_http_framing_field(reading->framing, name, value);
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_texts); i++) {
         if (hearth_str_eq_nocase(name, hearth_str_c(g_texts[i].name))) {
             memcpy((char *)head + g_texts[i].offset, &value, sizeof value);
             return MHD_YES;
         }
     }
+
     if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
         if (head->caller.n_tenants++ == 0) {
             head->caller.tenant = value;
@@ -54,6 +58,7 @@ static enum MHD_Result read_field(void *cls, enum MHD_ValueKind kind, const char
     } else if (hearth_str_eq_nocase(name, HEARTH_STR("expect"))) {
         head->expects_continue = true;
     }
+
     return MHD_YES;
 }
 
@@ -61,12 +66,13 @@ void hearth_http_head_read(struct MHD_Connection *connection, const char *method
                            const char *version, struct hearth_http_framing *framing,
                            struct hearth_http_head *ret_head)
 {
+    assert(framing->uri.p != NULL);
     *ret_head = (struct hearth_http_head){.content_length = -1};
-    struct reading reading = {.head = ret_head, .framing = framing};
+    struct head_reader reading = {.head = ret_head, .framing = framing};
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     const char *end = method + (size != NULL ? size->header_size : 0);
     hearth_http_framing_begin(framing, hearth_str_c(method), hearth_str_c(version), end);
-    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_field, &reading);
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_head_field, &reading);
     hearth_http_framing_end(framing, hearth_str_c(version));
 }

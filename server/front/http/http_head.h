@@ -1,8 +1,8 @@
 /*
- * http_head.h -- the header fields of an HTTP/1.1 request that anything here looks at.
+ * http_head.h -- the header fields of an HTTP/1.1 request that the server uses.
  *
- * Ownership: texts are the library's, valid until the request is done.
- * Threads: the daemon's.
+ * Ownership: texts are borrowed from the library until the request is done.
+ * Threads:   the daemon's thread.
  */
 #ifndef HEARTH_FRONT_HTTP_HEAD_H
 #define HEARTH_FRONT_HTTP_HEAD_H
@@ -19,14 +19,14 @@ struct hearth_http_head {
     struct hearth_str accept, accept_encoding, user_agent;
     struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
     bool expects_continue;
-    int64_t content_length; /* -1: none */
+    int64_t content_length; /* -1: not sent; INT64_MAX: not a number */
 };
 
 /*
- * The fields of a head that has come whole.
+ * Reads the fields of a complete head.
  *
- * method, version  as the library's callback gives them
- * framing          in: of the target; out: whether the head is in order, see http_framing.h
+ * method, version  pointers of the library's callback, into its buffer
+ * framing          after hearth_http_framing_uri; out: whether the head may be accepted
  */
 void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
                            const char *version, struct hearth_http_framing *framing,

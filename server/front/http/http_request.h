@@ -1,11 +1,12 @@
 /*
  * http_request.h -- one HTTP request: its head, its body, its answer.
  *
- *   NEW --head--> READING --complete--> WORKING (suspended) --end--> ANSWERED --queued--> (freed when sent or
- * cut)
- *                \--broke a rule--> SWALLOWING --complete---------^
+ *   NEW --head--> READING --complete--> WORKING --end--> ANSWERED --sent or cut--> (freed)
+ *                    \--refused, or answered at once--> DISCARDING --complete--^
  *
- * Threads: the daemon's thread, but for the end of a suspended request.
+ * While WORKING, the connection is suspended, unless the work runs on the daemon's thread.
+ *
+ * Threads: the daemon's thread, except for the end of a suspended request.
  */
 #ifndef HEARTH_FRONT_HTTP_REQUEST_H
 #define HEARTH_FRONT_HTTP_REQUEST_H
@@ -22,11 +23,12 @@
 struct hearth_http {
     struct hearth_front *front;
     struct MHD_Daemon *daemon;
-    _Atomic int64_t n_open;      /* requests between their head and the end of their answer */
-    _Atomic int64_t n_suspended; /* those whose connection waits for hearth_rpc_end */
+    _Atomic int64_t n_open;      /* requests whose head was read and whose answer is not sent yet */
+    _Atomic int64_t n_suspended; /* requests whose connection is suspended until they end */
 };
 
-/* The callbacks of the daemon; cls is the struct hearth_http. The first gives the slot of the others. */
+/* The callbacks of the daemon; cls is the struct hearth_http. The first one returns the request,
+ * which the others find in *slot. */
 void *hearth_http_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result hearth_http_on_request(void *cls, struct MHD_Connection *connection,
                                        const char *url, const char *method, const char *version,
