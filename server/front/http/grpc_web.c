@@ -1,4 +1,4 @@
-/* grpc_web.c -- heads and frames of gRPC-Web. */
+/* grpc_web.c -- headers, frames and trailers of gRPC and gRPC-Web over HTTP/1.1. */
 #include "http/grpc_web.h"
 
 #include "hearth/base/clock.h"
@@ -24,6 +24,7 @@ bool hearth_grpc_parse_timeout(struct hearth_str text, int64_t *ret_ns)
         !hearth_str_to_i64(hearth_str_n(text.p, text.n - 1), &n)) {
         return false;
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(units); i++) {
         if (text.p[text.n - 1] == units[i].unit) {
             if (__builtin_mul_overflow(n, units[i].ns, ret_ns)) {
@@ -32,6 +33,7 @@ bool hearth_grpc_parse_timeout(struct hearth_str text, int64_t *ret_ns)
             return true;
         }
     }
+
     return false;
 }
 
@@ -51,6 +53,7 @@ enum hearth_status hearth_grpc_parse_encoding(struct hearth_str text, enum heart
                            "\": supported encodings are gzip, deflate, identity",
                            HEARTH_STR_ARG(name));
     }
+
     return HEARTH_OK;
 }
 
@@ -66,12 +69,13 @@ bool hearth_grpc_accepts_gzip(struct hearth_str text)
     return false;
 }
 
-/* The frame at the start of *rest, which then begins behind it. */
+/* Takes the first frame off *rest; false if it is not complete. */
 static bool take_frame(struct hearth_str *rest, unsigned *ret_flags, struct hearth_str *ret_bytes)
 {
     if (rest->n < HEARTH_GRPC_WEB_FRAME_BYTES) {
         return false;
     }
+
     unsigned char head[HEARTH_GRPC_WEB_FRAME_BYTES];
     memcpy(head, rest->p, sizeof head);
     size_t n =
@@ -79,9 +83,11 @@ static bool take_frame(struct hearth_str *rest, unsigned *ret_flags, struct hear
     if (n > rest->n - sizeof head) {
         return false;
     }
+
     *ret_flags = head[0];
     *ret_bytes = hearth_str_n(rest->p + sizeof head, n);
     *rest = hearth_str_n(rest->p + sizeof head + n, rest->n - sizeof head - n);
+
     return true;
 }
 
@@ -92,32 +98,39 @@ enum hearth_status hearth_grpc_web_read(struct hearth_str body, enum hearth_comp
 {
     unsigned flags, more;
     struct hearth_str message, rest = body, ignored;
+
     if (!take_frame(&rest, &flags, &message) || (flags & FLAG_TRAILERS) != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the call carries no whole message");
     }
+
     if ((flags & ~FLAG_COMPRESSED) != 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unknown flags 0x%02x of a message",
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the message has unknown flags: 0x%02x",
                            flags);
     }
+
     if (flags == FLAG_COMPRESSED && encoding == HEARTH_COMPRESSION_NONE) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the message is compressed, but grpc-encoding does not say how");
     }
+
     while (rest.n > 0) {
         if (!take_frame(&rest, &more, &ignored)) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%zu bytes behind the message",
-                               rest.n);
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "%zu bytes after the message are not a whole frame", rest.n);
         }
         if ((more & FLAG_TRAILERS) == 0) {
             return HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED, "the call carries a second message");
         }
     }
+
     *ret_message = message;
     *ret_compression = flags == FLAG_COMPRESSED ? encoding : HEARTH_COMPRESSION_NONE;
+
     return HEARTH_OK;
 }
 
-static void write_head(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], unsigned flags, size_t n)
+static void write_frame_head(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], unsigned flags,
+                             size_t n)
 {
     out[0] = (unsigned char)flags;
     for (unsigned i = 0; i < 4; i++) {
@@ -128,11 +141,11 @@ static void write_head(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], unsigned 
 void hearth_grpc_web_frame(unsigned char out[HEARTH_GRPC_WEB_FRAME_BYTES], bool is_compressed,
                            size_t n)
 {
-    write_head(out, is_compressed ? FLAG_COMPRESSED : 0, n);
+    write_frame_head(out, is_compressed ? FLAG_COMPRESSED : 0, n);
 }
 
-/* Percent-encoding of grpc-message. */
-static void write_message(const char *msg, struct hearth_buf *out)
+/* Appends the text percent-encoded, as grpc-message requires. */
+static void write_percent_encoded(const char *msg, struct hearth_buf *out)
 {
     for (const char *p = msg; *p != '\0'; p++) {
         if (*p >= ' ' && *p <= '~' && *p != '%') {
@@ -149,12 +162,14 @@ void hearth_grpc_trailers(enum hearth_status status, const char *msg, const char
     hearth_buf_printf(out, "grpc-status: %d\r\n", hearth_status_grpc(status));
     if (status != HEARTH_OK) {
         hearth_buf_cstr(out, "grpc-message: ");
-        write_message(msg, out);
+        write_percent_encoded(msg, out);
         hearth_buf_cstr(out, "\r\n");
     }
+
     if (status == HEARTH_UNAVAILABLE) {
         hearth_buf_cstr(out, "grpc-retry-pushback-ms: 1000\r\n");
     }
+
     for (size_t i = 0; i < n_notes; i++) {
         hearth_buf_printf(out, "hearth-note: %s\r\n", notes[i]);
     }
@@ -164,14 +179,16 @@ void hearth_grpc_web_trailers(enum hearth_status status, const char *msg, const 
                               size_t n_notes, struct hearth_buf *out)
 {
     size_t from = out->n;
+
     if (hearth_buf_reserve(out, HEARTH_GRPC_WEB_FRAME_BYTES) == NULL) {
         return;
     }
+
     out->n += HEARTH_GRPC_WEB_FRAME_BYTES;
     hearth_grpc_trailers(status, msg, notes, n_notes, out);
     if (!hearth_buf_failed(out)) {
         unsigned char head[HEARTH_GRPC_WEB_FRAME_BYTES];
-        write_head(head, FLAG_TRAILERS, out->n - from - sizeof head);
+        write_frame_head(head, FLAG_TRAILERS, out->n - from - sizeof head);
         memcpy(out->p + from, head, sizeof head);
     }
 }

@@ -1,4 +1,4 @@
-/* http_answer.c -- codes, headers and bodies of answers. */
+/* http_answer.c -- status codes, headers and bodies of answers. */
 #include "http/http_answer.h"
 
 #include "hearth/base/base64.h"
@@ -8,40 +8,49 @@
 #include "http/grpc_web.h"
 #include "http/http_call.h"
 
+#include <assert.h>
+
 #define GZIP_MIN_BYTES 1024u
 #define GZIP_LEVEL     3
 
-static void add_header(struct hearth_http_answer *answer, const char *name, const char *value)
+static void add_answer_header(struct hearth_http_answer *answer, const char *name,
+                              const char *value)
 {
+    assert(answer->n_headers < HEARTH_HTTP_ANSWER_HEADERS);
     answer->headers[answer->n_headers++] = (struct hearth_rpc_header){name, value};
 }
 
-/* What a handler has compressed itself. */
+/* True if the handler has compressed the body. */
 static bool is_gzip_already(const struct hearth_buf *body)
 {
     return body->n >= 2 && memcmp(body->p, "\x1f\x8b", 2) == 0;
 }
 
-/* The body as gzip behind n_before bytes that are left free; false when that is not worth it. */
+/* Compresses the body, with n_before free bytes before it. False, and the body unchanged, if that
+ * does not make it smaller. */
 static bool gzip_body(struct hearth_buf *body, size_t n_before)
 {
     if (body->n < GZIP_MIN_BYTES || is_gzip_already(body)) {
         return false;
     }
+
     struct hearth_buf packed;
     hearth_buf_init(&packed, 0);
     packed.budget = body->budget;
     if (n_before > 0 && hearth_buf_reserve(&packed, n_before) != NULL) {
         packed.n += n_before;
     }
+
     if (hearth_buf_failed(&packed) ||
         hearth_gzip(hearth_buf_view(body), GZIP_LEVEL, &packed, NULL) != HEARTH_OK ||
         hearth_buf_failed(&packed) || packed.n >= body->n) {
         hearth_buf_release(&packed);
         return false;
     }
+
     hearth_buf_release(body);
     *body = packed;
+
     return true;
 }
 
@@ -56,6 +65,7 @@ static void write_status(const struct hearth_rpc *rpc, bool as_json, struct hear
 {
     Google__Rpc__Status status;
     const char *message = hearth_rpc_message(rpc);
+
     google__rpc__status__init(&status);
     status.code = hearth_status_grpc(rpc->status);
     status.message = (char *)(uintptr_t)message;
@@ -66,70 +76,81 @@ static void write_status(const struct hearth_rpc *rpc, bool as_json, struct hear
     }
 }
 
-/* What is switched off is not there. Whoever is told to come later is told when. */
+/* A method that is switched off answers 404. A client that may retry is told when. */
 static void make_otlp_error(struct hearth_rpc *rpc, struct hearth_http_answer *answer)
 {
     bool as_json = rpc->http->errors == HEARTH_HTTP_ERRORS_STATUS_JSON;
+
     if (rpc->status == HEARTH_UNIMPLEMENTED && rpc->http->code == 0) {
         answer->code = 404;
     }
+
     answer->content_type = as_json ? HEARTH_OTLP_JSON : HEARTH_OTLP_PROTO;
     write_status(rpc, as_json, &answer->body);
     if (answer->code == 429 || answer->code == 503) {
-        add_header(answer, "Retry-After", "1");
+        add_answer_header(answer, "Retry-After", "1");
     }
 }
 
-static void make_plain(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
-                       bool takes_gzip, struct hearth_http_answer *answer)
+/* An answer by Connect or of a plain route. */
+static void make_plain_answer(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
+                              bool takes_gzip, struct hearth_http_answer *answer)
 {
     const struct hearth_http_call *call = rpc->http;
+    assert(call != NULL || media != NULL);
     if (call != NULL && call->code != 0) {
         answer->code = call->code;
     } else if (rpc->status != HEARTH_OK) {
         answer->code = (unsigned)hearth_status_http(rpc->status);
     }
+
     if (rpc->status != HEARTH_OK && call != NULL && call->errors != HEARTH_HTTP_ERRORS_CONNECT) {
         make_otlp_error(rpc, answer);
         return;
     }
+
     if (rpc->status != HEARTH_OK) {
         answer->content_type = "application/json";
         const char *code = call != NULL ? call->error_code : NULL;
         hearth_connect_write_error(code != NULL ? code : hearth_status_name(rpc->status),
                                    hearth_rpc_message(rpc), &answer->body);
         if (rpc->status == HEARTH_UNAVAILABLE) {
-            add_header(answer, "Retry-After", "1");
+            add_answer_header(answer, "Retry-After", "1");
         } else if (rpc->err.is_passing) {
-            add_header(answer, "Retry-After", "30");
+            add_answer_header(answer, "Retry-After", "30");
         }
         return;
     }
+
     answer->content_type = call != NULL ? call->answer_type : media->type;
     answer->is_in_pieces = rpc->pieces.more != NULL;
     if (answer->is_in_pieces) {
         return;
     }
+
     answer->body = take_packed(rpc);
     if (rpc->is_gzip || (takes_gzip && gzip_body(&answer->body, 0))) {
-        add_header(answer, "Content-Encoding", "gzip");
-        add_header(answer, "Vary", "Accept-Encoding");
+        add_answer_header(answer, "Content-Encoding", "gzip");
+        add_answer_header(answer, "Vary", "Accept-Encoding");
     }
 }
 
+/* The message in its frame, compressed if that makes it smaller. */
 static void frame_message(struct hearth_rpc *rpc, bool takes_gzip,
                           struct hearth_http_answer *answer)
 {
     const size_t n_frame = HEARTH_GRPC_WEB_FRAME_BYTES;
+
     answer->body = take_packed(rpc);
     struct hearth_buf *body = &answer->body;
     bool is_gzip = takes_gzip && gzip_body(body, n_frame);
     if (is_gzip) {
-        add_header(answer, "grpc-encoding", "gzip");
+        add_answer_header(answer, "grpc-encoding", "gzip");
     } else if (hearth_buf_reserve(body, n_frame) != NULL) {
         memmove(body->p + n_frame, body->p, body->n);
         body->n += n_frame;
     }
+
     if (!hearth_buf_failed(body)) {
         unsigned char head[HEARTH_GRPC_WEB_FRAME_BYTES];
         hearth_grpc_web_frame(head, is_gzip, body->n - n_frame);
@@ -137,20 +158,23 @@ static void frame_message(struct hearth_rpc *rpc, bool takes_gzip,
     }
 }
 
-static void make_grpc(struct hearth_rpc *rpc, const struct hearth_rpc_media *media, bool takes_gzip,
-                      struct hearth_http_answer *answer)
+/* An answer by gRPC or gRPC-Web. */
+static void make_grpc_answer(struct hearth_rpc *rpc, const struct hearth_rpc_media *media,
+                             bool takes_gzip, struct hearth_http_answer *answer)
 {
     answer->content_type = media->type;
-    add_header(answer, "grpc-accept-encoding", "identity, deflate, gzip");
+    add_answer_header(answer, "grpc-accept-encoding", "identity, deflate, gzip");
     if (rpc->status == HEARTH_OK) {
         frame_message(rpc, takes_gzip, answer);
     }
+
     if (media->protocol == HEARTH_RPC_GRPC) {
         answer->has_trailers = true;
         hearth_grpc_trailers(rpc->status, hearth_rpc_message(rpc), rpc->note_values, rpc->n_notes,
                              &answer->trailers);
         return;
     }
+
     hearth_grpc_web_trailers(rpc->status, hearth_rpc_message(rpc), rpc->note_values, rpc->n_notes,
                              &answer->body);
     if (media->protocol == HEARTH_RPC_GRPC_WEB_TEXT && !hearth_buf_failed(&answer->body)) {
@@ -170,8 +194,8 @@ void hearth_http_answer_make(struct hearth_rpc *rpc, const struct hearth_rpc_med
     hearth_buf_init(&ret_answer->body, 0);
     hearth_buf_init(&ret_answer->trailers, 0);
     if (media != NULL && media->protocol != HEARTH_RPC_CONNECT) {
-        make_grpc(rpc, media, takes_gzip, ret_answer);
+        make_grpc_answer(rpc, media, takes_gzip, ret_answer);
     } else {
-        make_plain(rpc, media, takes_gzip, ret_answer);
+        make_plain_answer(rpc, media, takes_gzip, ret_answer);
     }
 }

@@ -1,13 +1,15 @@
-/* http_framing.c -- lines, names and values of a head, and the fields that say how long the body is. */
+/* http_framing.c -- checks lines, names and values of a head, and fields about the body's length.
+ * */
 #include "http/http_framing.h"
 
 #include "hearth/base/compiler.h"
 
 #include <string.h>
 
-#define LINE_END_BYTES 2u /* CR LF, each a NUL byte by now */
+#define LINE_END_BYTES 2u /* CR LF, which the library has replaced by NUL bytes */
 
-static void refuse(struct hearth_http_framing *framing, unsigned code, const char *text)
+/* The first reason counts. */
+static void refuse_head(struct hearth_http_framing *framing, unsigned code, const char *text)
 {
     if (framing->code == 0) {
         framing->code = code;
@@ -15,9 +17,10 @@ static void refuse(struct hearth_http_framing *framing, unsigned code, const cha
     }
 }
 
-static bool is_token(struct hearth_str s)
+static bool is_http_token(struct hearth_str s)
 {
     static const char others[] = "!#$%&'*+-.^_`|~";
+
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -25,6 +28,7 @@ static bool is_token(struct hearth_str s)
             return false;
         }
     }
+
     return s.n > 0;
 }
 
@@ -39,7 +43,7 @@ static bool has_control_byte(struct hearth_str s)
     return false;
 }
 
-/* A bare LF is one NUL byte, with a part of the line that does not end it or the next line right behind. */
+/* A bare LF has become a single NUL byte, directly before the next line or part of a line. */
 static bool ends_line(const struct hearth_http_framing *framing, const char *p)
 {
     return p + LINE_END_BYTES <= framing->end && p[0] == '\0' && p[1] == '\0';
@@ -49,7 +53,7 @@ void hearth_http_framing_uri(struct hearth_http_framing *framing, struct hearth_
 {
     *framing = (struct hearth_http_framing){.uri = uri};
     if (has_control_byte(uri) || memchr(uri.p, ' ', uri.n) != NULL) {
-        refuse(framing, 400, "the target of the request holds a blank or a control byte\n");
+        refuse_head(framing, 400, "the target of the request holds a blank or a control byte\n");
     }
 }
 
@@ -61,18 +65,19 @@ void hearth_http_framing_begin(struct hearth_http_framing *framing, struct heart
     bool is_one_line = framing->uri.p == method.p + method.n + 1 &&
                        version.p == framing->uri.p + framing->uri.n + 1 &&
                        ends_line(framing, version.p + version.n);
-    if (!is_one_line || !is_token(method)) {
-        refuse(framing, 400,
-               "the request line is not a method, a target and a version with one blank between "
-               "them and CR LF at the end\n");
+    if (!is_one_line || !is_http_token(method)) {
+        refuse_head(
+            framing, 400,
+            "the request line is not a method, a target and a version with one blank between "
+            "them and CR LF at the end\n");
     }
 }
 
-/* The library has looked at the first one only, and refused it when it is not a number. */
+/* The library has read the first one only, and has refused it if it is not a number. */
 static void check_length(struct hearth_http_framing *framing)
 {
     if (++framing->n_lengths > 1) {
-        refuse(framing, 400, "more than one Content-Length\n");
+        refuse_head(framing, 400, "more than one Content-Length\n");
     }
 }
 
@@ -82,39 +87,46 @@ static void check_codings(struct hearth_http_framing *framing, struct hearth_str
         size_t to = hearth_str_find(value, ',', from);
         struct hearth_str coding = hearth_str_trim(hearth_str_n(value.p + from, to - from));
         framing->n_codings++;
-        if (!is_token(coding)) {
-            refuse(framing, 400, "malformed Transfer-Encoding\n");
+        if (!is_http_token(coding)) {
+            refuse_head(framing, 400, "malformed Transfer-Encoding\n");
         } else if (!hearth_str_eq_nocase(coding, HEARTH_STR("chunked"))) {
-            refuse(framing, 501, "unknown transfer coding: chunked is the only one supported\n");
+            refuse_head(framing, 501,
+                        "unknown transfer coding: chunked is the only one supported\n");
         }
         from = to + 1;
     }
-    /* The library compares the whole text, and would read until the end of the connection. */
+
+    /* The library compares the whole text. With any other, it would read until the connection ends.
+     * */
     if (!hearth_str_eq_nocase(value, HEARTH_STR("chunked"))) {
-        refuse(framing, 400, "Transfer-Encoding must be \"chunked\" and nothing else\n");
+        refuse_head(framing, 400, "Transfer-Encoding must be \"chunked\" and nothing else\n");
     }
 }
 
 void hearth_http_framing_field(struct hearth_http_framing *framing, struct hearth_str name,
                                struct hearth_str value)
 {
-    /* The name of a folded line has been moved; what is behind a NUL byte has no field. */
+    /* A folded line has moved the name; text after a NUL byte belongs to no field. */
     if (name.p != framing->at) {
-        refuse(framing, 400,
-               "a header line is folded, holds a NUL byte, or does not end with CR LF\n");
+        refuse_head(framing, 400,
+                    "a header line is folded, holds a NUL byte, or does not end with CR LF\n");
         return;
     }
-    if (!is_token(name)) {
-        refuse(framing, 400,
-               "a header name is empty, or has a blank or another byte that is not "
-               "allowed before the colon\n");
+
+    if (!is_http_token(name)) {
+        refuse_head(framing, 400,
+                    "a header name is empty, or has a blank or another byte that is not "
+                    "allowed before the colon\n");
     }
+
     if (has_control_byte(value)) {
-        refuse(framing, 400, "a header value holds a control byte\n");
+        refuse_head(framing, 400, "a header value holds a control byte\n");
     }
+
     if (!ends_line(framing, value.p + value.n)) {
-        refuse(framing, 400, "a header line holds a NUL byte, or does not end with CR LF\n");
+        refuse_head(framing, 400, "a header line holds a NUL byte, or does not end with CR LF\n");
     }
+
     framing->at = value.p + value.n + LINE_END_BYTES;
 
     if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
@@ -122,7 +134,7 @@ void hearth_http_framing_field(struct hearth_http_framing *framing, struct heart
     } else if (hearth_str_eq_nocase(name, HEARTH_STR("transfer-encoding"))) {
         check_codings(framing, value);
     } else if (hearth_str_eq_nocase(name, HEARTH_STR("host")) && ++framing->n_hosts > 1) {
-        refuse(framing, 400, "more than one Host\n");
+        refuse_head(framing, 400, "more than one Host\n");
     }
 }
 
@@ -130,19 +142,23 @@ void hearth_http_framing_end(struct hearth_http_framing *framing, struct hearth_
 {
     /* Only the empty line is left. */
     if (framing->at + LINE_END_BYTES != framing->end || !ends_line(framing, framing->at)) {
-        refuse(framing, 400,
-               "a header line is folded, holds a NUL byte, or does not end with CR LF\n");
+        refuse_head(framing, 400,
+                    "a header line is folded, holds a NUL byte, or does not end with CR LF\n");
     }
+
     if (framing->n_hosts == 0 && !hearth_str_eq_c(version, "HTTP/1.0")) {
-        refuse(framing, 400, "no Host\n");
+        refuse_head(framing, 400, "no Host\n");
     }
+
     if (framing->n_codings > 1) {
-        refuse(framing, 400, "more than one transfer coding\n");
+        refuse_head(framing, 400, "more than one transfer coding\n");
     }
+
     if (framing->n_codings > 0 && framing->n_lengths > 0) {
-        refuse(framing, 400, "both Content-Length and Transfer-Encoding\n");
+        refuse_head(framing, 400, "both Content-Length and Transfer-Encoding\n");
     }
+
     if (framing->n_codings > 0 && hearth_str_eq_c(version, "HTTP/1.0")) {
-        refuse(framing, 400, "HTTP/1.0 has no Transfer-Encoding\n");
+        refuse_head(framing, 400, "HTTP/1.0 has no Transfer-Encoding\n");
     }
 }

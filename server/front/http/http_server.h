@@ -21,9 +21,9 @@ enum hearth_status hearth_http_start(struct hearth_front *front, struct hearth_h
 /* A hearth_acceptor_take_fn; the context is the struct hearth_http. */
 void hearth_http_take(void *context, int fd, const struct sockaddr *address,
                       socklen_t address_bytes);
-/* Requests whose answer is not yet sent. */
+/* The number of requests whose answer is not sent yet. */
 size_t hearth_http_open_requests(const struct hearth_http *http);
-/* Nothing may be in flight any more. NULL-safe. */
+/* Stops the daemon and frees. No request may be in flight. NULL-safe. */
 void hearth_http_free(struct hearth_http *http);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * http_trailers.h -- a response of libmicrohttpd with trailers: they go behind the chunks of a body, so there are chunks.
+ * http_trailers.h -- a response of libmicrohttpd with trailers. Trailers follow the last chunk of a
+ * body, so the body is sent in chunks.
  *
  * Threads: any.
  */
@@ -10,7 +11,8 @@
 
 #include <microhttpd.h>
 
-/* Takes both; `trailers` are lines "name: value" with CR LF. NULL without memory. */
+/* Takes both buffers. trailers: lines "name: value" with CR LF. NULL without memory, or if a buffer
+ * has failed. */
 struct MHD_Response *hearth_http_trailed_response(struct hearth_buf *body,
                                                   struct hearth_buf *trailers);
 

@@ -1,4 +1,4 @@
-/* routes.c -- the plain routes, one function each, in one table. */
+/* routes.c -- the plain routes that are answered at once: a function for each, and their table. */
 #include "http/routes.h"
 
 #include "hearth/base/metrics.h"
@@ -19,6 +19,7 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
 {
     char reason[256] = "";
     bool ready = hearth_front_is_ready(front, reason);
+
     answer->code = ready ? 200 : 503;
     if (!json) {
         hearth_buf_printf(&answer->body, "%s%s",
@@ -28,6 +29,7 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
                           reason);
         return;
     }
+
     answer->content_type = JSON;
     struct hearth_json out;
     hearth_json_init(&out, &answer->body);
@@ -41,11 +43,12 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
     if (reason[0] != 0) {
         hearth_json_string_c(&out, reason);
     }
+
     hearth_json_array_end(&out);
     hearth_json_object_end(&out);
 }
 
-/* Says only that this process answers: never asks the database. */
+/* Says only that this process answers; does not depend on the database. */
 static void get_healthz(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
 {
     (void)front;
@@ -63,11 +66,12 @@ static void get_metrics(struct hearth_front *front, bool json, struct hearth_rou
     hearth_metrics_write(&answer->body);
 }
 
-/* Shape as Grafana reads it; what only a Go program has is empty. */
+/* In the form that Grafana reads. Fields that only a Go program has are empty. */
 static void get_buildinfo(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
 {
     static const char *const empty[] = {"revision", "branch", "buildUser", "buildDate",
                                         "goVersion"};
+
     (void)json;
     answer->content_type = JSON;
     struct hearth_json out;
@@ -79,10 +83,12 @@ static void get_buildinfo(struct hearth_front *front, bool json, struct hearth_r
     hearth_json_object(&out);
     hearth_json_key_c(&out, "version");
     hearth_json_string_c(&out, front->version);
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(empty); i++) {
         hearth_json_key_c(&out, empty[i]);
         hearth_json_string_c(&out, "");
     }
+
     hearth_json_object_end(&out);
     hearth_json_object_end(&out);
 }
@@ -92,19 +98,23 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
     (void)json;
     hearth_buf_printf(&answer->body, "Hearth %s, a continuous profiling database\n\n",
                       front->version);
-    hearth_buf_cstr(&answer->body,
-                    "GET  /ready                      200 when it can work, else 503 and why\n"
-                    "GET  /healthz                    200 while this process answers\n"
-                    "GET  /metrics                    Prometheus text\n"
-                    "GET  /api/v1/status/buildinfo    version as JSON\n");
+    hearth_buf_cstr(
+        &answer->body,
+        "GET  /ready                      200 if the server can work, else 503 and why\n"
+        "GET  /healthz                    200 while this process answers\n"
+        "GET  /metrics                    Prometheus text\n"
+        "GET  /api/v1/status/buildinfo    version as JSON\n");
+
     for (size_t i = 0; i < front->routes->n; i++) {
         const struct hearth_http_route *route = &front->routes->routes[i];
         hearth_buf_printf(&answer->body, "%s  %s\n",
                           route->methods == HEARTH_HTTP_POST ? "POST" : "GET", route->method.path);
     }
+
     hearth_buf_cstr(&answer->body,
                     "\n"
                     "gRPC, and POST of application/proto or application/json (Connect):\n");
+
     for (size_t i = 0; i < front->methods->n; i++) {
         hearth_buf_printf(&answer->body, "     %s\n", front->methods->methods[i].path);
     }
@@ -131,5 +141,6 @@ bool hearth_route_get(struct hearth_front *front, struct hearth_str path, bool j
             return true;
         }
     }
+
     return false;
 }

@@ -1,5 +1,6 @@
 /*
- * routes.h -- the plain GET routes: what they answer, as pure functions of the front's state.
+ * routes.h -- the plain GET routes that are answered at once, from the front's state: /ready,
+ * /healthz, /metrics, /api/v1/status/buildinfo and /.
  *
  * Threads:   safe.
  * Source:    docs/reference/api-admin.md, "Plain routes".
@@ -17,8 +18,12 @@ struct hearth_route_answer {
     struct hearth_buf body;
 };
 
-/* False: no such route. `json`: the client asked for application/json. `answer->body` is
- * initialised. */
+/*
+ * Answers the route; false if there is no such route.
+ *
+ * json    the client accepts application/json
+ * answer  on true, filled; the caller owns answer->body
+ */
 HEARTH_MUST_CHECK bool hearth_route_get(struct hearth_front *front, struct hearth_str path,
                                         bool json, struct hearth_route_answer *answer);
 
