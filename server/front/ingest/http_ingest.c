@@ -1,10 +1,10 @@
 /*
- * http_ingest.c -- POST /ingest: what agents send, to the engine's form.
+ * http_ingest.c -- POST /ingest: from an upload of an agent to a push of the engine.
  *
- * An upload is one profile. Its name, times and format stand in the URL, the profile is the body or a
- * file of a form. Statuses are those that agents know: 400 for what the URL says, 422 for a profile
- * that cannot be read; a pprof with labels or a time that are refused is 422, too, a text with them
- * is 400.
+ * An upload is one profile. The URL has its name, times and format; the profile is the body or a
+ * file of a form. The HTTP statuses are those that agents of Pyroscope know: 400 for errors in the
+ * URL; 422 for a profile that cannot be read. If labels or times are refused, the status is 422 for
+ * a pprof and 400 for a text format.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -18,6 +18,8 @@
 #include "rpc/log_rate.h"
 #include "rpc/push_call.h"
 
+#include <assert.h>
+
 #define UNPROCESSABLE        422u
 #define DEFAULT_SAMPLE_RATE  100
 #define MAX_INFLATIONS       2 /* a compressed profile in a compressed body */
@@ -27,7 +29,7 @@ struct upload {
     struct hearth_rpc *rpc;
     struct hearth_push_call *call;
     struct hearth_ingest_name name;
-    struct hearth_str app; /* the name, of text formats without its type */
+    struct hearth_str app; /* the application name; for text formats without the profile type */
     struct hearth_str profile;
     struct hearth_push_hints hints;
     struct hearth_multipart form;
@@ -35,7 +37,7 @@ struct upload {
 
 /* ---- statuses ---- */
 
-static const char *format_name(enum hearth_ingest_format format)
+static const char *get_format_name(enum hearth_ingest_format format)
 {
     static const char *const names[] = {
         [HEARTH_INGEST_UNKNOWN] = "unknown",
@@ -48,11 +50,12 @@ static const char *format_name(enum hearth_ingest_format format)
         [HEARTH_INGEST_JFR] = "jfr",
         [HEARTH_INGEST_SPEEDSCOPE] = "speedscope",
     };
+
     return names[format];
 }
 
-/* A refusal of the profile itself. */
-static void say_unprocessable(struct hearth_rpc *rpc, const char *format)
+/* Answers 422: the profile itself is refused. */
+static void answer_unprocessable(struct hearth_rpc *rpc, const char *format)
 {
     hearth_err_prefix(&rpc->err, "pushing IngestInput-%s failed", format);
     rpc->http->code = UNPROCESSABLE;
@@ -64,28 +67,30 @@ static bool is_refusal(enum hearth_status status)
     return status == HEARTH_INVALID_ARGUMENT || status == HEARTH_OUT_OF_RANGE;
 }
 
-static void explain(struct hearth_push_call *call, enum hearth_status status)
+static void explain_push_failure(struct hearth_push_call *call, enum hearth_status status)
 {
-    bool is_pprof = strcmp(call->format, format_name(HEARTH_INGEST_PPROF)) == 0;
+    bool is_pprof = strcmp(call->format, get_format_name(HEARTH_INGEST_PPROF)) == 0;
     if (is_refusal(status) && (is_pprof || call->request.is_unreadable)) {
-        say_unprocessable(call->rpc, call->format);
+        answer_unprocessable(call->rpc, call->format);
     }
 }
 
-/* ---- what the URL says ---- */
+/* ---- the URL ---- */
 
-static enum hearth_status read_arguments(struct upload *u)
+static enum hearth_status read_url_arguments(struct upload *u)
 {
     struct hearth_rpc *rpc = u->rpc;
     struct hearth_push_hints *hints = &u->hints;
     struct hearth_arena *arena = &u->call->arena;
     int64_t now_ns = hearth_clock_wall_ns();
-    /* Copies: the engine may still read them when the server's stop has ended the request. */
+
+    /* Copied, because the engine may still read them when the stop has ended the request. */
     struct hearth_str name = hearth_arena_str(arena, hearth_http_arg(rpc, "name"));
     hints->spy = hearth_arena_str(arena, hearth_http_arg(rpc, "spyName"));
     if (name.p == NULL || hints->spy.p == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, arena);
     }
+
     HEARTH_TRY(hearth_ingest_name_parse(name, arena, &u->name, &rpc->err));
     hints->from_ns = hearth_http_time(rpc, "from", now_ns);
     hints->until_ns = hearth_http_time(rpc, "until", now_ns);
@@ -93,16 +98,20 @@ static enum hearth_status read_arguments(struct upload *u)
         hints->sample_rate < 0) {
         hints->sample_rate = DEFAULT_SAMPLE_RATE;
     }
+
     const char *client = hearth_client_of_spy(hints->spy);
     rpc->client = client != NULL ? client : rpc->client;
     if (hints->spy.n == 0) {
         hints->spy = HEARTH_STR("unknown");
     }
+
     if (!hearth_str_utf8_valid(hints->spy)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "spyName is not UTF-8");
     }
+
     hints->format =
         hearth_ingest_format_of(hearth_http_arg(rpc, "format"), rpc->http->content_type);
+
     return HEARTH_OK;
 }
 
@@ -124,9 +133,11 @@ static enum hearth_status inflate_body(struct upload *u)
     struct hearth_buf *body = &u->call->body, plain;
     struct hearth_inflater *inflater = hearth_rpc_inflater();
     size_t cap = (size_t)rpc->front->options.max_request_bytes;
+
     if (inflater == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
+
     hearth_buf_init(&plain, 0);
     plain.budget = body->budget;
     struct hearth_str packed = hearth_buf_view(body);
@@ -137,6 +148,7 @@ static enum hearth_status inflate_body(struct upload *u)
         *body = plain;
         return HEARTH_OK;
     }
+
     hearth_buf_release(&plain);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
@@ -144,22 +156,29 @@ static enum hearth_status inflate_body(struct upload *u)
                            "%zu bytes",
                            cap);
     }
+
     return status;
 }
 
-/* The engine inflates profiles; what must be seen before is inflated here. */
-static enum hearth_status take_body(struct upload *u)
+/*
+ * Takes the body from the request. The engine decompresses profiles, but forms, bodies with a
+ * Content-Encoding, and formats that are recognised by their bytes are decompressed here.
+ */
+static enum hearth_status take_upload_body(struct upload *u)
 {
     struct hearth_rpc *rpc = u->rpc;
     struct hearth_buf *body = &u->call->body;
+
     hearth_buf_str(body, rpc->body);
     if (hearth_buf_failed(body)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the body");
     }
+
     if (rpc->drop_body != NULL) {
         rpc->drop_body(rpc);
         rpc->drop_body = NULL;
     }
+
     enum hearth_ingest_format format = u->hints.format;
     bool is_ours = rpc->http->content_encoding.n > 0 || format == HEARTH_INGEST_MULTIPART ||
                    format == HEARTH_INGEST_UNKNOWN;
@@ -169,18 +188,21 @@ static enum hearth_status take_body(struct upload *u)
         }
         HEARTH_TRY(inflate_body(u));
     }
+
     u->profile = hearth_buf_view(body);
     if (format == HEARTH_INGEST_UNKNOWN) {
         u->hints.format = hearth_ingest_format_of_bytes(u->profile);
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_form(struct upload *u)
+static enum hearth_status read_upload_form(struct upload *u)
 {
     struct hearth_err *err = &u->rpc->err;
     struct hearth_arena *arena = &u->call->arena;
     struct hearth_json_cell *cells;
+
     HEARTH_TRY(hearth_multipart_parse(u->rpc->http->content_type, u->profile, &u->form, err));
     const struct hearth_multipart_file *profile = hearth_multipart_find(&u->form, "profile");
     const struct hearth_multipart_file *config =
@@ -190,6 +212,7 @@ static enum hearth_status read_form(struct upload *u)
                            "unsupported client version: it sends cumulative profiles "
                            "(prev_profile), please update it");
     }
+
     if (config != NULL && config->body.n > 0) {
         enum hearth_status status =
             hearth_json_table_read(config->body, arena, &cells, &u->hints.n_cells, err);
@@ -199,36 +222,42 @@ static enum hearth_status read_form(struct upload *u)
         }
         u->hints.cells = cells;
     }
+
     u->hints.format = HEARTH_INGEST_PPROF;
     if (profile == NULL && hearth_multipart_find(&u->form, "jfr") != NULL) {
         u->hints.format = HEARTH_INGEST_JFR;
     }
+
     u->profile = profile != NULL ? profile->body : HEARTH_STR("");
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_body(struct upload *u)
+static enum hearth_status read_upload_body(struct upload *u)
 {
-    HEARTH_TRY(take_body(u));
+    HEARTH_TRY(take_upload_body(u));
     if (u->hints.format == HEARTH_INGEST_MULTIPART) {
-        HEARTH_TRY(read_form(u));
+        HEARTH_TRY(read_upload_form(u));
     }
+
     if (u->hints.format == HEARTH_INGEST_JFR || u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
         u->rpc->refusal = HEARTH_UNSUPPORTED_FORMAT;
         return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
                            "this format is not supported; supported are " HEARTH_INGEST_FORMATS);
     }
+
     return HEARTH_OK;
 }
 
-/* ---- whose it is ---- */
+/* ---- the push ---- */
 
-static enum hearth_status find_type(struct upload *u)
+static enum hearth_status find_profile_type(struct upload *u)
 {
     u->app = u->name.app;
     if (u->hints.format == HEARTH_INGEST_PPROF) {
         return HEARTH_OK;
     }
+
     u->hints.type = hearth_ingest_type_of(u->name.app, u->hints.sample_rate, &u->app);
     if (u->hints.type == NULL) {
         return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -237,16 +266,18 @@ static enum hearth_status find_type(struct upload *u)
                            (int)(u->name.app.n > 64 ? 64 : u->name.app.n), u->name.app.p,
                            hearth_ingest_type_suffixes());
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status fill_labels(struct upload *u, struct hearth_push_series *series)
+static enum hearth_status fill_upload_labels(struct upload *u, struct hearth_push_series *series)
 {
     series->labels =
         hearth_arena_array(&u->call->arena, u->name.n_labels + 1, sizeof *series->labels);
     if (series->labels == NULL) {
         return HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena);
     }
+
     for (size_t i = 0; i < u->name.n_labels; i++) {
         struct hearth_label label = u->name.labels[i];
         bool is_private = hearth_str_starts(label.name, HEARTH_STR("__"));
@@ -256,17 +287,21 @@ static enum hearth_status fill_labels(struct upload *u, struct hearth_push_serie
             series->labels[series->n_labels++] = label;
         }
     }
+
+    assert(series->n_labels <= u->name.n_labels); /* room for one more */
     series->labels[series->n_labels++] =
         (struct hearth_label){HEARTH_STR("pyroscope_spy"), u->hints.spy};
 
-    /* The service's name, unless a label is. */
+    /* The service, unless a label names it. */
     u->call->request.app_name = u->app;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status fill_push(struct upload *u)
+static enum hearth_status fill_upload_push(struct upload *u)
 {
     struct hearth_push_call *call = u->call;
+
     struct {
         struct hearth_push_series series;
         struct hearth_push_sample sample;
@@ -275,24 +310,28 @@ static enum hearth_status fill_push(struct upload *u)
     if (push == NULL) {
         return HEARTH_FAIL_ARENA(&u->rpc->err, &call->arena);
     }
+
     push->hints = u->hints;
     push->sample = (struct hearth_push_sample){.profile = u->profile, .hints = &push->hints};
     push->series.samples = &push->sample;
     push->series.n_samples = 1;
     call->request.series = &push->series;
     call->request.n_series = 1;
-    return fill_labels(u, &push->series);
+
+    return fill_upload_labels(u, &push->series);
 }
 
-/* ---- nothing to store ---- */
+/* ---- uploads that are not stored ---- */
 
 static void log_span_upload(const struct upload *u)
 {
     static struct hearth_log_rate rate;
     int missed;
+
     if (!hearth_log_rate_take(&rate, LOG_LINES_PER_SECOND, hearth_clock_mono_ns(), &missed)) {
         return;
     }
+
     char app[65];
     size_t n = u->name.app.n < sizeof app ? u->name.app.n : sizeof app - 1;
     memcpy(app, u->name.app.p, n);
@@ -301,46 +340,53 @@ static void log_span_upload(const struct upload *u)
                "missed", hearth_log_i64(missed), NULL);
 }
 
-/* True when the upload is acknowledged and forgotten, as Pyroscope does. */
-static bool is_nothing(struct upload *u)
+/* True for uploads that are acknowledged but not stored, as Pyroscope does. */
+static bool is_ignored_upload(struct upload *u)
 {
     if (has_label(&u->name, "profile_id")) {
         u->call->dropped[HEARTH_DISCARD_SPAN_UPLOADS]++;
         log_span_upload(u);
         return true;
     }
+
     if (u->profile.n == 0) {
         u->call->dropped[HEARTH_DISCARD_MISSING_PROFILES]++;
         return true;
     }
+
     return false;
 }
 
-static void ingest(struct upload *u)
+static void ingest_upload(struct upload *u)
 {
     struct hearth_rpc *rpc = u->rpc;
     struct hearth_push_call *call = u->call;
-    enum hearth_status status = read_arguments(u);
+    enum hearth_status status = read_url_arguments(u);
     if (status == HEARTH_OK) {
-        status = read_body(u);
+        status = read_upload_body(u);
         if (is_refusal(status)) {
-            say_unprocessable(rpc, format_name(u->hints.format));
+            answer_unprocessable(rpc, get_format_name(u->hints.format));
         }
     }
+
     if (status == HEARTH_OK) {
-        status = find_type(u);
+        status = find_profile_type(u);
     }
-    if (status != HEARTH_OK || is_nothing(u)) {
+
+    if (status != HEARTH_OK || is_ignored_upload(u)) {
         hearth_push_call_end(call, status);
         return;
     }
-    status = fill_push(u);
+
+    /* The engine. */
+    status = fill_upload_push(u);
     if (status != HEARTH_OK) {
         hearth_push_call_end(call, status);
         return;
     }
-    call->explain = explain;
-    call->format = format_name(u->hints.format);
+
+    call->explain = explain_push_failure;
+    call->format = get_format_name(u->hints.format);
     hearth_push_call_run(call);
 }
 
@@ -351,12 +397,14 @@ void hearth_http_ingest(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an upload"));
         return;
     }
+
     struct upload *upload = hearth_arena_zalloc(&call->arena, sizeof *upload);
     if (upload == NULL) {
         hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
         return;
     }
+
     upload->rpc = rpc;
     upload->call = call;
-    ingest(upload);
+    ingest_upload(upload);
 }

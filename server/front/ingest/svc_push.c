@@ -1,11 +1,11 @@
-/* svc_push.c -- push.v1.PusherService/Push: the message to the engine's form. */
+/* svc_push.c -- push.v1.PusherService/Push: from the message to a push of the engine. */
 #include "hearth/pb/push/v1/push.pb-c.h"
 
 #include "handlers.h"
 #include "rpc/push_call.h"
 
-static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
-                        struct hearth_push_series *out)
+static bool fill_push_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
+                             struct hearth_push_series *out)
 {
     out->n_labels = in->n_labels;
     out->labels = hearth_arena_array(arena, in->n_labels, sizeof *out->labels);
@@ -14,10 +14,12 @@ static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSe
     if (out->labels == NULL || out->samples == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < in->n_labels; i++) {
         out->labels[i] = (struct hearth_label){hearth_str_c(in->labels[i]->name),
                                                hearth_str_c(in->labels[i]->value)};
     }
+
     for (size_t i = 0; i < in->n_samples; i++) {
         const Push__V1__RawSample *sample = in->samples[i];
         out->samples[i] = (struct hearth_push_sample){
@@ -25,22 +27,26 @@ static bool fill_series(struct hearth_arena *arena, const Push__V1__RawProfileSe
             .id = hearth_str_c(sample->id),
         };
     }
+
     return true;
 }
 
-static bool fill_request(struct hearth_push_call *call, const Push__V1__PushRequest *in)
+static bool fill_push_request(struct hearth_push_call *call, const Push__V1__PushRequest *in)
 {
     struct hearth_push_request *out = &call->request;
+
     out->n_series = in->n_series;
     out->series = hearth_arena_array(&call->arena, in->n_series, sizeof *out->series);
     if (out->series == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < in->n_series; i++) {
-        if (!fill_series(&call->arena, in->series[i], &out->series[i])) {
+        if (!fill_push_series(&call->arena, in->series[i], &out->series[i])) {
             return false;
         }
     }
+
     return true;
 }
 
@@ -51,13 +57,15 @@ void hearth_svc_push(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a push"));
         return;
     }
-    /* The message lives in the request's arena: take it over. */
+
+    /* The message lives in the request's arena: the push takes that arena. */
     const Push__V1__PushRequest *message = (const Push__V1__PushRequest *)rpc->request;
     call->arena = rpc->arena;
     hearth_arena_init(&rpc->arena, 1u << 20);
-    if (!fill_request(call, message)) {
+    if (!fill_push_request(call, message)) {
         hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
         return;
     }
+
     hearth_push_call_run(call);
 }
