@@ -1,13 +1,13 @@
 /*
- * compress.c -- inflating whole buffers under a cap, and deflating.
+ * compress.c -- inflates whole buffers up to a limit, and deflates them.
  *
- * gzip and zlib go through libdeflate, which is 1.6 to 3.6 times faster than zlib but knows only
- * "all of it into this buffer": the size is guessed from the gzip trailer, clamped by the cap and
- * by what deflate can expand at most, and doubled when it was too small. Where libdeflate cannot
- * help, zlib takes over for that member: libdeflate says "bad data" for every stream it refuses,
- * and zlib, which streams, can tell a cut stream from a damaged one and where it broke (and would
- * accept what libdeflate is too strict for). So the slow way is walked for broken input only. zstd
- * is streamed always: its frames need not tell their size.
+ * gzip and zlib streams are inflated by libdeflate, which is 1.6 to 3.6 times faster than zlib but
+ * needs an output buffer for the whole result. Its size is guessed from the gzip trailer, clamped
+ * by the limit and by the largest expansion of deflate, and doubled if it was too small. If
+ * libdeflate refuses a member, zlib inflates it instead: libdeflate reports only "bad data", while
+ * zlib, which streams, distinguishes a truncated stream from a damaged one, knows the place, and
+ * accepts some streams that libdeflate is too strict for. So the slow path is only taken for broken
+ * input. zstd is always streamed: its frames need not declare their size.
  */
 #include "hearth/codec/compress.h"
 
@@ -18,31 +18,31 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <assert.h>
 #include <pthread.h>
 
 #define DEFLATE_MAX_RATIO 1032u      /* 258 bytes from two bits */
-#define MIN_STEP_BYTES    512u       /* output of tiny streams in one go */
+#define MIN_STEP_BYTES    512u       /* tiny streams are inflated in one step */
 #define ZSTD_STEP_BYTES   (1u << 18) /* two blocks of the largest size */
-/* A frame may ask for a window of up to 32 MiB (2^25); level 19 asks for 8, level 22 would for 128.
- */
+/* A frame may use a window of up to 32 MiB (2^25); level 19 uses 8 MiB, level 22 would use 128. */
 #define ZSTD_WINDOW_LOG  25
 #define ZLIB_CHUNK_BYTES (1u << 30) /* its counters have 32 bits */
 
 struct hearth_inflater {
     struct libdeflate_decompressor *deflate;
-    ZSTD_DCtx *zstd; /* made at first use */
+    ZSTD_DCtx *zstd; /* created at first use */
     z_stream zlib;
-    bool zlib_ready;
+    bool zlib_ready; /* zlib has been initialised */
 };
 
 /* One call of hearth_inflate. */
-struct run {
+struct inflate_run {
     struct hearth_inflater *inflater;
-    const char *name; /* of the format, for messages */
+    const char *name; /* name of the format, for messages */
     struct hearth_str in;
     size_t in_pos;
     struct hearth_buf *out;
-    size_t end_limit; /* out->n may not pass this */
+    size_t end_limit; /* out->n must not exceed this */
     struct hearth_err *err;
 };
 
@@ -54,10 +54,11 @@ enum hearth_compression hearth_compression_detect(struct hearth_str bytes)
     if (hearth_str_starts(bytes, HEARTH_STR("\x28\xb5\x2f\xfd"))) {
         return HEARTH_COMPRESSION_ZSTD;
     }
+
     return HEARTH_COMPRESSION_NONE;
 }
 
-static void set_deflate_allocator(void)
+static void set_libdeflate_allocator(void)
 {
     libdeflate_set_memory_allocator(hearth_mem_alloc, hearth_mem_free);
 }
@@ -65,7 +66,7 @@ static void set_deflate_allocator(void)
 static void prepare_libdeflate(void)
 {
     static pthread_once_t g_once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&g_once, set_deflate_allocator);
+    (void)pthread_once(&g_once, set_libdeflate_allocator);
 }
 
 struct hearth_inflater *hearth_inflater_new(void)
@@ -75,11 +76,13 @@ struct hearth_inflater *hearth_inflater_new(void)
     if (inflater == NULL) {
         return NULL;
     }
+
     inflater->deflate = libdeflate_alloc_decompressor();
     if (inflater->deflate == NULL) {
         hearth_mem_free(inflater);
         return NULL;
     }
+
     return inflater;
 }
 
@@ -88,50 +91,56 @@ void hearth_inflater_free(struct hearth_inflater *inflater)
     if (inflater == NULL) {
         return;
     }
+
     libdeflate_free_decompressor(inflater->deflate);
     (void)ZSTD_freeDCtx(inflater->zstd);
     if (inflater->zlib_ready) {
         (void)inflateEnd(&inflater->zlib);
     }
+
     hearth_mem_free(inflater);
 }
 
-static enum hearth_status fail_memory(const struct run *run)
+static enum hearth_status fail_memory(const struct inflate_run *run)
 {
     return HEARTH_FAIL(run->err, HEARTH_NO_MEMORY, "no memory to inflate a %s stream", run->name);
 }
 
-static enum hearth_status fail_cap(const struct run *run, size_t start)
+static enum hearth_status fail_limit(const struct inflate_run *run, size_t start)
 {
     return HEARTH_FAIL(run->err, HEARTH_RESOURCE_EXHAUSTED,
                        "%s stream of %zu bytes inflates to more than %zu bytes", run->name,
                        run->in.n, run->end_limit - start);
 }
 
-static enum hearth_status fail_cut(const struct run *run)
+static enum hearth_status fail_truncated(const struct inflate_run *run)
 {
     return HEARTH_FAIL(run->err, HEARTH_INVALID_ARGUMENT,
-                       "%s stream is cut: it ends after %zu bytes", run->name, run->in.n);
+                       "%s stream is truncated: it ends after %zu bytes", run->name, run->in.n);
 }
 
-static enum hearth_status fail_damaged(const struct run *run, const char *what)
+static enum hearth_status fail_damaged(const struct inflate_run *run, const char *what)
 {
     return HEARTH_FAIL(run->err, HEARTH_INVALID_ARGUMENT,
                        "%s stream is damaged near byte %zu of %zu: %s", run->name, run->in_pos,
                        run->in.n, what);
 }
 
-/* Where a decompressor may write: the buffer, or at the cap one byte that shows whether more comes.
+/*
+ * The place where a decompressor may write: room in the buffer, or, at the limit, one extra byte
+ * that shows whether there is more output.
  */
 struct window {
     char *p;
     size_t n;
-    bool beyond; /* p is not in the buffer */
+    bool beyond; /* p is the extra byte, not the buffer */
     char extra;
 };
 
-static bool open_window(struct run *run, size_t wish, struct window *window)
+static bool open_window(struct inflate_run *run, size_t wish, struct window *window)
 {
+    assert(run->out->n <= run->end_limit);
+
     size_t room = run->end_limit - run->out->n;
     window->beyond = room == 0;
     if (room == 0) {
@@ -139,18 +148,20 @@ static bool open_window(struct run *run, size_t wish, struct window *window)
         window->n = 1;
         return true;
     }
+
     window->n = wish < room ? wish : room;
     window->p = hearth_buf_reserve(run->out, window->n);
+
     return window->p != NULL;
 }
 
-static voidpf zlib_alloc(voidpf opaque, uInt n, uInt size)
+static voidpf alloc_for_zlib(voidpf opaque, uInt n, uInt size)
 {
     (void)opaque;
     return hearth_mem_calloc(n, size);
 }
 
-static void zlib_free(voidpf opaque, voidpf ptr)
+static void free_for_zlib(voidpf opaque, voidpf ptr)
 {
     (void)opaque;
     hearth_mem_free(ptr);
@@ -161,38 +172,48 @@ static bool reset_zlib(struct hearth_inflater *inflater, int window_bits)
     if (inflater->zlib_ready) {
         return inflateReset2(&inflater->zlib, window_bits) == Z_OK;
     }
-    inflater->zlib = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free};
+
+    inflater->zlib = (z_stream){.zalloc = alloc_for_zlib, .zfree = free_for_zlib};
     inflater->zlib_ready = inflateInit2(&inflater->zlib, window_bits) == Z_OK;
+
     return inflater->zlib_ready;
 }
 
-/* One gzip member or zlib stream at in_pos by zlib. */
-static enum hearth_status inflate_streaming(struct run *run, bool gzip, size_t start)
+/* Inflate one gzip member or zlib stream at in_pos by zlib. */
+static enum hearth_status inflate_with_zlib(struct inflate_run *run, bool gzip, size_t start)
 {
     z_stream *zlib = &run->inflater->zlib;
+
     if (!reset_zlib(run->inflater, gzip ? 15 + 16 : 15)) {
         return fail_memory(run);
     }
+
     for (;;) {
         struct window window;
         if (!open_window(run, 2 * (run->out->n - start) + ZSTD_STEP_BYTES, &window)) {
             return fail_memory(run);
         }
+        /* zlib counts with 32 bits: feed large input in chunks. */
         size_t n_in = run->in.n - run->in_pos;
         n_in = n_in < ZLIB_CHUNK_BYTES ? n_in : ZLIB_CHUNK_BYTES;
         size_t n_out = window.n < ZLIB_CHUNK_BYTES ? window.n : ZLIB_CHUNK_BYTES;
-        /* zlib.h has no const here; it only reads. */
+        /* The type has no const, but zlib only reads the input. */
         zlib->next_in = (Bytef *)(uintptr_t)(run->in.p + run->in_pos);
         zlib->avail_in = (uInt)n_in;
         zlib->next_out = (Bytef *)window.p;
         zlib->avail_out = (uInt)n_out;
+
         int rc = inflate(zlib, Z_NO_FLUSH);
+
         run->in_pos += n_in - zlib->avail_in;
         size_t got = n_out - zlib->avail_out;
         if (window.beyond && got > 0) {
-            return fail_cap(run, start);
+            return fail_limit(run, start);
         }
+
         run->out->n += got;
+
+        /* The end, an error, or the input ended before the stream. */
         if (rc == Z_STREAM_END) {
             return HEARTH_OK;
         }
@@ -206,14 +227,16 @@ static enum hearth_status inflate_streaming(struct run *run, bool gzip, size_t s
             return fail_damaged(run, zlib->msg == NULL ? "invalid stream" : zlib->msg);
         }
         if (run->in_pos == run->in.n && zlib->avail_out > 0) {
-            return fail_cut(run);
+            return fail_truncated(run);
         }
     }
 }
 
-/* Output size of what lies at in_pos: the trailer's claim (that of the last member), kept
- * plausible. */
-static size_t guess_size(const struct run *run, bool gzip)
+/*
+ * An estimate of the inflated size of the member at in_pos: the size in the trailer, which is that
+ * of the last member, limited to what deflate can expand.
+ */
+static size_t guess_size(const struct inflate_run *run, bool gzip)
 {
     size_t n = run->in.n - run->in_pos;
     size_t most = n > SIZE_MAX / DEFLATE_MAX_RATIO ? SIZE_MAX : n * DEFLATE_MAX_RATIO;
@@ -223,21 +246,28 @@ static size_t guess_size(const struct run *run, bool gzip)
         guess =
             (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
     }
+
     guess = guess < most ? guess : most;
+
     return guess < MIN_STEP_BYTES ? MIN_STEP_BYTES : guess;
 }
 
-/* One gzip member or zlib stream at in_pos. */
-static enum hearth_status inflate_member(struct run *run, bool gzip, size_t start)
+/*
+ * Inflate one gzip member or zlib stream at in_pos: by libdeflate, and by zlib if that refuses it.
+ */
+static enum hearth_status inflate_member(struct inflate_run *run, bool gzip, size_t start)
 {
     size_t wish = guess_size(run, gzip);
+
     for (;;) {
+        assert(run->in_pos <= run->in.n && run->out->n <= run->end_limit);
         size_t room = run->end_limit - run->out->n;
         size_t n_out = wish < room ? wish : room;
         char *to = hearth_buf_reserve(run->out, n_out);
         if (to == NULL) {
             return fail_memory(run);
         }
+
         const char *from = run->in.p + run->in_pos;
         size_t n_in = run->in.n - run->in_pos, used = 0, got = 0;
         struct libdeflate_decompressor *d = run->inflater->deflate;
@@ -249,24 +279,27 @@ static enum hearth_status inflate_member(struct run *run, bool gzip, size_t star
             run->out->n += got;
             return HEARTH_OK;
         }
+
         if (rc != LIBDEFLATE_INSUFFICIENT_SPACE) {
-            return inflate_streaming(run, gzip, start);
+            return inflate_with_zlib(run, gzip, start);
         }
         if (n_out == room) {
-            return fail_cap(run, start);
+            return fail_limit(run, start);
         }
+
         wish = n_out > SIZE_MAX / 2 ? SIZE_MAX : n_out * 2;
     }
 }
 
-static enum hearth_status inflate_deflated(struct run *run, bool gzip, size_t start)
+static enum hearth_status inflate_deflated(struct inflate_run *run, bool gzip, size_t start)
 {
     do {
         HEARTH_TRY(inflate_member(run, gzip, start));
     } while (gzip && run->in_pos < run->in.n);
     if (run->in_pos < run->in.n) {
-        return fail_damaged(run, "bytes behind the end of the stream");
+        return fail_damaged(run, "bytes after the end of the stream");
     }
+
     return HEARTH_OK;
 }
 
@@ -278,19 +311,21 @@ static bool reset_zstd(struct hearth_inflater *inflater)
             return false;
         }
     }
+
     size_t rc = ZSTD_DCtx_reset(inflater->zstd, ZSTD_reset_session_and_parameters);
+
     return !ZSTD_isError(rc) && !ZSTD_isError(ZSTD_DCtx_setParameter(
                                     inflater->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG));
 }
 
-static enum hearth_status fail_zstd(const struct run *run, size_t rc)
+static enum hearth_status fail_zstd(const struct inflate_run *run, size_t rc)
 {
     switch (ZSTD_getErrorCode(rc)) {
     case ZSTD_error_memory_allocation:
         return fail_memory(run);
     case ZSTD_error_frameParameter_windowTooLarge:
         return HEARTH_FAIL(run->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "zstd stream asks for a window of more than %u bytes",
+                           "zstd stream needs a window of more than %u bytes",
                            1u << ZSTD_WINDOW_LOG);
     default:
         return fail_damaged(run, ZSTD_getErrorName(rc));
@@ -298,10 +333,11 @@ static enum hearth_status fail_zstd(const struct run *run, size_t rc)
 }
 
 /*
- * A single frame that says how long it is, straight to where it belongs: half the time of a stream for
- * a kilobyte. False: nothing was done, and the stream finds out what is the matter.
+ * Inflate a single frame with a declared size directly into the buffer: for a kilobyte this takes
+ * half the time of streaming. Returns false without any effect if that fails; streaming then finds
+ * the reason.
  */
-static bool inflate_zstd_at_once(struct run *run, size_t n_out)
+static bool inflate_zstd_frame(struct inflate_run *run, size_t n_out)
 {
     char *to = hearth_buf_reserve(run->out, n_out);
     size_t n =
@@ -309,29 +345,34 @@ static bool inflate_zstd_at_once(struct run *run, size_t n_out)
     if (n != n_out) {
         return false;
     }
+
     run->out->n += n;
     run->in_pos = run->in.n;
+
     return true;
 }
 
-static enum hearth_status inflate_zstd(struct run *run, size_t start)
+static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t start)
 {
     if (!reset_zstd(run->inflater)) {
         return fail_memory(run);
     }
+
     ZSTD_inBuffer in = {run->in.p, run->in.n, 0};
     unsigned long long claimed = ZSTD_getFrameContentSize(run->in.p, run->in.n);
     bool known = claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != ZSTD_CONTENTSIZE_ERROR;
     if (known && claimed > run->end_limit - start) {
-        return fail_cap(run, start);
+        return fail_limit(run, start);
     }
-    /* A claim is believed as far as ordinary text could fulfil it; one step then holds the whole
-     * frame. */
+
+    /* Trust a declared size up to a plausible ratio: then one step has room for the whole frame. */
     size_t believed = run->in.n > SIZE_MAX / 64 ? SIZE_MAX : run->in.n * 64;
     bool whole = known && claimed <= believed;
-    if (whole && claimed > 0 && inflate_zstd_at_once(run, (size_t)claimed)) {
+    if (whole && claimed > 0 && inflate_zstd_frame(run, (size_t)claimed)) {
         return HEARTH_OK;
     }
+
+    /* Otherwise in steps, each as large as all output so far. */
     size_t wish = whole ? (size_t)claimed : ZSTD_STEP_BYTES;
     wish = wish < MIN_STEP_BYTES ? MIN_STEP_BYTES : wish;
     size_t pending;
@@ -340,6 +381,7 @@ static enum hearth_status inflate_zstd(struct run *run, size_t start)
         if (!open_window(run, wish, &window)) {
             return fail_memory(run);
         }
+
         ZSTD_outBuffer out = {window.p, window.n, 0};
         pending = ZSTD_decompressStream(run->inflater->zstd, &out, &in);
         run->in_pos = in.pos;
@@ -347,26 +389,31 @@ static enum hearth_status inflate_zstd(struct run *run, size_t start)
             return fail_zstd(run, pending);
         }
         if (window.beyond && out.pos > 0) {
-            return fail_cap(run, start);
+            return fail_limit(run, start);
         }
+
         run->out->n += window.beyond ? 0 : out.pos;
         if (in.pos == in.size && pending != 0 && out.pos < out.size) {
-            return fail_cut(run);
+            return fail_truncated(run);
         }
+
         size_t so_far = run->out->n - start;
         wish = so_far < ZSTD_STEP_BYTES ? ZSTD_STEP_BYTES : so_far;
     } while (in.pos < in.size || pending != 0);
+
     return HEARTH_OK;
 }
 
-static enum hearth_status copy_plain(struct run *run, size_t start)
+static enum hearth_status copy_plain_bytes(struct inflate_run *run, size_t start)
 {
     if (run->in.n > run->end_limit - start) {
         return HEARTH_FAIL(run->err, HEARTH_RESOURCE_EXHAUSTED,
                            "body of %zu bytes is larger than %zu bytes", run->in.n,
                            run->end_limit - start);
     }
+
     hearth_buf_str(run->out, run->in);
+
     return hearth_buf_failed(run->out) ? fail_memory(run) : HEARTH_OK;
 }
 
@@ -375,31 +422,39 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
                                   struct hearth_err *err)
 {
     static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
+
+    assert((size_t)format < HEARTH_ARRAY_LEN(names));
+    assert(format == HEARTH_COMPRESSION_NONE || inflater != NULL);
     size_t start = out->n;
-    struct run run = {
+    struct inflate_run run = {
         .inflater = inflater, .name = names[format], .in = in, .out = out, .err = err};
     if (out->failed) {
         return fail_memory(&run);
     }
+
+    /* The output ends at max_bytes or at the buffer's own limit, whichever comes first. */
     size_t room = out->limit_bytes == 0 ? SIZE_MAX - start : out->limit_bytes - start;
     run.end_limit = start + (max_bytes < room ? max_bytes : room);
     size_t limit_before = out->limit_bytes;
-    out->limit_bytes = run.end_limit; /* so that doubling stops at the cap, too */
+    out->limit_bytes = run.end_limit; /* so that the buffer does not grow beyond it either */
     enum hearth_status status;
     if (format == HEARTH_COMPRESSION_NONE) {
-        status = copy_plain(&run, start);
+        status = copy_plain_bytes(&run, start);
     } else if (in.n == 0) {
         status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s stream is empty", run.name);
     } else if (format == HEARTH_COMPRESSION_ZSTD) {
-        status = inflate_zstd(&run, start);
+        status = inflate_zstd_stream(&run, start);
     } else {
         status = inflate_deflated(&run, format == HEARTH_COMPRESSION_GZIP, start);
     }
+
+    /* A failure leaves the buffer as it was. */
     out->limit_bytes = limit_before;
     if (status != HEARTH_OK) {
         out->n = start;
         out->failed = false;
     }
+
     return status;
 }
 
@@ -408,20 +463,28 @@ uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str
     if (format == HEARTH_COMPRESSION_NONE) {
         return in.n;
     }
+
     if (format == HEARTH_COMPRESSION_GZIP && in.n >= 18) {
         const unsigned char *end = (const unsigned char *)in.p + in.n;
         return end[-4] | (uint64_t)end[-3] << 8 | (uint64_t)end[-2] << 16 | (uint64_t)end[-1] << 24;
     }
+
     if (format == HEARTH_COMPRESSION_ZSTD) {
         unsigned long long n = ZSTD_getFrameContentSize(in.p, in.n);
         return n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR ? 0 : n;
     }
+
     return 0;
 }
 
-/* Room for what `bound` promises to suffice, or for as much as the buffer's limit leaves. */
+/*
+ * Room for `bound` bytes, which are sufficient in any case, or for all that the buffer's limit
+ * leaves.
+ */
 static char *reserve_bound(struct hearth_buf *out, size_t bound, size_t *ret_room)
 {
+    assert(out->limit_bytes == 0 || out->n <= out->limit_bytes);
+
     size_t room = out->limit_bytes == 0 ? bound : out->limit_bytes - out->n;
     *ret_room = bound < room ? bound : room;
     return hearth_buf_reserve(out, *ret_room);
@@ -430,12 +493,14 @@ static char *reserve_bound(struct hearth_buf *out, size_t bound, size_t *ret_roo
 static enum hearth_status fail_output(const struct hearth_buf *out, struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                       "compressed bytes do not fit the limit of %zu bytes", out->limit_bytes);
+                       "the compressed bytes exceed the limit of %zu bytes", out->limit_bytes);
 }
 
 enum hearth_status hearth_gzip(struct hearth_str in, int level, struct hearth_buf *out,
                                struct hearth_err *err)
 {
+    assert(level >= 1 && level <= 9);
+
     prepare_libdeflate();
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
     size_t room = 0;
@@ -445,18 +510,23 @@ enum hearth_status hearth_gzip(struct hearth_str in, int level, struct hearth_bu
         libdeflate_free_compressor(c);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gzip %zu bytes", in.n);
     }
+
     size_t n = libdeflate_gzip_compress(c, in.n == 0 ? "" : in.p, in.n, to, room);
     libdeflate_free_compressor(c);
     if (n == 0) {
         return fail_output(out, err);
     }
+
     out->n += n;
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_buf *out,
                                struct hearth_err *err)
 {
+    assert(level >= 1 && level <= 19);
+
     ZSTD_CCtx *c = ZSTD_createCCtx();
     size_t room = 0;
     char *to = c == NULL ? NULL : reserve_bound(out, ZSTD_compressBound(in.n), &room);
@@ -464,6 +534,7 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
         (void)ZSTD_freeCCtx(c);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compress %zu bytes", in.n);
     }
+
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
     size_t n = ZSTD_compress2(c, to, room, in.p, in.n);
@@ -475,6 +546,8 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
         }
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "zstd: %s", ZSTD_getErrorName(n));
     }
+
     out->n += n;
+
     return HEARTH_OK;
 }
