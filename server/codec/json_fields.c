@@ -1,31 +1,38 @@
-/* json_fields.c -- members of an object and of the objects in it (contract: hearth/codec/json_fields.h). */
+/* json_fields.c -- the scalar members of an object and of the objects in it. */
 #include "hearth/codec/json_fields.h"
 
 #include "json_tree.h"
 
+#include <assert.h>
+
 #define MAX_DEPTH      8u
 #define MAX_TREE_BYTES ((size_t)1 << 20)
 
-struct list {
+struct field_list {
     struct hearth_json_field *fields;
-    size_t n;
+    size_t n, cap;
     struct hearth_arena *arena;
 };
 
-static size_t count(json_t *object)
+/* An upper bound of the number of fields. */
+static size_t count_fields(json_t *object)
 {
     const char *key;
     json_t *value;
     size_t n = 0;
+
     json_object_foreach(object, key, value)
     {
         n += json_is_object(value) ? json_object_size(value) : 1;
     }
+
     return n;
 }
 
-static void add(struct list *list, const char *outer, const char *key, json_t *value)
+static void add_field(struct field_list *list, const char *outer, const char *key, json_t *value)
 {
+    assert(list->n < list->cap);
+
     struct hearth_json_field *field = &list->fields[list->n];
     *field = (struct hearth_json_field){0};
     if (json_is_string(value)) {
@@ -41,6 +48,7 @@ static void add(struct list *list, const char *outer, const char *key, json_t *v
     } else {
         return;
     }
+
     field->path = hearth_str_c(
         hearth_arena_printf(list->arena, "%s%s%s", outer, outer[0] == '\0' ? "" : ".", key));
     list->n++;
@@ -50,28 +58,35 @@ enum hearth_status hearth_json_fields_read(struct hearth_str json, struct hearth
                                            struct hearth_json_field **ret_fields, size_t *ret_n,
                                            struct hearth_err *err)
 {
+    assert(ret_fields != NULL && ret_n != NULL);
+
     json_t *tree, *value, *inner;
     const char *key, *inner_key;
     if (json.n > HEARTH_JSON_FIELDS_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "JSON of %zu bytes, at most %u are read here", json.n,
+                           "JSON of %zu bytes is too long: at most %u bytes are read here", json.n,
                            HEARTH_JSON_FIELDS_BYTES);
     }
+
     HEARTH_TRY(json_tree_parse(json, MAX_DEPTH, MAX_TREE_BYTES, &tree, err));
-    struct list list = {.arena = arena};
-    list.fields = hearth_arena_array(arena, count(tree), sizeof *list.fields);
+
+    /* One field per scalar member, at most; members of other types leave room unused. */
+    struct field_list list = {.arena = arena};
+    list.cap = count_fields(tree);
+    list.fields = hearth_arena_array(arena, list.cap, sizeof *list.fields);
     json_object_foreach(tree, key, value)
     {
         if (list.fields != NULL && !json_is_object(value)) {
-            add(&list, "", key, value);
+            add_field(&list, "", key, value);
         }
         json_object_foreach(value, inner_key, inner)
         {
             if (list.fields != NULL) {
-                add(&list, key, inner_key, inner);
+                add_field(&list, key, inner_key, inner);
             }
         }
     }
+
     json_tree_free(tree);
     *ret_fields = list.fields;
     *ret_n = list.n;
@@ -87,5 +102,6 @@ const struct hearth_json_field *hearth_json_field_find(const struct hearth_json_
             return &fields[i];
         }
     }
+
     return NULL;
 }

@@ -1,18 +1,19 @@
-/* json_text.c -- strings and numbers of JSON. */
+/* json_text.c -- JSON strings and numbers as text. */
 #include "json_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Length of the well-formed character at p (at most n bytes), 0 when there is none. */
-static size_t character_bytes(const char *p, size_t n)
+/* Length of the well-formed multi-byte character at p, which has n bytes; 0 if there is none. */
+static size_t measure_character(const char *p, size_t n)
 {
     for (size_t k = 2; k <= 4 && k <= n; k++) {
         if (hearth_str_utf8_valid(hearth_str_n(p, k))) {
             return k;
         }
     }
+
     return 0;
 }
 
@@ -22,29 +23,36 @@ static void put_control(struct hearth_buf *out, unsigned char c)
     static const char short_forms[] = "\bb\ff\nn\rr\tt";
     char esc[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
     size_t n = 6;
+
     for (size_t i = 0; i + 1 < sizeof short_forms; i += 2) {
         if ((unsigned char)short_forms[i] == c) {
             esc[1] = short_forms[i + 1];
             n = 2;
         }
     }
+
     hearth_buf_append(out, esc, n);
 }
 
-/* The character or stray byte at p; returns how many bytes of input it took. */
+/*
+ * Append the character, or a replacement for the invalid byte, at p; returns the number of input
+ * bytes used.
+ */
 static size_t put_wide(struct hearth_buf *out, const char *p, size_t n)
 {
-    size_t k = character_bytes(p, n);
+    size_t k = measure_character(p, n);
     if (k == 0) {
         hearth_buf_cstr(out, "\xef\xbf\xbd");
         return 1;
     }
-    /* U+2028 and U+2029 end a line in old JavaScript. */
+
+    /* U+2028 and U+2029 are line ends in old JavaScript. */
     if (k == 3 && memcmp(p, "\xe2\x80", 2) == 0 && ((unsigned char)p[2] & 0xfe) == 0xa8) {
         hearth_buf_cstr(out, (unsigned char)p[2] == 0xa8 ? "\\u2028" : "\\u2029");
     } else {
         hearth_buf_append(out, p, k);
     }
+
     return k;
 }
 
@@ -57,6 +65,8 @@ void hearth_json_text_characters(struct hearth_buf *out, struct hearth_str value
             i++;
             continue;
         }
+
+        /* The plain characters so far, then the escaped one. */
         hearth_buf_append(out, value.p + done, i - done);
         if (c == '"' || c == '\\') {
             hearth_buf_append(out, (const char[]){'\\', value.p[i]}, 2);
@@ -67,8 +77,10 @@ void hearth_json_text_characters(struct hearth_buf *out, struct hearth_str value
         } else {
             i += put_wide(out, value.p + i, value.n - i);
         }
+
         done = i;
     }
+
     if (done < value.n) {
         hearth_buf_append(out, value.p + done, value.n - done);
     }
@@ -85,12 +97,14 @@ char *hearth_json_text_u64(char *to, uint64_t value)
 {
     char digits[HEARTH_JSON_INT_BYTES];
     size_t at = sizeof digits;
+
     do {
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
     } while (value != 0);
     size_t n = sizeof digits - at;
     memcpy(to, digits + at, n);
+
     return to + n;
 }
 
@@ -103,8 +117,11 @@ char *hearth_json_text_i64(char *to, int64_t value)
     return hearth_json_text_u64(to, 0 - (uint64_t)value);
 }
 
-/* True when it was written: what needs no search for digits. */
-static bool put_simple(struct hearth_buf *out, double value)
+/*
+ * Append values that need no search for the shortest digits: NaN, infinities, integers. False: not
+ * one of them.
+ */
+static bool put_simple_number(struct hearth_buf *out, double value)
 {
     if (isnan(value)) {
         hearth_buf_cstr(out, "\"NaN\"");
@@ -121,14 +138,16 @@ static bool put_simple(struct hearth_buf *out, double value)
     } else {
         return false;
     }
+
     return true;
 }
 
 void hearth_json_text_double(struct hearth_buf *out, double value)
 {
-    if (put_simple(out, value)) {
+    if (put_simple_number(out, value)) {
         return;
     }
+
     char text[32];
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, value);
@@ -136,20 +155,23 @@ void hearth_json_text_double(struct hearth_buf *out, double value)
             break;
         }
     }
+
     hearth_buf_cstr(out, text);
 }
 
 void hearth_json_text_float(struct hearth_buf *out, float value)
 {
-    if (put_simple(out, (double)value)) {
+    if (put_simple_number(out, (double)value)) {
         return;
     }
+
     char text[32];
     for (int digits = 6; digits <= 9; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if ((float)strtod(text, NULL) == value) { /* as our reader reads it */
+        if ((float)strtod(text, NULL) == value) { /* as our reader converts it */
             break;
         }
     }
+
     hearth_buf_cstr(out, text);
 }

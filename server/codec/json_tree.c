@@ -1,54 +1,61 @@
 /*
- * json_tree.c -- jansson behind limits.
+ * json_tree.c -- jansson with limits.
  *
- * "[[],[],…]" costs 3 bytes a piece as text and some 130 as a tree, so the body's size limit alone
- * does not bound memory: every block carries its size and counts against the thread's budget.
+ * Each element of "[[],[],…]" takes 3 bytes as text and some 130 as a tree, so the size limit of
+ * the body does not bound memory. Therefore every block has a header with its size and is charged
+ * to a budget of the thread.
  */
 #include "json_tree.h"
 
 #include "hearth/base/mem.h"
 
+#include <assert.h>
 #include <pthread.h>
 
-#define HEADER_BYTES 16u /* keeps malloc's alignment */
+#define HEADER_BYTES 16u /* preserves malloc's alignment */
 
-static _Thread_local size_t g_budget; /* bytes that the tree of this thread may still take */
-static _Thread_local bool g_refused;
+static _Thread_local size_t g_budget; /* bytes that the tree of this thread may still allocate */
+static _Thread_local bool g_refused;  /* an allocation of this tree was refused */
 
-static void *tree_alloc(size_t n_bytes)
+static void *alloc_for_tree(size_t n_bytes)
 {
     char *block = NULL;
     if (n_bytes <= SIZE_MAX - HEADER_BYTES && n_bytes + HEADER_BYTES <= g_budget) {
         block = hearth_mem_alloc(n_bytes + HEADER_BYTES);
     }
+
     if (block == NULL) {
         g_refused = true;
         return NULL;
     }
+
     size_t taken = n_bytes + HEADER_BYTES;
     memcpy(block, &taken, sizeof taken);
     g_budget -= taken;
+
     return block + HEADER_BYTES;
 }
 
-static void tree_free(void *ptr)
+static void free_for_tree(void *ptr)
 {
     if (ptr == NULL) {
         return;
     }
+
     char *block = (char *)ptr - HEADER_BYTES;
     size_t taken;
     memcpy(&taken, block, sizeof taken);
+    assert(taken >= HEADER_BYTES);
     g_budget += taken;
     hearth_mem_free(block);
 }
 
-static void set_allocator(void)
+static void set_jansson_allocator(void)
 {
-    json_set_alloc_funcs(tree_alloc, tree_free);
+    json_set_alloc_funcs(alloc_for_tree, free_for_tree);
 }
 
-/* Brackets outside strings. jansson recurses per level, up to 2,048 of them. */
+/* Counts brackets outside strings. jansson recurses once per level, up to 2,048 levels. */
 static bool is_too_deep(struct hearth_str text, unsigned max_depth, size_t *ret_at)
 {
     unsigned depth = 0;
@@ -69,22 +76,28 @@ static bool is_too_deep(struct hearth_str text, unsigned max_depth, size_t *ret_
             depth -= depth > 0;
         }
     }
+
     return false;
 }
 
 enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, size_t max_bytes,
                                    json_t **ret_tree, struct hearth_err *err)
 {
+    assert(max_depth > 0 && ret_tree != NULL);
+
     static pthread_once_t g_once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&g_once, set_allocator);
+    (void)pthread_once(&g_once, set_jansson_allocator);
     size_t at;
     if (text.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the JSON body is empty");
     }
+
     if (is_too_deep(text, max_depth, &at)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "invalid JSON at byte %zu: nested deeper than %u levels", at, max_depth);
     }
+
+    /* One tree at a time: the budget belongs to this call until json_tree_free. */
     g_budget = max_bytes == 0 ? SIZE_MAX : max_bytes;
     g_refused = false;
     json_error_t why;
@@ -94,14 +107,17 @@ enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, s
                            "JSON body of %zu bytes needs more than its memory limit of %zu bytes",
                            text.n, max_bytes);
     }
+
     if (tree == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "invalid JSON at line %d, column %d: %s",
                            why.line, why.column, why.text);
     }
+
     if (!json_is_object(tree)) {
         json_tree_free(tree);
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "invalid JSON: an object is expected");
     }
+
     *ret_tree = tree;
     return HEARTH_OK;
 }

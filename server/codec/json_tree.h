@@ -1,8 +1,8 @@
 /*
- * json_tree.h -- a jansson tree under a memory limit and a nesting limit. Private to codec.
+ * json_tree.h -- a jansson tree with a memory limit and a nesting limit (private to codec).
  *
- * jansson takes one allocator per process and tells it no context, so the limit is kept per thread,
- * for the time between parse and free: both on the same thread, one tree at a time.
+ * jansson has one allocator per process and passes it no context, so the limit is stored per
+ * thread, from parse to free: both must happen on the same thread, with one tree at a time.
  */
 #ifndef HEARTH_CODEC_JSON_TREE_H
 #define HEARTH_CODEC_JSON_TREE_H
@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 /*
- * Parse `text`, which must hold one object. At most max_depth levels and max_bytes of memory (0: no
- * limit). INVALID_ARGUMENT names line and column; NO_MEMORY. Free with json_tree_free.
+ * Parse `text`, which must be one object, with at most max_depth levels and max_bytes of memory (0:
+ * no limit). INVALID_ARGUMENT, with line and column; NO_MEMORY. Free the tree with json_tree_free.
  */
 HEARTH_MUST_CHECK
 enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, size_t max_bytes,

@@ -1,4 +1,4 @@
-/* pb_field.c -- what descriptors say. */
+/* pb_field.c -- properties of fields and messages, read from their descriptors. */
 #include "pb_field.h"
 
 size_t pb_value_bytes(ProtobufCType type)
@@ -37,11 +37,14 @@ char pb_json_name_next(const char *name, size_t *pos)
         upper = true;
         (*pos)++;
     }
+
     char c = name[*pos];
     if (c == '\0') {
         return '\0';
     }
+
     (*pos)++;
+
     return upper && c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
 }
 
@@ -53,20 +56,23 @@ bool pb_json_name_is(const char *name, struct hearth_str key)
             return false;
         }
     }
+
     return pb_json_name_next(name, &pos) == '\0';
 }
 
-/* protoc names the entry of field "some_tags" "SomeTagsEntry". */
+/* protoc names the entry message of the field "some_tags" "SomeTagsEntry". */
 static bool is_entry_name(const char *short_name, const char *field_name)
 {
     size_t pos = 0;
     char c = pb_json_name_next(field_name, &pos);
+
     c = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
     for (; c != '\0'; c = pb_json_name_next(field_name, &pos)) {
         if (*short_name++ != c) {
             return false;
         }
     }
+
     return strcmp(short_name, "Entry") == 0;
 }
 
@@ -75,7 +81,9 @@ bool pb_is_map(const ProtobufCFieldDescriptor *field)
     if (field->label != PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return false;
     }
+
     const ProtobufCMessageDescriptor *entry = pb_message_of(field);
+
     return entry->n_fields == 2 && entry->fields[0].id == 1 && entry->fields[1].id == 2 &&
            strcmp(entry->fields[0].name, "key") == 0 &&
            strcmp(entry->fields[1].name, "value") == 0 &&
@@ -88,7 +96,9 @@ enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor)
     if (strncmp(descriptor->name, prefix, sizeof prefix - 1) != 0) {
         return PB_ORDINARY;
     }
+
     const char *name = descriptor->name + sizeof prefix - 1;
+
     return strcmp(name, "Timestamp") == 0  ? PB_TIMESTAMP
            : strcmp(name, "Duration") == 0 ? PB_DURATION
                                            : PB_ORDINARY;

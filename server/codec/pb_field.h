@@ -1,7 +1,8 @@
 /*
- * pb_field.h -- reading a protobuf-c descriptor, for the JSON reader and writer. Private to codec.
+ * pb_field.h -- properties of fields, read from protobuf-c descriptors, for the JSON reader and
+ * writer (private to codec).
  *
- * proto3 only: every field has label NONE or REPEATED, presence is a pointer or the case of a
+ * proto3 only: every field has the label NONE or REPEATED; presence is a pointer or the case of a
  * oneof.
  */
 #ifndef HEARTH_CODEC_PB_FIELD_H
@@ -17,20 +18,27 @@ enum pb_well_known {
     PB_DURATION,
 };
 
-/* Bytes of one value in the C structure. */
+/* Size of one value in the C struct. */
 size_t pb_value_bytes(ProtobufCType type);
-/* A repeated field of map entries (protobuf-c has no flag for it). */
+/* True for a repeated field of map entries; protobuf-c has no flag for it. */
 bool pb_is_map(const ProtobufCFieldDescriptor *field);
 enum pb_well_known pb_well_known(const ProtobufCMessageDescriptor *descriptor);
 /*
- * A message of OpenTelemetry's: one bad text is not to lose all spans of an exporter, so texts are mended (pb.h).
+ * True for messages of OpenTelemetry, whose invalid texts are repaired (pb.h): one of them must not
+ * make an exporter lose all spans.
  */
 bool pb_is_mended(const ProtobufCMessageDescriptor *descriptor);
-/* Bytes that are hexadecimal digits in JSON, as OpenTelemetry has it for ids; others are base64. */
+/*
+ * True for bytes that JSON writes in hexadecimal, as OpenTelemetry does for ids; other bytes are in
+ * base64.
+ */
 bool pb_is_hex(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field);
 
-/* lowerCamelCase of a field name, byte by byte: the next byte at *pos, or 0 at the end. */
+/*
+ * The next byte of the lowerCamelCase form of a field name; *pos starts at 0. Returns 0 at the end.
+ */
 char pb_json_name_next(const char *name, size_t *pos);
+/* True if `key` is the lowerCamelCase form of `name`. */
 bool pb_json_name_is(const char *name, struct hearth_str key);
 
 static inline const ProtobufCMessageDescriptor *pb_message_of(const ProtobufCFieldDescriptor *field)

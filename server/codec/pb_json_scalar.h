@@ -1,7 +1,7 @@
 /*
- * pb_json_scalar.h -- one JSON value as one proto3 scalar. Private to codec.
+ * pb_json_scalar.h -- converts a JSON value to a proto3 scalar (private to codec).
  *
- * Each returns NULL, or what the value should have been ("a 32-bit integer").
+ * Each function returns NULL, or the expected kind of value ("a 32-bit integer").
  */
 #ifndef HEARTH_CODEC_PB_JSON_SCALAR_H
 #define HEARTH_CODEC_PB_JSON_SCALAR_H
@@ -12,9 +12,9 @@
 
 #include <jansson.h>
 
-/* Scalars of fixed size except enums: into pb_value_bytes(type) bytes at `to`. */
+/* For scalars of fixed size except enums: writes pb_value_bytes(type) bytes to `to`. */
 const char *pb_scalar_from_json(ProtobufCType type, const json_t *json, void *to);
-/* A map key, which JSON writes as a string whatever its type; strings go through the reader. */
+/* The same for a map key, which is a string in JSON for every type. Not for keys of type string. */
 const char *pb_scalar_from_key(ProtobufCType type, struct hearth_str key, void *to);
 
 #endif

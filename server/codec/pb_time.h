@@ -1,5 +1,6 @@
 /*
- * pb_time.h -- google.protobuf.Timestamp and Duration as JSON text. Private to codec.
+ * pb_time.h -- google.protobuf.Timestamp and Duration as JSON text (private to codec).
+ *
  * Source: ProtoJSON format; RFC 3339.
  */
 #ifndef HEARTH_CODEC_PB_TIME_H
@@ -12,10 +13,12 @@ struct pb_time {
     int32_t nanos;
 };
 
-/* "2026-11-20T10:36:30.500Z"; false outside the years 1 to 9999. */
+/*
+ * Append "2026-11-20T10:36:30.500Z" in quotes; false, without effect, outside the years 1 to 9999.
+ */
 bool pb_timestamp_write(struct pb_time time, struct hearth_buf *out);
 bool pb_timestamp_parse(struct hearth_str text, struct pb_time *ret);
-/* "-1.500s"; false beyond 10,000 years or when the signs disagree. */
+/* Append "-1.500s" in quotes; false, without effect, beyond 10,000 years or if the signs differ. */
 bool pb_duration_write(struct pb_time time, struct hearth_buf *out);
 bool pb_duration_parse(struct hearth_str text, struct pb_time *ret);
 
