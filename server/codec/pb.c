@@ -1,10 +1,10 @@
 /*
  * pb.c -- protobuf-c messages in arenas.
  *
- * protobuf-c recurses once per nested message without a limit, takes strings as they come and cuts
- * them at a NUL. So a walk over the wire form goes first (check_message): it knows the descriptor,
- * checks everything that protobuf-c would trip over, and recurses at most HEARTH_PB_MAX_DEPTH deep.
- * After it, unpacking can fail for lack of memory only.
+ * protobuf-c recurses once per nested message without a limit, does not check strings and truncates
+ * them at a NUL. So check_message walks the wire form first, with the descriptor: it checks
+ * everything that protobuf-c relies on, and recurses at most HEARTH_PB_MAX_DEPTH deep. After it,
+ * unpacking can only fail for lack of memory.
  */
 #include "hearth/codec/pb.h"
 
@@ -12,19 +12,21 @@
 
 #include "pb_field.h"
 
-/* protobuf-c keeps 40 bytes for each field of a message while it scans, in the arena. */
+#include <assert.h>
+
+/* While protobuf-c scans a message, it needs 40 bytes in the arena for each field. */
 #define MAX_FIELDS (1u << 24)
 
-struct walk {
+struct wire_walk {
     const uint8_t *start, *end;
     uint32_t n_fields;
     struct hearth_err *err;
-    bool mends; /* texts that are none: counted, and mended in the copy if there is one */
-    size_t n_bad;
-    char *copy;
+    bool mends;   /* invalid texts are counted, and repaired in `copy` if there is one */
+    size_t n_bad; /* invalid texts found */
+    char *copy;   /* a copy of all bytes from `start`, or NULL */
 };
 
-static enum hearth_status fail_at(const struct walk *walk, const uint8_t *at,
+static enum hearth_status fail_at(const struct wire_walk *walk, const uint8_t *at,
                                   const ProtobufCMessageDescriptor *descriptor, const char *field,
                                   const char *what)
 {
@@ -34,8 +36,8 @@ static enum hearth_status fail_at(const struct walk *walk, const uint8_t *at,
                        what);
 }
 
-/* Wire type of one value of `type`. */
-static unsigned wire_type_of(ProtobufCType type)
+/* The wire type of a single value of `type`. */
+static unsigned find_wire_type(ProtobufCType type)
 {
     switch (type) {
     case PROTOBUF_C_TYPE_STRING:
@@ -63,7 +65,7 @@ static unsigned wire_type_of(ProtobufCType type)
     return PROTOBUF_C_WIRE_TYPE_VARINT;
 }
 
-/* The values of a packed field fill [cur, end) exactly. NULL or what is wrong. */
+/* Check that packed values fill [cur, end) exactly. Returns NULL or what is wrong. */
 static const char *check_packed(unsigned wire_type, const uint8_t *cur, const uint8_t *end)
 {
     size_t n = (size_t)(end - cur);
@@ -71,42 +73,50 @@ static const char *check_packed(unsigned wire_type, const uint8_t *cur, const ui
         size_t size = wire_type == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
         return n % size == 0 ? NULL : "packed values end inside a value";
     }
+
     while (cur < end) {
         uint64_t value;
         if (!hearth_varint_read(&cur, end, &value)) {
             return "packed values end inside a varint, or one is too long";
         }
     }
+
     return NULL;
 }
 
-/* One occurrence of a known field: its wire type, and its payload [cur, end). NULL or what is
- * wrong. */
-static const char *check_value(struct walk *walk, const ProtobufCFieldDescriptor *field,
+/*
+ * Check one occurrence of a known field with the payload [cur, end). Returns NULL or what is wrong.
+ */
+static const char *check_value(struct wire_walk *walk, const ProtobufCFieldDescriptor *field,
                                unsigned wire_type, const uint8_t *cur, const uint8_t *end)
 {
-    unsigned own = wire_type_of(field->type);
+    unsigned own = find_wire_type(field->type);
     if (wire_type != own) {
         bool packed = field->label == PROTOBUF_C_LABEL_REPEATED &&
                       wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
         return packed ? check_packed(own, cur, end) : "wire type does not fit the field";
     }
+
     struct hearth_str text = hearth_str_n((const char *)cur, (size_t)(end - cur));
     if (field->type != PROTOBUF_C_TYPE_STRING || hearth_str_utf8_valid(text)) {
         return NULL;
     }
     if (!walk->mends) {
-        return "text is not UTF-8, or holds a NUL";
+        return "text is not UTF-8, or contains a NUL";
     }
+
     walk->n_bad++;
     if (walk->copy != NULL) {
         hearth_str_utf8_mend(walk->copy + (cur - walk->start), text.n);
     }
+
     return NULL;
 }
 
-/* Step over the payload at *cur; *ret_start is where it begins (behind a length). NULL or what is
- * wrong. */
+/*
+ * Skip the payload at *cur; *ret_start is its start, after a length if any. Returns NULL or what is
+ * wrong.
+ */
 static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const uint8_t *end,
                                 const uint8_t **ret_start)
 {
@@ -114,7 +124,7 @@ static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const u
     *ret_start = *cur;
     switch (wire_type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
-        return hearth_varint_read(cur, end, &n) ? NULL : "a varint is cut or too long";
+        return hearth_varint_read(cur, end, &n) ? NULL : "a varint is truncated or too long";
     case PROTOBUF_C_WIRE_TYPE_64BIT:
         n = 8;
         break;
@@ -123,7 +133,7 @@ static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const u
         break;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
         if (!hearth_varint_read(cur, end, &n) || *cur - *ret_start > 5 || n > INT32_MAX) {
-            return "a length is cut or too large";
+            return "a length is truncated or too large";
         }
         *ret_start = *cur;
         break;
@@ -131,28 +141,36 @@ static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const u
         return "groups are not supported";
     }
     if (n > (size_t)(end - *cur)) {
-        return "a value ends behind the end of the message";
+        return "a value ends after the end of the message";
     }
     *cur += n;
     return NULL;
 }
 
-static enum hearth_status check_message(struct walk *walk,
+static enum hearth_status check_message(struct wire_walk *walk,
                                         const ProtobufCMessageDescriptor *descriptor,
                                         const uint8_t *cur, const uint8_t *end, unsigned depth)
 {
+    assert(cur <= end && end <= walk->end);
+
     if (depth > HEARTH_PB_MAX_DEPTH) {
         return fail_at(walk, cur, descriptor, NULL, "messages are nested too deep");
     }
+
     while (cur < end) {
         const uint8_t *at = cur, *payload;
         uint64_t tag;
+
+        /* The tag: field number and wire type, at most 5 bytes. */
         if (!hearth_varint_read(&cur, end, &tag) || cur - at > 5 || tag > UINT32_MAX || tag < 8) {
-            return fail_at(walk, at, descriptor, NULL, "a field number is cut or out of range");
+            return fail_at(walk, at, descriptor, NULL,
+                           "a field number is truncated or out of range");
         }
         if (++walk->n_fields > MAX_FIELDS) {
             return fail_at(walk, at, descriptor, NULL, "too many fields");
         }
+
+        /* The payload: its length, and its value if the field is known. */
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
         unsigned wire_type = (unsigned)(tag & 7);
@@ -167,37 +185,44 @@ static enum hearth_status check_message(struct walk *walk,
             HEARTH_TRY(check_message(walk, field->descriptor, payload, cur, depth + 1));
         }
     }
+
     return HEARTH_OK;
 }
 
-static void *arena_alloc(void *arena, size_t n_bytes)
+static void *alloc_in_arena(void *arena, size_t n_bytes)
 {
     return hearth_arena_alloc(arena, n_bytes);
 }
 
-static void arena_free(void *arena, void *ptr)
+static void free_in_arena(void *arena, void *ptr)
 {
     (void)arena;
     (void)ptr;
 }
 
-/* The walk, and where a text is to be mended, another one over a copy that stands for `wire` then. */
-static enum hearth_status check(const ProtobufCMessageDescriptor *descriptor,
-                                struct hearth_str *wire, struct hearth_arena *arena,
-                                struct hearth_err *err)
+/*
+ * Check the wire form. If texts must be repaired, *wire becomes a copy in which a second walk
+ * repairs them.
+ */
+static enum hearth_status check_wire(const ProtobufCMessageDescriptor *descriptor,
+                                     struct hearth_str *wire, struct hearth_arena *arena,
+                                     struct hearth_err *err)
 {
     const uint8_t *start = (const uint8_t *)(wire->n == 0 ? "" : wire->p);
-    struct walk walk = {
+    struct wire_walk walk = {
         .start = start, .end = start + wire->n, .err = err, .mends = pb_is_mended(descriptor)};
+
     HEARTH_TRY(check_message(&walk, descriptor, start, walk.end, 1));
     if (walk.n_bad == 0) {
         return HEARTH_OK;
     }
+
     walk.n_fields = 0;
     walk.copy = hearth_arena_alloc(arena, wire->n);
     if (walk.copy == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     memcpy(walk.copy, wire->p, wire->n);
     *wire = hearth_str_n(walk.copy, wire->n);
     return check_message(&walk, descriptor, start, walk.end, 1);
@@ -207,9 +232,13 @@ enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *des
                                     struct hearth_str wire, struct hearth_arena *arena,
                                     struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
-    HEARTH_TRY(check(descriptor, &wire, arena, err));
+    assert(descriptor != NULL && ret_message != NULL);
+
+    HEARTH_TRY(check_wire(descriptor, &wire, arena, err));
     const uint8_t *start = (const uint8_t *)(wire.n == 0 ? "" : wire.p);
-    ProtobufCAllocator allocator = {arena_alloc, arena_free, arena};
+    ProtobufCAllocator allocator = {alloc_in_arena, free_in_arena, arena};
+
+    /* Only a refusal during this call explains a failure of protobuf-c. */
     bool refused_before = arena->refused;
     arena->refused = false;
     ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, wire.n, start);
@@ -219,9 +248,10 @@ enum hearth_status hearth_pb_unpack(const struct ProtobufCMessageDescriptor *des
         *ret_message = message;
         return HEARTH_OK;
     }
+
     return refused ? HEARTH_FAIL_ARENA(err, arena)
                    : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                 "invalid protobuf: the bytes are no %s", descriptor->name);
+                                 "invalid protobuf: the bytes are not a %s", descriptor->name);
 }
 
 void hearth_pb_pack(const struct ProtobufCMessage *message, struct hearth_buf *out)
@@ -229,6 +259,8 @@ void hearth_pb_pack(const struct ProtobufCMessage *message, struct hearth_buf *o
     size_t n = protobuf_c_message_get_packed_size(message);
     char *to = hearth_buf_reserve(out, n);
     if (to != NULL) {
-        out->n += protobuf_c_message_pack(message, (uint8_t *)to);
+        size_t n_packed = protobuf_c_message_pack(message, (uint8_t *)to);
+        assert(n_packed == n);
+        out->n += n_packed;
     }
 }

@@ -1,8 +1,8 @@
 /*
  * pb_json_read.c -- proto3 JSON into a protobuf-c message in an arena.
  *
- * The text becomes a jansson tree first (json_tree.h bounds it), which is walked along the
- * descriptor. Strings and bytes are copied into the arena; the tree is gone when the function
+ * The text is parsed into a jansson tree (json_tree.h limits it), which is then read along the
+ * descriptor. Strings and bytes are copied into the arena; the tree is freed before the function
  * returns.
  */
 #include "hearth/base/base64.h"
@@ -13,33 +13,35 @@
 #include "pb_json_scalar.h"
 #include "pb_time.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-#define MAX_FIELDS 256u /* of one message type; ours have 14 */
+#define MAX_FIELDS 256u /* fields of one message type; ours have some 14 */
 
-/* Where we are, for messages: a list on the stack, innermost first. */
-struct path {
-    const struct path *up;
-    const char *name; /* field name or map key; NULL: an element */
+/* The path of the current value, for error messages: a list in stack frames, innermost first. */
+struct json_path {
+    const struct json_path *up;
+    const char *name; /* field name or map key; NULL for an element of an array */
     size_t index;
 };
 
-struct reader {
+struct message_reader {
     struct hearth_arena *arena;
     struct hearth_err *err;
-    bool is_hex; /* the field of bytes that is being read is an id: pb_is_hex */
+    bool is_hex; /* the current field is an id in hexadecimal: pb_is_hex */
 };
 
-static enum hearth_status read_message(struct reader *reader,
-                                       const ProtobufCMessageDescriptor *descriptor, json_t *json,
-                                       const struct path *path, unsigned depth,
-                                       ProtobufCMessage **ret_message);
+static enum hearth_status read_json_message(struct message_reader *reader,
+                                            const ProtobufCMessageDescriptor *descriptor,
+                                            json_t *json, const struct json_path *path,
+                                            unsigned depth, ProtobufCMessage **ret_message);
 
-static void put_path(struct hearth_buf *out, const struct path *path)
+static void put_path(struct hearth_buf *out, const struct json_path *path)
 {
     if (path == NULL) {
         return;
     }
+
     put_path(out, path->up);
     if (path->name == NULL) {
         hearth_buf_printf(out, "[%zu]", path->index);
@@ -48,98 +50,112 @@ static void put_path(struct hearth_buf *out, const struct path *path)
     }
 }
 
-static enum hearth_status fail_value(struct reader *reader, const struct path *path,
+static enum hearth_status fail_value(struct message_reader *reader, const struct json_path *path,
                                      const char *expected)
 {
     struct hearth_buf where;
+
     hearth_buf_init(&where, 0);
     put_path(&where, path);
     enum hearth_status status = HEARTH_FAIL(reader->err, HEARTH_INVALID_ARGUMENT,
                                             "invalid JSON: " HEARTH_STR_FMT ": expected %s",
                                             HEARTH_STR_ARG(hearth_buf_view(&where)), expected);
     hearth_buf_release(&where);
+
     return status;
 }
 
-static enum hearth_status read_string(struct reader *reader, struct hearth_str text, void *to)
+static enum hearth_status read_string(struct message_reader *reader, struct hearth_str text,
+                                      void *to)
 {
     char *copy = hearth_arena_strndup(reader->arena, text.p, text.n);
     memcpy(to, &copy, sizeof copy);
     return copy == NULL ? HEARTH_FAIL_ARENA(reader->err, reader->arena) : HEARTH_OK;
 }
 
-static int hex_digit(char c)
+static int hex_digit_value(char c)
 {
     return c >= '0' && c <= '9'                     ? c - '0'
            : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
                                                     : -1;
 }
 
-/* False: it is something else, which producers that know no such rule write in base64. */
-static bool hex_decode(struct hearth_str text, struct hearth_arena *arena,
+/*
+ * False if the text is not hexadecimal: producers that do not know this rule of OpenTelemetry write
+ * ids in base64.
+ */
+static bool decode_hex(struct hearth_str text, struct hearth_arena *arena,
                        struct hearth_str *ret_bytes)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if (hex_digit(text.p[i]) < 0) {
+        if (hex_digit_value(text.p[i]) < 0) {
             return false;
         }
     }
+
     char *bytes = text.n % 2 != 0 ? NULL : hearth_arena_alloc(arena, text.n / 2 + 1);
     for (size_t i = 0; i < text.n && bytes != NULL; i += 2) {
-        bytes[i / 2] = (char)(hex_digit(text.p[i]) << 4 | hex_digit(text.p[i + 1]));
+        bytes[i / 2] = (char)(hex_digit_value(text.p[i]) << 4 | hex_digit_value(text.p[i + 1]));
     }
+
     *ret_bytes = hearth_str_n(bytes, bytes == NULL ? 0 : text.n / 2);
     return bytes != NULL;
 }
 
-static enum hearth_status read_bytes(struct reader *reader, const json_t *json,
-                                     const struct path *path, void *to)
+static enum hearth_status read_bytes(struct message_reader *reader, const json_t *json,
+                                     const struct json_path *path, void *to)
 {
     struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
     struct hearth_str bytes;
     bool refused_before = reader->arena->refused;
+
     reader->arena->refused = false;
     bool ok =
-        json_is_string(json) && ((reader->is_hex && hex_decode(text, reader->arena, &bytes)) ||
+        json_is_string(json) && ((reader->is_hex && decode_hex(text, reader->arena, &bytes)) ||
                                  hearth_base64_decode(text, reader->arena, &bytes));
     bool refused = reader->arena->refused;
     reader->arena->refused = refused || refused_before;
     if (refused) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
+
     if (!ok) {
         return fail_value(reader, path,
                           reader->is_hex ? "an id in hexadecimal digits" : "bytes in base64");
     }
+
     ProtobufCBinaryData data = {bytes.n, (uint8_t *)(uintptr_t)bytes.p};
     memcpy(to, &data, sizeof data);
+
     return HEARTH_OK;
 }
 
-/* *ret_known is false for a name that this server does not know: such a value counts as not there.
- */
-static enum hearth_status read_enum(struct reader *reader,
+/* *ret_known becomes false for an unknown name: such a value is treated as absent. */
+static enum hearth_status read_enum(struct message_reader *reader,
                                     const ProtobufCEnumDescriptor *descriptor, const json_t *json,
-                                    const struct path *path, void *to, bool *ret_known)
+                                    const struct json_path *path, void *to, bool *ret_known)
 {
     if (!json_is_string(json)) {
         const char *wrong = pb_scalar_from_json(PROTOBUF_C_TYPE_INT32, json, to);
         return wrong == NULL ? HEARTH_OK
                              : fail_value(reader, path, "the name or number of an enum");
     }
+
     const ProtobufCEnumValue *value =
         protobuf_c_enum_descriptor_get_value_by_name(descriptor, json_string_value(json));
     *ret_known = value != NULL;
     if (value != NULL) {
         memcpy(to, &value->value, sizeof value->value);
     }
+
     return HEARTH_OK;
 }
 
-/* One value into the bytes at `to`. *ret_known stays true except as said at read_enum. */
-static enum hearth_status read_value(struct reader *reader, const ProtobufCFieldDescriptor *field,
-                                     json_t *json, const struct path *path, unsigned depth,
-                                     void *to, bool *ret_known)
+/* Read one value into the bytes at `to`. *ret_known is set as in read_enum, otherwise unchanged. */
+static enum hearth_status read_value(struct message_reader *reader,
+                                     const ProtobufCFieldDescriptor *field, json_t *json,
+                                     const struct json_path *path, unsigned depth, void *to,
+                                     bool *ret_known)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         if (!json_is_string(json)) {
@@ -148,19 +164,23 @@ static enum hearth_status read_value(struct reader *reader, const ProtobufCField
         return read_string(reader, hearth_str_n(json_string_value(json), json_string_length(json)),
                            to);
     }
+
     if (field->type == PROTOBUF_C_TYPE_BYTES) {
         return read_bytes(reader, json, path, to);
     }
     if (field->type == PROTOBUF_C_TYPE_ENUM) {
         return read_enum(reader, field->descriptor, json, path, to, ret_known);
     }
+
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         ProtobufCMessage *message = NULL;
-        HEARTH_TRY(read_message(reader, field->descriptor, json, path, depth + 1, &message));
+        HEARTH_TRY(read_json_message(reader, field->descriptor, json, path, depth + 1, &message));
         memcpy(to, &message, sizeof message);
         return HEARTH_OK;
     }
+
     const char *wrong = pb_scalar_from_json(field->type, json, to);
+
     return wrong == NULL ? HEARTH_OK : fail_value(reader, path, wrong);
 }
 
@@ -171,33 +191,38 @@ static void store_array(char *message, const ProtobufCFieldDescriptor *field, co
     memcpy(message + field->offset, &values, sizeof values);
 }
 
-static enum hearth_status read_repeated(struct reader *reader,
+static enum hearth_status read_repeated(struct message_reader *reader,
                                         const ProtobufCFieldDescriptor *field, json_t *json,
-                                        const struct path *path, unsigned depth, char *message)
+                                        const struct json_path *path, unsigned depth, char *message)
 {
     if (!json_is_array(json)) {
         return fail_value(reader, path, "an array");
     }
+
     size_t n = json_array_size(json), n_known = 0, size = pb_value_bytes(field->type);
     if (n == 0) {
         return HEARTH_OK;
     }
+
     char *values = hearth_arena_array(reader->arena, n, size);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
-        struct path element = {path, NULL, i};
+        struct json_path element = {path, NULL, i};
         bool known = true;
         HEARTH_TRY(read_value(reader, field, json_array_get(json, i), &element, depth,
                               values + n_known * size, &known));
-        n_known += known;
+        n_known += known; /* an unknown enum name is overwritten by the next value */
     }
+
     store_array(message, field, values, n_known);
+
     return HEARTH_OK;
 }
 
-static ProtobufCMessage *new_message(struct reader *reader,
+static ProtobufCMessage *new_message(struct message_reader *reader,
                                      const ProtobufCMessageDescriptor *descriptor)
 {
     ProtobufCMessage *message = hearth_arena_zalloc(reader->arena, descriptor->sizeof_message);
@@ -207,10 +232,11 @@ static ProtobufCMessage *new_message(struct reader *reader,
     return message;
 }
 
-static enum hearth_status read_map_entry(struct reader *reader,
+static enum hearth_status read_map_entry(struct message_reader *reader,
                                          const ProtobufCMessageDescriptor *descriptor,
-                                         const char *key, json_t *json, const struct path *path,
-                                         unsigned depth, ProtobufCMessage *entry, bool *ret_known)
+                                         const char *key, json_t *json,
+                                         const struct json_path *path, unsigned depth,
+                                         ProtobufCMessage *entry, bool *ret_known)
 {
     const ProtobufCFieldDescriptor *key_field = &descriptor->fields[0];
     const ProtobufCFieldDescriptor *value_field = &descriptor->fields[1];
@@ -224,27 +250,30 @@ static enum hearth_status read_map_entry(struct reader *reader,
             return fail_value(reader, path, wrong);
         }
     }
+
     return read_value(reader, value_field, json, path, depth + 1, base + value_field->offset,
                       ret_known);
 }
 
-static enum hearth_status read_map(struct reader *reader, const ProtobufCFieldDescriptor *field,
-                                   json_t *json, const struct path *path, unsigned depth,
-                                   char *message)
+static enum hearth_status read_map(struct message_reader *reader,
+                                   const ProtobufCFieldDescriptor *field, json_t *json,
+                                   const struct json_path *path, unsigned depth, char *message)
 {
     if (!json_is_object(json)) {
         return fail_value(reader, path, "an object");
     }
+
     size_t n = json_object_size(json), n_known = 0;
     ProtobufCMessage **entries = hearth_arena_array(reader->arena, n, sizeof entries[0]);
     if (entries == NULL) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
+
     const char *key;
     json_t *value;
     json_object_foreach(json, key, value)
     {
-        struct path member = {path, key, 0};
+        struct json_path member = {path, key, 0};
         bool known = true;
         ProtobufCMessage *entry = new_message(reader, field->descriptor);
         if (entry == NULL) {
@@ -255,15 +284,17 @@ static enum hearth_status read_map(struct reader *reader, const ProtobufCFieldDe
         entries[n_known] = entry;
         n_known += known;
     }
+
     if (n_known > 0) {
         store_array(message, field, entries, n_known);
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_singular(struct reader *reader,
+static enum hearth_status read_singular(struct message_reader *reader,
                                         const ProtobufCFieldDescriptor *field, json_t *json,
-                                        const struct path *path, unsigned depth, char *message)
+                                        const struct json_path *path, unsigned depth, char *message)
 {
     uint32_t chosen;
     if (pb_is_oneof(field)) {
@@ -272,17 +303,19 @@ static enum hearth_status read_singular(struct reader *reader,
             return fail_value(reader, path, "one member of the oneof only");
         }
     }
+
     bool known = true;
     HEARTH_TRY(read_value(reader, field, json, path, depth, message + field->offset, &known));
     if (pb_is_oneof(field) && known) {
         chosen = field->id;
         memcpy(message + field->quantifier_offset, &chosen, sizeof chosen);
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_well_known(struct reader *reader, ProtobufCMessage *message,
-                                          const json_t *json, const struct path *path,
+static enum hearth_status read_well_known(struct message_reader *reader, ProtobufCMessage *message,
+                                          const json_t *json, const struct json_path *path,
                                           bool duration)
 {
     struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
@@ -292,13 +325,15 @@ static enum hearth_status read_well_known(struct reader *reader, ProtobufCMessag
         return fail_value(reader, path,
                           duration ? "a duration such as \"1.5s\"" : "an RFC 3339 time");
     }
+
     char *base = (char *)message;
     memcpy(base + message->descriptor->fields[0].offset, &time.seconds, sizeof time.seconds);
     memcpy(base + message->descriptor->fields[1].offset, &time.nanos, sizeof time.nanos);
+
     return HEARTH_OK;
 }
 
-/* Both spellings name a field; n_fields when there is none. */
+/* The index of the field with this name, in either spelling; n_fields if there is none. */
 static unsigned find_field(const ProtobufCMessageDescriptor *descriptor, const char *key)
 {
     unsigned i = 0;
@@ -307,14 +342,16 @@ static unsigned find_field(const ProtobufCMessageDescriptor *descriptor, const c
            !pb_json_name_is(descriptor->fields[i].name, text)) {
         i++;
     }
+
     return i;
 }
 
-static enum hearth_status read_members(struct reader *reader, ProtobufCMessage *message,
-                                       json_t *json, const struct path *path, unsigned depth)
+static enum hearth_status read_members(struct message_reader *reader, ProtobufCMessage *message,
+                                       json_t *json, const struct json_path *path, unsigned depth)
 {
     const ProtobufCMessageDescriptor *descriptor = message->descriptor;
     bool seen[MAX_FIELDS] = {false};
+
     HEARTH_ASSERT(descriptor->n_fields <= MAX_FIELDS);
     const char *key;
     json_t *value;
@@ -325,14 +362,17 @@ static enum hearth_status read_members(struct reader *reader, ProtobufCMessage *
             continue;
         }
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        struct path member = {path, key, 0};
+        struct json_path member = {path, key, 0};
         if (seen[i]) {
             return fail_value(reader, &member, "one spelling of the field only");
         }
         seen[i] = true;
+
+        /* null means absent, for fields of all types. */
         if (json_is_null(value)) {
             continue;
         }
+
         char *base = (char *)message;
         reader->is_hex = pb_is_hex(descriptor, field);
         if (pb_is_map(field)) {
@@ -343,22 +383,27 @@ static enum hearth_status read_members(struct reader *reader, ProtobufCMessage *
             HEARTH_TRY(read_singular(reader, field, value, &member, depth, base));
         }
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_message(struct reader *reader,
-                                       const ProtobufCMessageDescriptor *descriptor, json_t *json,
-                                       const struct path *path, unsigned depth,
-                                       ProtobufCMessage **ret_message)
+static enum hearth_status read_json_message(struct message_reader *reader,
+                                            const ProtobufCMessageDescriptor *descriptor,
+                                            json_t *json, const struct json_path *path,
+                                            unsigned depth, ProtobufCMessage **ret_message)
 {
+    assert(json != NULL && ret_message != NULL);
+
     if (depth > HEARTH_PB_MAX_DEPTH) {
         return HEARTH_FAIL(reader->err, HEARTH_INVALID_ARGUMENT,
                            "invalid JSON: messages are nested deeper than %d", HEARTH_PB_MAX_DEPTH);
     }
+
     ProtobufCMessage *message = new_message(reader, descriptor);
     if (message == NULL) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
+
     enum pb_well_known known = pb_well_known(descriptor);
     if (known != PB_ORDINARY) {
         HEARTH_TRY(read_well_known(reader, message, json, path, known == PB_DURATION));
@@ -367,43 +412,50 @@ static enum hearth_status read_message(struct reader *reader,
     } else {
         HEARTH_TRY(read_members(reader, message, json, path, depth));
     }
+
     *ret_message = message;
     return HEARTH_OK;
 }
 
-/* ---- texts of OpenTelemetry ---- */
+/* ---- repair of texts of OpenTelemetry ---- */
 
-static bool read_unit(const char *digits, unsigned *ret)
+static bool read_code_unit(const char *digits, unsigned *ret)
 {
     *ret = 0;
     for (unsigned i = 0; i < 4; i++) {
-        int digit = hex_digit(digits[i]);
+        int digit = hex_digit_value(digits[i]);
         if (digit < 0) {
             return false;
         }
         *ret = *ret << 4 | (unsigned)digit;
     }
+
     return true;
 }
 
-/* Of a pair of surrogates, the second half of which stands at `at`. */
+/* True if an escaped low surrogate, the second half of a pair, is at `at`. */
 static bool is_low_half(struct hearth_str text, size_t at)
 {
     unsigned unit;
     return at + 6 <= text.n && text.p[at] == '\\' && text.p[at + 1] == 'u' &&
-           read_unit(text.p + at + 2, &unit) && unit >= 0xdc00 && unit <= 0xdfff;
+           read_code_unit(text.p + at + 2, &unit) && unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/* Escapes of what is no character, or a NUL; to that of '?' in the copy if there is one. */
-static size_t mend_escapes(struct hearth_str text, char *copy)
+/*
+ * Count escapes of NUL and of unpaired surrogates. If there is a copy of the text, replace them
+ * there by the escape of '?'.
+ */
+static size_t repair_escapes(struct hearth_str text, char *copy)
 {
     size_t n_bad = 0;
     for (size_t i = 0; i + 6 <= text.n; i++) {
         unsigned unit;
+
         if (text.p[i] != '\\') {
             continue;
         }
-        if (text.p[i + 1] != 'u' || !read_unit(text.p + i + 2, &unit)) {
+
+        if (text.p[i + 1] != 'u' || !read_code_unit(text.p + i + 2, &unit)) {
             i++;
         } else if (unit >= 0xd800 && unit <= 0xdbff && is_low_half(text, i + 6)) {
             i += 11;
@@ -416,23 +468,27 @@ static size_t mend_escapes(struct hearth_str text, char *copy)
             i += 5;
         }
     }
+
     return n_bad;
 }
 
-/* A copy stands for `text` when there is something to mend. */
-static enum hearth_status mend_text(struct hearth_str *text, struct hearth_arena *arena,
-                                    struct hearth_err *err)
+/* If there is something to repair, *text becomes a repaired copy. */
+static enum hearth_status repair_text(struct hearth_str *text, struct hearth_arena *arena,
+                                      struct hearth_err *err)
 {
-    if (hearth_str_utf8_valid(*text) && mend_escapes(*text, NULL) == 0) {
+    if (hearth_str_utf8_valid(*text) && repair_escapes(*text, NULL) == 0) {
         return HEARTH_OK;
     }
+
     char *copy = hearth_arena_strndup(arena, text->p, text->n);
     if (copy == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     hearth_str_utf8_mend(copy, text->n);
     *text = hearth_str_n(copy, text->n);
-    (void)mend_escapes(*text, copy);
+    (void)repair_escapes(*text, copy);
+
     return HEARTH_OK;
 }
 
@@ -441,22 +497,27 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
                                        struct ProtobufCMessage **ret_message,
                                        struct hearth_err *err)
 {
+    assert(descriptor != NULL && ret_message != NULL);
+
     json_t *tree = NULL;
     if (pb_is_mended(descriptor)) {
-        HEARTH_TRY(mend_text(&json, arena, err));
+        HEARTH_TRY(repair_text(&json, arena, err));
     }
-    /* The tree counts against the request's memory as the message does, but not at the same time.
-     */
+
+    /* The tree may use as much memory as is left for the message; the two are not added. */
     size_t left = arena->limit_bytes == 0 ? 0 : arena->limit_bytes - arena->used_bytes;
     if (arena->limit_bytes != 0 && left == 0) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    /* A level of messages is an object, and an array or a map around it. */
+
+    /* Each level of messages is an object, with an array or a map around it. */
     enum hearth_status status = json_tree_parse(json, 2 * HEARTH_PB_MAX_DEPTH, left, &tree, err);
-    arena->refused = arena->refused || status == HEARTH_NO_MEMORY; /* it is the arena's limit */
+    /* the tree has the arena's limit */
+    arena->refused = arena->refused || status == HEARTH_NO_MEMORY;
     HEARTH_TRY(status);
-    struct reader reader = {.arena = arena, .err = err};
-    status = read_message(&reader, descriptor, tree, NULL, 1, ret_message);
+    struct message_reader reader = {.arena = arena, .err = err};
+    status = read_json_message(&reader, descriptor, tree, NULL, 1, ret_message);
     json_tree_free(tree);
+
     return status;
 }

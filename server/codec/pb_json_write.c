@@ -1,11 +1,11 @@
 /*
  * pb_json_write.c -- a protobuf-c message as canonical proto3 JSON, at once or in pieces.
  *
- * A machine goes through the message and keeps where it is, a frame for each message it is in: so
- * the text can be made as far as somebody wants it now, without recursion. Written straight into
- * the buffer: no tree, no allocation per element. Runs of integers (the levels of a flame graph are
- * one array of some 100,000 of them) are formatted in blocks under one reservation, long texts and
- * bytes in parts.
+ * A state machine walks the message and keeps its position in a stack of frames, one for each
+ * message that is being written. So any part of the text can be made at a time, without recursion.
+ * It writes directly into the buffer, without a tree and without an allocation per element. Runs of
+ * integers (the levels of a flame graph are one array of some 100,000) are formatted in blocks with
+ * one reservation each, long texts and bytes in parts.
  */
 #include "hearth/base/base64.h"
 #include "hearth/base/hash.h"
@@ -15,42 +15,49 @@
 #include "pb_field.h"
 #include "pb_time.h"
 
+#include <assert.h>
+
 #define INTS_PER_BLOCK 256u
 #define QUOTED_BYTES   (HEARTH_JSON_INT_BYTES + 3) /* quotes and comma */
-#define PART_BYTES     12288u                      /* of texts and bytes; whole groups of base64 */
+#define PART_BYTES     12288u /* part of a text or of bytes; a multiple of 3, for base64 */
 
 /* A message that is being written. */
 struct frame {
     const ProtobufCMessage *message;
-    unsigned depth;   /* counts map entries, too */
-    unsigned field;   /* which comes next, or whose values are being written */
-    bool has_members; /* a comma comes in front of the next */
-    bool in_values;   /* of a repeated field: */
-    bool has_values;  /* the same for them */
-    size_t next_value;
-    struct hearth_idmap last; /* in a map: key -> the entry that counts */
+    unsigned depth; /* nesting level; map entries count as a level */
+    /* index of the next field, or of the field whose values are being written */
+    unsigned field;
+    bool has_members; /* a member has been written: the next one needs a comma */
+    /* state: writing the values of a repeated field; otherwise between fields */
+    bool in_values;
+    /* in_values: a map entry has been written: the next one needs a comma */
+    bool has_values;
+    size_t next_value;        /* in_values: index of the next value */
+    struct hearth_idmap last; /* in_values, for a map: key to the last entry with this key */
 };
 
 struct hearth_pb_json {
-    const ProtobufCMessage *root; /* until it was begun */
-    struct hearth_str part;       /* what is left of the text or bytes within; p NULL: none */
+    const ProtobufCMessage *root; /* the message, until writing begins; then NULL */
+    /* rest of the text or bytes being written; p is NULL if there is none */
+    struct hearth_str part;
     bool part_is_bytes;
-    unsigned n_frames;
+    unsigned n_frames; /* 0 after the start: the text is complete */
     struct frame frames[HEARTH_PB_MAX_DEPTH];
 };
 
-static void write_name(struct hearth_buf *out, const char *name)
+static void write_member_name(struct hearth_buf *out, const char *name)
 {
     hearth_buf_byte(out, '"');
     size_t pos = 0;
     for (char c = pb_json_name_next(name, &pos); c != '\0'; c = pb_json_name_next(name, &pos)) {
         hearth_buf_byte(out, (unsigned char)c);
     }
+
     hearth_buf_append(out, "\":", 2);
 }
 
-/* One integer of any type, quoted where JSON numbers are too narrow. Returns the end. */
-static char *integer_text(char *to, ProtobufCType type, const void *value)
+/* Write one integer of any type to `to`, 64-bit ones in quotes. Returns the end. */
+static char *write_integer(char *to, ProtobufCType type, const void *value)
 {
     int32_t i32;
     uint32_t u32;
@@ -90,7 +97,7 @@ static bool is_integer(ProtobufCType type)
            type != PROTOBUF_C_TYPE_MESSAGE;
 }
 
-/* A block of the integers of a list from the i-th on; returns how many. */
+/* Append a block of integers of a list, starting with the i-th, and return their number. */
 static size_t write_integers(struct hearth_buf *out, ProtobufCType type, const char *values,
                              size_t n_values, size_t i)
 {
@@ -102,9 +109,11 @@ static size_t write_integers(struct hearth_buf *out, ProtobufCType type, const c
         if (k > 0) {
             *to++ = ',';
         }
-        to = integer_text(to, type, values + k * size);
+        to = write_integer(to, type, values + k * size);
     }
+
     hearth_buf_append(out, text, (size_t)(to - text));
+
     return n;
 }
 
@@ -115,8 +124,10 @@ static void write_enum(struct hearth_buf *out, const ProtobufCEnumDescriptor *de
         hearth_json_text_string(out, hearth_str_c(named->name));
         return;
     }
+
     char text[QUOTED_BYTES];
-    hearth_buf_append(out, text, (size_t)(integer_text(text, PROTOBUF_C_TYPE_ENUM, &value) - text));
+    hearth_buf_append(out, text,
+                      (size_t)(write_integer(text, PROTOBUF_C_TYPE_ENUM, &value) - text));
 }
 
 static void write_well_known(struct hearth_buf *out, const ProtobufCMessage *message, bool duration)
@@ -124,6 +135,7 @@ static void write_well_known(struct hearth_buf *out, const ProtobufCMessage *mes
     const ProtobufCMessageDescriptor *descriptor = message->descriptor;
     const char *base = (const char *)message;
     struct pb_time time;
+
     memcpy(&time.seconds, base + descriptor->fields[0].offset, sizeof time.seconds);
     memcpy(&time.nanos, base + descriptor->fields[1].offset, sizeof time.nanos);
     bool ok = duration ? pb_duration_write(time, out) : pb_timestamp_write(time, out);
@@ -137,12 +149,15 @@ static void begin_message(struct hearth_pb_json *json, const ProtobufCMessage *m
         out->failed = true;
         return;
     }
+
     enum pb_well_known known = pb_well_known(message->descriptor);
     if (known != PB_ORDINARY) {
         write_well_known(out, message, known == PB_DURATION);
         return;
     }
-    struct frame *frame = &json->frames[json->n_frames++]; /* the map is not there until it is */
+
+    assert(json->n_frames < HEARTH_PB_MAX_DEPTH);
+    struct frame *frame = &json->frames[json->n_frames++]; /* `last` is set with in_values */
     frame->message = message;
     frame->depth = depth;
     frame->field = 0;
@@ -157,6 +172,7 @@ static void begin_text(struct hearth_pb_json *json, struct hearth_str text, stru
         hearth_json_text_string(out, text);
         return;
     }
+
     json->part = text;
     json->part_is_bytes = false;
     hearth_buf_byte(out, '"');
@@ -165,12 +181,14 @@ static void begin_text(struct hearth_pb_json *json, struct hearth_str text, stru
 static void write_hex(struct hearth_buf *out, struct hearth_str bytes)
 {
     static const char digits[] = "0123456789abcdef";
+
     hearth_buf_byte(out, '"');
     for (size_t i = 0; i < bytes.n; i++) {
         unsigned char byte = (unsigned char)bytes.p[i];
         const char pair[] = {digits[byte >> 4], digits[byte & 15]};
         hearth_buf_append(out, pair, sizeof pair);
     }
+
     hearth_buf_byte(out, '"');
 }
 
@@ -183,34 +201,45 @@ static void begin_bytes(struct hearth_pb_json *json, struct hearth_str bytes,
         hearth_buf_byte(out, '"');
         return;
     }
+
     json->part = bytes;
     json->part_is_bytes = true;
 }
 
-/* No character of a text may be cut in two. None reaches over a byte that does not continue one. */
-static size_t part_of_text(struct hearth_str text)
+/*
+ * The length of the next part of a text, which must not end inside a character: its end is moved to
+ * a first byte.
+ */
+static size_t find_part_end(struct hearth_str text)
 {
+    assert(text.n > PART_BYTES);
+
     size_t n = PART_BYTES;
     for (unsigned back = 0; back < 4; back++) {
         if (((unsigned char)text.p[n - back] & 0xc0) != 0x80) {
             return n - back;
         }
     }
+
     return n;
 }
 
 static void write_part(struct hearth_pb_json *json, struct hearth_buf *out)
 {
+    assert(json->part.p != NULL);
+
     struct hearth_str part = json->part;
     bool is_last = part.n <= PART_BYTES;
     if (!is_last) {
-        part.n = json->part_is_bytes ? PART_BYTES : part_of_text(part);
+        part.n = json->part_is_bytes ? PART_BYTES : find_part_end(part);
     }
+
     if (json->part_is_bytes) {
         hearth_base64_encode(part, out);
     } else {
         hearth_json_text_characters(out, part);
     }
+
     if (is_last) {
         json->part = hearth_str_n(NULL, 0);
         hearth_buf_byte(out, '"');
@@ -219,7 +248,7 @@ static void write_part(struct hearth_pb_json *json, struct hearth_buf *out)
     }
 }
 
-/* One value that is not a default to be left out. `depth` is that of the message around it. */
+/* Write one value, or begin to write it. `depth` is the level of the message that contains it. */
 static void begin_value(struct hearth_pb_json *json, const ProtobufCFieldDescriptor *field,
                         const void *value, unsigned depth, struct hearth_buf *out)
 {
@@ -236,7 +265,7 @@ static void begin_value(struct hearth_pb_json *json, const ProtobufCFieldDescrip
         struct hearth_str text = hearth_str_n((const char *)bytes.data, bytes.len);
         const struct frame *frame = &json->frames[json->n_frames - 1];
         if (pb_is_hex(frame->message->descriptor, field)) {
-            write_hex(out, text); /* ids are short: not in parts */
+            write_hex(out, text); /* ids are short: no parts */
         } else {
             begin_bytes(json, text, out);
         }
@@ -277,43 +306,52 @@ static void begin_value(struct hearth_pb_json *json, const ProtobufCFieldDescrip
     }
 }
 
-/* Left out: proto3 defaults, messages that are not there, members of a oneof that are not chosen.
+/*
+ * True for fields that are omitted: proto3 defaults, absent messages, members of a oneof that are
+ * not set.
  */
 static bool is_absent(const ProtobufCFieldDescriptor *field, const char *message)
 {
     const char *value = message + field->offset;
+
     if (pb_is_oneof(field)) {
         uint32_t chosen;
         memcpy(&chosen, message + field->quantifier_offset, sizeof chosen);
         return chosen != field->id;
     }
+
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         const char *text;
         memcpy(&text, value, sizeof text);
         return text == NULL || *text == '\0';
     }
+
     if (field->type == PROTOBUF_C_TYPE_BYTES) {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, value, sizeof bytes);
         return bytes.len == 0;
     }
+
     if (field->type == PROTOBUF_C_TYPE_DOUBLE) {
         double number;
         memcpy(&number, value, sizeof number);
-        return number == 0; /* -0 too, as protobuf-c leaves it out of the wire form */
+        return number == 0; /* also -0, which protobuf-c omits from the wire form */
     }
+
     if (field->type == PROTOBUF_C_TYPE_FLOAT) {
         float number;
         memcpy(&number, value, sizeof number);
         return number == 0;
     }
+
     static const char zero[8];
+
     return memcmp(value, zero, pb_value_bytes(field->type)) == 0;
 }
 
 /* ---- maps ---- */
 
-/* Keys are strings in JSON whatever their type; at once, because they are short. */
+/* Keys of all types are strings in JSON. They are short and therefore written in one piece. */
 static void write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor *key,
                           const char *value)
 {
@@ -327,39 +365,46 @@ static void write_map_key(struct hearth_buf *out, const ProtobufCFieldDescriptor
         hearth_buf_cstr(out, flag ? "\"true\"" : "\"false\"");
     } else {
         char text[QUOTED_BYTES];
-        size_t n = (size_t)(integer_text(text, key->type, value) - text);
+        size_t n = (size_t)(write_integer(text, key->type, value) - text);
         bool is_quoted = text[0] == '"';
         hearth_buf_cstr(out, is_quoted ? "" : "\"");
         hearth_buf_append(out, text, n);
         hearth_buf_cstr(out, is_quoted ? "" : "\"");
     }
+
     hearth_buf_byte(out, ':');
 }
 
-static struct hearth_hash128 map_key_hash(const ProtobufCFieldDescriptor *field, const void *value)
+static struct hearth_hash128 hash_map_key(const ProtobufCFieldDescriptor *field, const void *value)
 {
     uint64_t seed = hearth_hash_process_seed();
+
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         const char *text;
         memcpy(&text, value, sizeof text);
         return hearth_hash128(text, strlen(text), seed);
     }
+
     return hearth_hash128(value, pb_value_bytes(field->type), seed);
 }
 
-/* The wire may repeat a key: the last entry counts, and JSON gets one member per key. */
+/*
+ * The wire form may repeat a key: only its last entry is valid, and JSON has one member per key.
+ * False if memory is refused.
+ */
 static bool find_last_entries(struct hearth_idmap *last, const ProtobufCFieldDescriptor *key,
                               ProtobufCMessage *const *entries, size_t n)
 {
     hearth_idmap_init(last);
     for (size_t i = n; i-- > 0;) {
         bool inserted;
-        struct hearth_hash128 hash = map_key_hash(key, (const char *)entries[i] + key->offset);
+        struct hearth_hash128 hash = hash_map_key(key, (const char *)entries[i] + key->offset);
         if (i >= UINT32_MAX - 1 ||
             hearth_idmap_intern(last, hash, (uint32_t)i, &inserted) == HEARTH_IDMAP_NONE) {
             return false;
         }
     }
+
     return true;
 }
 
@@ -370,25 +415,26 @@ static void write_entry(struct hearth_pb_json *json, struct frame *frame,
     const ProtobufCFieldDescriptor *key = &pb_message_of(field)->fields[0];
     const ProtobufCFieldDescriptor *value = &pb_message_of(field)->fields[1];
     const char *entry = (const char *)entries[i];
-    if (hearth_idmap_find(&frame->last, map_key_hash(key, entry + key->offset)) != i) {
+    if (hearth_idmap_find(&frame->last, hash_map_key(key, entry + key->offset)) != i) {
         return;
     }
     if (frame->has_values) {
         hearth_buf_byte(out, ',');
     }
+
     frame->has_values = true;
     write_map_key(out, key, entry + key->offset);
     const ProtobufCMessage *nested;
     memcpy(&nested, entry + value->offset, sizeof nested);
     if (value->type == PROTOBUF_C_TYPE_MESSAGE && nested == NULL) {
-        hearth_buf_append(out, "{}", 2); /* an entry whose value was left out on the wire */
+        hearth_buf_append(out, "{}", 2); /* the wire form has no value for this entry */
     } else {
-        /* An entry is a message on the wire. */
+        /* The entry itself is a message, one level deeper. */
         begin_value(json, value, entry + value->offset, frame->depth + 1, out);
     }
 }
 
-/* ---- the machine ---- */
+/* ---- the state machine ---- */
 
 static void begin_values(struct frame *frame, const ProtobufCFieldDescriptor *field,
                          const char *values, size_t n, struct hearth_buf *out)
@@ -400,6 +446,7 @@ static void begin_values(struct frame *frame, const ProtobufCFieldDescriptor *fi
         hearth_buf_byte(out, '[');
         return;
     }
+
     hearth_buf_byte(out, '{');
     if (!find_last_entries(&frame->last, &pb_message_of(field)->fields[0],
                            (ProtobufCMessage *const *)(const void *)values, n)) {
@@ -410,6 +457,8 @@ static void begin_values(struct frame *frame, const ProtobufCFieldDescriptor *fi
 static void end_values(struct frame *frame, const ProtobufCFieldDescriptor *field,
                        struct hearth_buf *out)
 {
+    assert(frame->in_values);
+
     frame->in_values = false;
     frame->field++;
     if (pb_is_map(field)) {
@@ -425,24 +474,30 @@ static void write_values(struct hearth_pb_json *json, struct frame *frame, struc
     const ProtobufCFieldDescriptor *field = &frame->message->descriptor->fields[frame->field];
     const char *base = (const char *)frame->message, *values;
     size_t n, i = frame->next_value;
+
     memcpy(&n, base + field->quantifier_offset, sizeof n);
     memcpy(&values, base + field->offset, sizeof values);
+    assert(frame->in_values && i <= n);
     if (i == n) {
         end_values(frame, field, out);
         return;
     }
+
     if (is_integer(field->type)) {
         frame->next_value += write_integers(out, field->type, values, n, i);
         return;
     }
+
     frame->next_value++;
     if (pb_is_map(field)) {
         write_entry(json, frame, field, (ProtobufCMessage *const *)(const void *)values, i, out);
         return;
     }
+
     if (i > 0) {
         hearth_buf_byte(out, ',');
     }
+
     begin_value(json, field, values + i * pb_value_bytes(field->type), frame->depth, out);
 }
 
@@ -452,6 +507,7 @@ static void write_member(struct hearth_pb_json *json, struct frame *frame, struc
     const char *base = (const char *)frame->message, *values = NULL;
     const ProtobufCFieldDescriptor *field = NULL;
     size_t n = 0;
+    /* The next field that is not omitted; n is the number of its values. */
     for (; frame->field < descriptor->n_fields && n == 0; frame->field++) {
         field = &descriptor->fields[frame->field];
         if (field->label == PROTOBUF_C_LABEL_REPEATED) {
@@ -460,27 +516,36 @@ static void write_member(struct hearth_pb_json *json, struct frame *frame, struc
             n = !is_absent(field, base);
         }
     }
+
+    /* No field is left: end the message. */
     if (n == 0) {
         json->n_frames--;
         hearth_buf_byte(out, '}');
         return;
     }
+
+    /* Its name, and its value or the start of its values. */
     if (frame->has_members) {
         hearth_buf_byte(out, ',');
     }
+
     frame->has_members = true;
-    write_name(out, field->name);
+    write_member_name(out, field->name);
     if (field->label != PROTOBUF_C_LABEL_REPEATED) {
         begin_value(json, field, base + field->offset, frame->depth, out);
         return;
     }
-    frame->field--; /* until its values are written */
+
+    /* The loop went past the field: stay on it until end_values. */
+    frame->field--;
     memcpy(&values, base + field->offset, sizeof values);
     begin_values(frame, field, values, n, out);
 }
 
-static void begin(struct hearth_pb_json *json, const ProtobufCMessage *message)
+static void begin_json(struct hearth_pb_json *json, const ProtobufCMessage *message)
 {
+    assert(message != NULL);
+
     json->root = message;
     json->part = hearth_str_n(NULL, 0);
     json->n_frames = 0;
@@ -491,7 +556,7 @@ struct hearth_pb_json *hearth_pb_json_new(const struct ProtobufCMessage *message
 {
     struct hearth_pb_json *json = hearth_arena_alloc(arena, sizeof *json);
     if (json != NULL) {
-        begin(json, message);
+        begin_json(json, message);
     }
     return json;
 }
@@ -504,17 +569,20 @@ void hearth_pb_json_release(struct hearth_pb_json *json)
             hearth_idmap_release(&frame->last);
         }
     }
+
     json->n_frames = 0;
 }
 
 bool hearth_pb_json_more(struct hearth_pb_json *json, size_t n_bytes, struct hearth_buf *out)
 {
     size_t from = out->n;
+
     if (json->root != NULL) {
         begin_message(json, json->root, 1, out);
         json->root = NULL;
     }
-    /* One value a turn, a block of integers, or a part of a text. */
+
+    /* Each step writes one value, a block of integers, or a part of a text. */
     while (json->n_frames > 0 && !out->failed && out->n - from < n_bytes) {
         struct frame *frame = &json->frames[json->n_frames - 1];
         if (HEARTH_UNLIKELY(json->part.p != NULL)) {
@@ -525,13 +593,14 @@ bool hearth_pb_json_more(struct hearth_pb_json *json, size_t n_bytes, struct hea
             write_member(json, frame, out);
         }
     }
+
     return json->n_frames > 0;
 }
 
 void hearth_pb_to_json(const struct ProtobufCMessage *message, struct hearth_buf *out)
 {
     struct hearth_pb_json json;
-    begin(&json, message);
+    begin_json(&json, message);
     (void)hearth_pb_json_more(&json, SIZE_MAX, out);
     hearth_pb_json_release(&json);
 }

@@ -129,21 +129,21 @@ static void refuses_malformed_bytes_and_says_where(void **state)
     const ProtobufCMessageDescriptor *pair = &types__v1__label_pair__descriptor;
     const ProtobufCMessageDescriptor *sample = &google__v1__sample__descriptor;
     refuses(pair, HEARTH_STR("\x0a\1a\x12\5v"),
-            "byte 3: types.v1.LabelPair.value: a value ends behind");
-    refuses(pair, HEARTH_STR("\x0a"), "a length is cut");
-    refuses(pair, HEARTH_STR("\x0a\xff\xff\xff\xff\x0f"), "a length is cut or too large");
+            "byte 3: types.v1.LabelPair.value: a value ends after");
+    refuses(pair, HEARTH_STR("\x0a"), "a length is truncated");
+    refuses(pair, HEARTH_STR("\x0a\xff\xff\xff\xff\x0f"), "a length is truncated or too large");
     refuses(pair,
             HEARTH_STR("\x0a\x81\x80\x80\x80\x80\x00"
                        "a"),
-            "a length is cut or too large");
+            "a length is truncated or too large");
     refuses(pair, HEARTH_STR("\x08\1"), "name: wire type does not fit");
     refuses(pair, HEARTH_STR("\x00\1"), "field number");
     refuses(pair, HEARTH_STR("\x80"), "field number");
     refuses(pair, HEARTH_STR("\xff\xff\xff\xff\x1f\1"), "field number");
-    refuses(pair, HEARTH_STR("\xf8\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\2"), "a varint is cut");
+    refuses(pair, HEARTH_STR("\xf8\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\2"), "a varint is truncated");
     refuses(pair, HEARTH_STR("\xfb\1\xfc\1"), "groups are not supported");
     refuses(pair, HEARTH_STR("\xfe\1"), "groups are not supported");
-    refuses(pair, HEARTH_STR("\xf9\1\1\2\3"), "ends behind");
+    refuses(pair, HEARTH_STR("\xf9\1\1\2\3"), "ends after");
     refuses(sample, HEARTH_STR("\x12\2\1\x80"), "value: packed values end inside");
     refuses(&all_types_descriptor, HEARTH_STR("\x82\2\7zzzzzzz"), "many_double: packed values end");
 }
@@ -160,7 +160,7 @@ static void mends_texts_of_opentelemetry(void **state)
     assert_string_equal(found->attributes[0]->key, "?k");
     assert_string_equal(found->attributes[0]->value->string_value, "?z");
     assert_memory_equal(found->span_id.data, "\xff", 2);
-    refuses(span, HEARTH_STR("\x2a\1\xff\x2a\7z"), "name: a value ends behind");
+    refuses(span, HEARTH_STR("\x2a\1\xff\x2a\7z"), "name: a value ends after");
     hearth_arena_release(&g_arena);
     hearth_arena_init(&g_arena, 2000);
     char large[1503] = "\x2a\xdc\x0b";
@@ -173,7 +173,7 @@ static void refuses_text_that_is_not_utf8_or_holds_a_nul(void **state)
     (void)state;
     const ProtobufCMessageDescriptor *pair = &types__v1__label_pair__descriptor;
     refuses(pair, HEARTH_STR("\x0a\1\xff"), "name: text is not UTF-8");
-    refuses(pair, HEARTH_STR("\x12\3a\0b"), "value: text is not UTF-8, or holds a NUL");
+    refuses(pair, HEARTH_STR("\x12\3a\0b"), "value: text is not UTF-8, or contains a NUL");
     refuses(&querier__v1__flame_graph__descriptor, HEARTH_STR("\x0a\2\xc3("), "names: text");
     /* bytes may be anything */
     Querier__V1__SelectMergeStacktracesResponse *response = unpack(
