@@ -1,11 +1,11 @@
 /*
  * collapsed.c -- stacks as lines of text.
  *
- * Reading: a line is split at its last space (stack_line.h), its stack at ';' (stack_text.h). Blanks
- * between two ';' are a frame, as real files have them with a value. What is written reads back as
- * the same stacks.
- * Writing: stacks are gathered in a tree of names first, because different locations may have one
- * name.
+ * Reading: a line is split at its last space (stack_line.h), its stack at ';' (stack_text.h).
+ * Blanks between two ';' are a frame, because real files have such lines with a value.
+ *
+ * Writing: stacks are collected in a tree of names first, because different locations may have the
+ * same name. The written text is read back as the same stacks.
  */
 #include "hearth/format/collapsed.h"
 
@@ -17,39 +17,43 @@
 #include "stack_text.h"
 #include "text_bytes.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
-struct reader {
+struct collapsed_reader {
     struct hearth_stack_text stacks;
-    bool has_values; /* "frame;frame 12"; else each line is one sample of value 1 */
+    bool has_values; /* "frame;frame 12"; otherwise each line is one sample with the value 1 */
     struct hearth_line_votes votes;
 };
 
 #define NO_STACK "[no stack]"
 
-static enum hearth_status add_stack(struct reader *r, struct hearth_str line,
-                                    const struct hearth_stack_line *parts, struct hearth_err *err)
+static enum hearth_status add_collapsed_stack(struct collapsed_reader *r, struct hearth_str line,
+                                              const struct hearth_stack_line *parts,
+                                              struct hearth_err *err)
 {
     bool added;
+
     HEARTH_TRY(hearth_stack_text_add(&r->stacks, parts->stack, parts->value, &added, err));
     if (added) {
         return HEARTH_OK;
     }
 
-    /* Without values, a line without a frame says nothing. */
+    /* Without values, a line without a frame has no content. */
     if (!r->has_values) {
         r->votes.n_understood--;
         hearth_line_votes_skip(&r->votes, r->votes.line, line);
         return HEARTH_OK;
     }
+
     return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), parts->value, &added, err);
 }
 
-static enum hearth_status read_line(struct reader *r, struct hearth_str line,
-                                    struct hearth_err *err)
+static enum hearth_status read_collapsed_line(struct collapsed_reader *r, struct hearth_str line,
+                                              struct hearth_err *err)
 {
     struct hearth_stack_line parts;
     r->votes.line++;
@@ -61,7 +65,7 @@ static enum hearth_status read_line(struct reader *r, struct hearth_str line,
         return HEARTH_OK;
     case HEARTH_LINE_FOREIGN:
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "line %" PRIu64 " is %s and no stack trace (\"frame;frame%s\"): "
+                           "line %" PRIu64 " is %s, not a stack trace (\"frame;frame%s\"): "
                            "\"" HEARTH_STR_FMT "\"",
                            r->votes.line, parts.foreign, r->has_values ? " value" : "",
                            HEARTH_STR_ARG(hearth_line_quoted(line)));
@@ -72,42 +76,48 @@ static enum hearth_status read_line(struct reader *r, struct hearth_str line,
         r->votes.n_understood++;
         break;
     }
-    return add_stack(r, line, &parts, err);
+    return add_collapsed_stack(r, line, &parts, err);
 }
 
-static enum hearth_status read_text(struct reader *r, struct hearth_str text,
-                                    struct hearth_err *err)
+static enum hearth_status read_collapsed_text(struct collapsed_reader *r, struct hearth_str text,
+                                              struct hearth_err *err)
 {
     if (!hearth_text_to_utf8(text, r->stacks.arena, &text)) {
         return HEARTH_FAIL_ARENA(err, r->stacks.arena);
     }
+
     for (size_t from = 0; from < text.n;) {
         size_t end = hearth_str_find(text, '\n', from);
-        HEARTH_TRY(read_line(r, hearth_str_n(text.p + from, end - from), err));
+        HEARTH_TRY(read_collapsed_line(r, hearth_str_n(text.p + from, end - from), err));
         from = end + 1;
     }
 
-    /* A text of comments alone has nobody to vote. */
+    /* A text of comments alone has no lines that could vote. */
     const char *form =
         r->has_values ? "of the form \"frame;frame value\"" : "of the form \"frame;frame\"";
     if (r->votes.n_understood + r->votes.n_doubtful + r->votes.n_skipped == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the text has no line %s", form);
     }
+
     return hearth_line_votes_count(&r->votes, form, err);
 }
 
-static enum hearth_status decode(struct reader *r, struct hearth_str text, struct hearth_str type,
-                                 struct hearth_str unit, struct hearth_arena *arena,
-                                 struct hearth_profile *ret_profile, struct hearth_err *err)
+static enum hearth_status decode_collapsed(struct collapsed_reader *r, struct hearth_str text,
+                                           struct hearth_str type, struct hearth_str unit,
+                                           struct hearth_arena *arena,
+                                           struct hearth_profile *ret_profile,
+                                           struct hearth_err *err)
 {
     enum hearth_status status = hearth_stack_text_init(&r->stacks, type, unit, arena, err);
     if (status == HEARTH_OK) {
-        status = read_text(r, text, err);
+        status = read_collapsed_text(r, text, err);
     }
     if (status == HEARTH_OK) {
         status = hearth_profile_builder_finish(r->stacks.builder, ret_profile, err);
     }
+
     hearth_stack_text_release(&r->stacks);
+
     return status;
 }
 
@@ -116,8 +126,8 @@ enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth
                                            struct hearth_profile *ret_profile,
                                            uint64_t *ret_skipped_lines, struct hearth_err *err)
 {
-    struct reader r = {.has_values = true};
-    HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
+    struct collapsed_reader r = {.has_values = true};
+    HEARTH_TRY(decode_collapsed(&r, text, type, unit, arena, ret_profile, err));
     *ret_skipped_lines = r.votes.n_skipped;
     return HEARTH_OK;
 }
@@ -127,15 +137,15 @@ enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str
                                        struct hearth_profile *ret_profile,
                                        uint64_t *ret_skipped_lines, struct hearth_err *err)
 {
-    struct reader r = {.has_values = false};
-    HEARTH_TRY(decode(&r, text, type, unit, arena, ret_profile, err));
+    struct collapsed_reader r = {.has_values = false};
+    HEARTH_TRY(decode_collapsed(&r, text, type, unit, arena, ret_profile, err));
     *ret_skipped_lines = r.votes.n_skipped;
     return HEARTH_OK;
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
-/* A frame without what would end it or its line. */
+/* Append a frame; characters that would end it or its line are replaced. */
 static void write_frame(struct hearth_str name, struct hearth_buf *out)
 {
     name = hearth_frame_shown(name);
@@ -146,17 +156,20 @@ static void write_frame(struct hearth_str name, struct hearth_buf *out)
 }
 
 /*
- * What lines are when they are read back. A stack that would be taken for other text gets a ';' in front,
- * which no such text has and which is no frame.
+ * Counts of written lines by how they are read back. A stack that would be read as other text gets
+ * a leading ';', which such texts do not have and which is not a frame.
  */
-struct writer {
+struct collapsed_writer {
     struct hearth_buf *out;
-    bool marks_doubtful;
+    bool marks_doubtful; /* doubtful lines get a leading ';', too */
     uint64_t n_stacks, n_doubtful;
 };
 
-static void end_line(struct writer *w, size_t from, int64_t value)
+/* Append the value to the line that begins at `from`, and mark the line if necessary. */
+static void end_line(struct collapsed_writer *w, size_t from, int64_t value)
 {
+    assert(from <= w->out->n);
+
     hearth_buf_printf(w->out, " %" PRId64, value);
     if (hearth_buf_failed(w->out)) {
         return;
@@ -175,23 +188,27 @@ static void end_line(struct writer *w, size_t from, int64_t value)
         w->out->p[from] = ';';
         w->out->n++;
     }
+
     hearth_buf_byte(w->out, '\n');
 }
 
-/* One line per node with a value of its own, in order of first appearance. */
-static bool write_lines(const struct hearth_stacktree *tree, struct writer *w)
+/* Append one line per node with a self value, in order of first appearance. False: no memory. */
+static bool write_lines(const struct hearth_stacktree *tree, struct collapsed_writer *w)
 {
     HEARTH_CLEANUP(hearth_mem_freep) uint32_t *path = NULL;
     size_t cap = 0;
-    if (tree->n_nodes > 0 && tree->nodes[0].self != 0) { /* its value must not get lost */
+    if (tree->n_nodes > 0 && tree->nodes[0].self != 0) { /* samples without any frame */
         size_t from = w->out->n;
         hearth_buf_str(w->out, HEARTH_STR(NO_STACK));
         end_line(w, from, tree->nodes[0].self);
     }
+
     for (size_t i = 1; i < tree->n_nodes; i++) {
         if (tree->nodes[i].self == 0) {
             continue;
         }
+
+        /* The names from the leaf to the root, then written in reverse order. */
         size_t depth = 0, from = w->out->n;
         for (uint32_t at = (uint32_t)i; at != 0; at = tree->nodes[at].parent) {
             if (!hearth_mem_grow(&path, &cap, depth + 1, sizeof *path)) {
@@ -199,36 +216,46 @@ static bool write_lines(const struct hearth_stacktree *tree, struct writer *w)
             }
             path[depth++] = tree->nodes[at].name;
         }
+
         while (depth > 0) {
             write_frame(tree->names[path[--depth]], w->out);
             if (depth > 0) {
                 hearth_buf_byte(w->out, ';');
             }
         }
+
         end_line(w, from, tree->nodes[i].self);
     }
+
     return true;
 }
 
-/* Doubtful lines are marked only where they are so many that the whole would be refused. */
+/*
+ * Append all stacks. Doubtful lines are marked only if there are so many that the whole text would
+ * be refused: then all lines are written again.
+ */
 static bool write_text(const struct hearth_stacktree *tree, struct hearth_buf *out)
 {
     size_t from = out->n;
-    struct writer w = {.out = out};
+    struct collapsed_writer w = {.out = out};
     if (!write_lines(tree, &w)) {
         return false;
     }
     if (w.n_doubtful <= w.n_stacks || hearth_buf_failed(out)) {
         return true;
     }
+
     out->n = from;
-    w = (struct writer){.out = out, .marks_doubtful = true};
+    w = (struct collapsed_writer){.out = out, .marks_doubtful = true};
+
     return write_lines(tree, &w);
 }
 
 void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type_idx,
                              struct hearth_buf *out)
 {
+    assert(type_idx < profile->n_types);
+
     struct hearth_arena arena;
     struct hearth_stacktree tree;
     hearth_arena_init(&arena, 0);
@@ -237,6 +264,7 @@ void hearth_collapsed_encode(const struct hearth_profile *profile, uint32_t type
         !write_text(&tree, out)) {
         out->failed = true;
     }
+
     hearth_stacktree_release(&tree);
     hearth_arena_release(&arena);
 }

@@ -1,14 +1,16 @@
-/* ingest_types.c -- formats and names of uploads: the tables. */
+/* ingest_types.c -- tables of the formats of uploads and of the names of profile types. */
 #include "hearth/format/ingest_types.h"
 
 #include "text_bytes.h"
 
-#define COUNT_NS 0 /* values are samples: each stands for the time between two of them */
+#include <assert.h>
+
+#define COUNT_NS 0 /* factor of values that are numbers of samples: the time between two samples */
 #define SEC_NS   INT64_C(1000000000)
 
 /* ---- formats ---- */
 
-static bool is_media(struct hearth_str content_type, struct hearth_str wanted)
+static bool is_media_type(struct hearth_str content_type, struct hearth_str wanted)
 {
     size_t n = hearth_str_find(content_type, ';', 0);
     return hearth_str_eq_nocase(hearth_str_trim(hearth_str_n(content_type.p, n)), wanted);
@@ -25,31 +27,38 @@ enum hearth_ingest_format hearth_ingest_format_of(struct hearth_str format,
         {"speedscope", HEARTH_INGEST_SPEEDSCOPE}, {"groups", HEARTH_INGEST_COLLAPSED},
         {"folded", HEARTH_INGEST_COLLAPSED},      {"collapsed", HEARTH_INGEST_COLLAPSED},
     };
+
     if (hearth_str_eq_c(format, "trie") ||
-        is_media(content_type, HEARTH_STR("binary/octet-stream+trie"))) {
+        is_media_type(content_type, HEARTH_STR("binary/octet-stream+trie"))) {
         return HEARTH_INGEST_TRIE;
     }
+
     if (hearth_str_eq_c(format, "tree") ||
-        is_media(content_type, HEARTH_STR("binary/octet-stream+tree"))) {
+        is_media_type(content_type, HEARTH_STR("binary/octet-stream+tree"))) {
         return HEARTH_INGEST_TREE;
     }
-    bool is_form = is_media(content_type, HEARTH_STR("multipart/form-data"));
+
+    bool is_form = is_media_type(content_type, HEARTH_STR("multipart/form-data"));
     if (hearth_str_eq_c(format, "pprof")) {
         return is_form ? HEARTH_INGEST_MULTIPART : HEARTH_INGEST_PPROF;
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(named); i++) {
         bool is_text = named[i].format == HEARTH_INGEST_COLLAPSED;
         if (hearth_str_eq_c(format, named[i].name) && !(is_text && is_form)) {
             return named[i].format;
         }
     }
+
     return is_form ? HEARTH_INGEST_MULTIPART : HEARTH_INGEST_UNKNOWN;
 }
 
-#define LOOK_BYTES 512u
+#define LOOK_BYTES 512u /* of the beginning, to tell text from pprof */
 
-/* Control bytes stand in no text, and near the begin of every pprof: tags, lengths and small
- * numbers. */
+/*
+ * Texts have no control bytes; every pprof has some near its beginning: tags, lengths and small
+ * numbers.
+ */
 static bool is_binary(struct hearth_str bytes)
 {
     for (size_t i = 0; i < bytes.n && i < LOOK_BYTES; i++) {
@@ -58,6 +67,7 @@ static bool is_binary(struct hearth_str bytes)
             return true;
         }
     }
+
     return false;
 }
 
@@ -65,7 +75,8 @@ enum hearth_ingest_format hearth_ingest_format_of_bytes(struct hearth_str bytes)
 {
     struct hearth_str head = hearth_str_trim(hearth_str_n(bytes.p, bytes.n < 64 ? bytes.n : 64));
     struct hearth_str member = {head.p, 0};
-    if (hearth_str_starts(head, HEARTH_STR("{"))) { /* "{main}" is a frame of PHP */
+    /* JSON, unless it is "{main}", a frame of PHP */
+    if (hearth_str_starts(head, HEARTH_STR("{"))) {
         member = hearth_str_trim(hearth_str_n(head.p + 1, head.n - 1));
     }
     if (hearth_str_starts(bytes, HEARTH_STR("FLR\0"))) {
@@ -74,6 +85,7 @@ enum hearth_ingest_format hearth_ingest_format_of_bytes(struct hearth_str bytes)
     if (hearth_str_starts(member, HEARTH_STR("\""))) {
         return HEARTH_INGEST_SPEEDSCOPE;
     }
+
     return is_binary(bytes) && !hearth_text_is_utf16(bytes) ? HEARTH_INGEST_PPROF
                                                             : HEARTH_INGEST_COLLAPSED;
 }
@@ -112,37 +124,45 @@ static const struct hearth_ingest_type g_types[] = {
     {"bytes", "memory", "samples", "bytes", NONE, 1},
 };
 
-/* Without a rate nobody knows which time a sample stands for: it stays a count. */
-static const struct hearth_ingest_type *at_rate(const struct hearth_ingest_type *type, int64_t rate)
+/* Without a sample rate the time that a sample represents is unknown: it remains a count. */
+static const struct hearth_ingest_type *choose_by_rate(const struct hearth_ingest_type *type,
+                                                       int64_t rate)
 {
     static const struct hearth_ingest_type counted[] = {
         {"", "process_cpu", "samples", "count", NONE, 1},
         {"", "wall", "samples", "count", NONE, 1},
     };
+
     if (type->factor != COUNT_NS || rate > 0) {
         return type;
     }
+
     return &counted[strcmp(type->name, "wall") == 0];
 }
 
 const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
                                                        struct hearth_str *ret_service)
 {
+    assert(ret_service != NULL);
+
     size_t dot = app.n;
     while (dot > 0 && app.p[dot - 1] != '.') {
         dot--;
     }
+
     if (dot == 0) {
         *ret_service = app;
-        return at_rate(&g_types[0], sample_rate);
+        return choose_by_rate(&g_types[0], sample_rate);
     }
+
     struct hearth_str suffix = {app.p + dot, app.n - dot};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_types); i++) {
         if (hearth_str_eq_c(suffix, g_types[i].suffix)) {
             *ret_service = hearth_str_n(app.p, dot - 1);
-            return at_rate(&g_types[i], sample_rate);
+            return choose_by_rate(&g_types[i], sample_rate);
         }
     }
+
     return NULL;
 }
 
@@ -155,8 +175,9 @@ const char *hearth_ingest_type_suffixes(void)
 
 /* ---- names of pprof ---- */
 
-static struct hearth_str display_name(struct hearth_str type, const struct hearth_json_cell *cells,
-                                      size_t n_cells)
+/* The name of a sample type: renamed by its cell or, if there are no cells, by our table. */
+static struct hearth_str find_display_name(struct hearth_str type,
+                                           const struct hearth_json_cell *cells, size_t n_cells)
 {
     static const struct {
         const char *type, *name;
@@ -166,31 +187,36 @@ static struct hearth_str display_name(struct hearth_str type, const struct heart
         {"contentions", "mutex_count"},
         {"delay", "mutex_duration"},
     };
+
     for (size_t i = 0; i < n_cells; i++) {
         if (hearth_str_eq(cells[i].row, type) && cells[i].text.n > 0 &&
             hearth_str_eq_c(cells[i].column, "display-name")) {
             return cells[i].text;
         }
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(known) && n_cells == 0; i++) {
         if (hearth_str_eq_c(type, known[i].type)) {
             return hearth_str_c(known[i].name);
         }
     }
+
     return type;
 }
 
-static bool contains(struct hearth_str text, struct hearth_str part)
+static bool contains_part(struct hearth_str text, struct hearth_str part)
 {
     for (size_t i = 0; i + part.n <= text.n; i++) {
         if (memcmp(text.p + i, part.p, part.n) == 0) {
             return true;
         }
     }
+
     return false;
 }
 
-static const char *family(struct hearth_str type)
+/* The __name__ that a sample type belongs to, or NULL. */
+static const char *find_family(struct hearth_str type)
 {
     static const struct {
         struct hearth_str part;
@@ -202,29 +228,36 @@ static const char *family(struct hearth_str type)
         {{"objects", 7}, "memory", true},   {{"mutex_", 6}, "mutex", false},
         {{"block_", 6}, "block", false},    {{"goroutines", 10}, "goroutines", false},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
-        if (parts[i].whole ? hearth_str_eq(type, parts[i].part) : contains(type, parts[i].part)) {
+        if (parts[i].whole ? hearth_str_eq(type, parts[i].part)
+                           : contains_part(type, parts[i].part)) {
             return parts[i].family;
         }
     }
+
     return NULL;
 }
 
 struct hearth_str hearth_ingest_pprof_name(const struct hearth_profile *profile,
                                            const struct hearth_json_cell *cells, size_t n_cells)
 {
+    assert(cells != NULL || n_cells == 0);
+
     struct hearth_str type = {"", 0};
     for (uint32_t i = 0; i < profile->n_types; i++) {
         if (hearth_str_eq_c(profile->strings[profile->types[i].type], "wall")) {
             return HEARTH_STR("wall");
         }
     }
+
     for (uint32_t i = 0; i < profile->n_types; i++) {
-        type = display_name(profile->strings[profile->types[i].type], cells, n_cells);
-        const char *name = family(type);
+        type = find_display_name(profile->strings[profile->types[i].type], cells, n_cells);
+        const char *name = find_family(type);
         if (name != NULL) {
             return hearth_str_c(name);
         }
     }
+
     return type;
 }

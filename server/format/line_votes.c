@@ -1,11 +1,15 @@
-/* line_votes.c -- counts of lines by how well they fit, and the refusal that names the first. */
+/*
+ * line_votes.c -- counts lines by how well they fit a format, and refuses a text that does not fit.
+ */
 #include "line_votes.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #define MAX_QUOTED_BYTES 60u
 
-static void note_first(struct hearth_line_votes *votes, uint64_t number, struct hearth_str line)
+static void note_first_line(struct hearth_line_votes *votes, uint64_t number,
+                            struct hearth_str line)
 {
     if (votes->first_line == 0 || number < votes->first_line) {
         votes->first_line = number;
@@ -17,14 +21,14 @@ void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
                             struct hearth_str line)
 {
     votes->n_skipped++;
-    note_first(votes, number, line);
+    note_first_line(votes, number, line);
 }
 
 void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line)
 {
     votes->n_doubtful++;
-    note_first(votes, number, line);
+    note_first_line(votes, number, line);
 }
 
 struct hearth_str hearth_line_quoted(struct hearth_str line)
@@ -36,10 +40,13 @@ struct hearth_str hearth_line_quoted(struct hearth_str line)
 enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes, const char *form,
                                            struct hearth_err *err)
 {
+    assert(form != NULL);
+
     uint64_t n_against = votes->n_skipped + votes->n_doubtful;
     if (n_against <= votes->n_understood) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "%" PRIu64 " of %" PRIu64 " lines are not %s; the first is line %" PRIu64
                        ", \"" HEARTH_STR_FMT "\"",

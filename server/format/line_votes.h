@@ -1,10 +1,10 @@
 /*
- * line_votes.h -- whether a text is of the format that it is read as: its lines vote; private to this
- * layer.
+ * line_votes.h -- decides by vote of its lines whether a text has the format that it is read as
+ * (private to this layer).
  *
- * Prose, logs and configuration files hold single lines that look like those of a text format. So a
- * text is refused when more of its lines are skipped than understood. Lines that look like a stack
- * trace and like other text (doubtful ones) count with the skipped.
+ * Prose, logs and configuration files contain single lines that look like lines of a text format.
+ * So a text is refused if more of its lines are skipped than understood. Doubtful lines, which look
+ * both like a stack trace and like other text, count as skipped.
  *
  * Threads: a value of its caller.
  */
@@ -14,22 +14,25 @@
 #include "hearth/base/status.h"
 
 struct hearth_line_votes {
-    uint64_t line; /* number of the line that is read; from 1 */
+    uint64_t line; /* number of the current line, from 1 */
     uint64_t n_understood, n_doubtful, n_skipped;
-    uint64_t first_line; /* the first that is doubtful or skipped; 0: none */
-    struct hearth_str first;
+    uint64_t first_line;     /* number of the first doubtful or skipped line; 0: none */
+    struct hearth_str first; /* that line */
 };
 
 void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
                             struct hearth_str line);
 void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line);
-/* INVALID_ARGUMENT with the first such line when they are the majority. `form` completes "are not". */
+/*
+ * INVALID_ARGUMENT, with the first doubtful or skipped line, if these lines are the majority.
+ * `form` completes the sentence "lines are not".
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes,
                                                              const char *form,
                                                              struct hearth_err *err);
 
-/* A line as messages quote it: without white space around it, at most 60 bytes. */
+/* A line as quoted in messages: without leading and trailing white space, at most 60 bytes. */
 struct hearth_str hearth_line_quoted(struct hearth_str line);
 
 #endif

@@ -1,10 +1,11 @@
-/* named_frame.c -- a name becomes a function, a line and a location without an address. */
+/* named_frame.c -- makes functions, lines and a location without an address from names. */
 #include "named_frame.h"
 
 uint32_t hearth_named_location(struct hearth_profile_builder *builder, uint32_t mapping,
                                const struct hearth_named_frame *frames, uint32_t n_frames)
 {
     struct hearth_line lines[HEARTH_MAX_NAMED_LINES];
+
     HEARTH_ASSERT(n_frames > 0 && n_frames <= HEARTH_MAX_NAMED_LINES);
     for (uint32_t i = 0; i < n_frames; i++) {
         struct hearth_function function = {
@@ -20,6 +21,8 @@ uint32_t hearth_named_location(struct hearth_profile_builder *builder, uint32_t 
             return HEARTH_NO_INDEX;
         }
     }
+
     const struct hearth_location location = {.mapping = mapping};
+
     return hearth_profile_builder_location(builder, &location, lines, n_frames);
 }

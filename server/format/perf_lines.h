@@ -1,5 +1,5 @@
 /*
- * perf_lines.h -- single lines of `perf script` output taken apart; private to the perf reader.
+ * perf_lines.h -- parses single lines of `perf script` output (private to the perf reader).
  *
  * Nothing is copied: texts borrow from the line.
  * Threads:   pure.
@@ -9,35 +9,38 @@
 
 #include "hearth/base/str.h"
 
-/* "comm pid/tid [cpu] seconds.fraction: period event: rest" */
+/* A header: "comm pid/tid [cpu] seconds.fraction: period event: rest". */
 struct hearth_perf_header {
-    struct hearth_str comm, event; /* event with its modifiers, without the last ':' */
-    struct hearth_str rest; /* trace text, or the only frame of a record without a call graph */
-    int64_t period;         /* 1 when absent */
+    struct hearth_str comm, event; /* the event has its modifiers, but not the last ':' */
+    struct hearth_str rest; /* trace text, or the only frame of a record without call graph */
+    int64_t period;         /* 1 if absent */
     int64_t time_ns;
     bool has_period, has_time;
 };
 
-/* "address symbol+0xoffset (dso)" */
+/* A frame: "address symbol+0xoffset (dso)". */
 struct hearth_perf_frame {
     struct hearth_str symbol; /* empty: unknown */
     struct hearth_str dso;    /* empty: unknown */
-    struct hearth_str file;   /* from a line of its own (+srcline); empty: not said */
+    struct hearth_str file;   /* from a separate line (+srcline); empty: unknown */
     int64_t line;
     uint64_t address;
-    bool is_inlined; /* part of the next frame's location */
+    bool is_inlined; /* belongs to the location of the next frame */
 };
 
-/* False when the line is none. Lines that start with white space are headers only when they have a
- * time. */
+/*
+ * False if the line is not a header. A line that begins with white space is one only if it has a
+ * time.
+ */
 HEARTH_MUST_CHECK bool hearth_perf_parse_header(struct hearth_str line,
                                                 struct hearth_perf_header *ret);
+/* False if the line is not a frame. */
 HEARTH_MUST_CHECK bool hearth_perf_parse_frame(struct hearth_str line,
                                                struct hearth_perf_frame *ret);
-/* "file:line" below a frame. */
+/* Parse "file:line", a line after a frame; false for other lines. */
 HEARTH_MUST_CHECK bool hearth_perf_parse_srcline(struct hearth_str line,
                                                  struct hearth_str *ret_file, int64_t *ret_line);
-/* The event without modifiers: "cycles:u" is "cycles"; "sched:sched_switch" stays. */
+/* The event without modifiers: "cycles" for "cycles:u"; "sched:sched_switch" is unchanged. */
 struct hearth_str hearth_perf_event_base(struct hearth_str event);
 
 #endif

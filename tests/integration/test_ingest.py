@@ -411,7 +411,7 @@ class Ingest(unittest.TestCase):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
         headers, body = go_form(profile)
         self.refused(422, "unknown", "is cut", body[:-20], headers)
-        self.refused(422, "unknown", "without a boundary", body, {"Content-Type": "multipart/form-data"})
+        self.refused(422, "unknown", "has no boundary", body, {"Content-Type": "multipart/form-data"})
         self.refused(422, "unknown", "unsupported client version", *reversed(form([("profile", "p", profile), ("prev_profile", "p", profile)])))
         config = [("profile", "p", profile), ("sample_type_config", "c", b'{"cpu":')]
         self.refused(422, "unknown", "sample_type_config", *reversed(form(config)))

@@ -214,7 +214,7 @@ static void refuses_stacks_that_begin_like_structured_text(void **state)
 {
     (void)state;
     assert_refused("main;f 1\nmain;g 1\n  \"count\": 3\n",
-                   "line 3 is JSON and no stack trace (\"frame;frame value\"): \"\"count\": 3\"");
+                   "line 3 is JSON, not a stack trace (\"frame;frame value\"): \"\"count\": 3\"");
     const char *foreign[] = {
         "{\"a\": 1 2",
         "{} 2",

@@ -99,8 +99,8 @@ static void what_pyroscope_takes_is_taken(void **state)
 static void what_breaks_a_rule_is_named(void **state)
 {
     (void)state;
-    assert_name("", "bad name, the application name in front of \"{\" is empty");
-    assert_name(" {a=b}", "bad name, the application name in front of \"{\" is empty");
+    assert_name("", "bad name, the application name before \"{\" is empty");
+    assert_name(" {a=b}", "bad name, the application name before \"{\" is empty");
     assert_name("a b", "bad name, the application name \"a b\" has a character other than letters, "
                        "digits and _ . - / at byte 1");
     assert_name("app}", "bad name, the application name \"app}\" has a character other than "

@@ -38,15 +38,15 @@ static void takes_chunks_that_follow_each_other_to_the_end(void **state)
     expect(bytes, n, NULL);
     n += put_chunk(bytes + n, 100, 1, 100);
     expect(bytes, n, NULL);
-    expect(bytes, n - 1, "the JFR chunk at byte 68 says that it has 100 bytes; 99 are left");
-    expect(bytes, n + 3, "3 bytes at byte 168 are no chunk");
+    expect(bytes, n - 1, "the JFR chunk at byte 68 declares 100 bytes; 99 are left");
+    expect(bytes, n + 3, "3 bytes at byte 168 are not a chunk");
 }
 
 static void refuses_what_is_no_recording_and_says_where(void **state)
 {
     (void)state;
     char bytes[68];
-    expect("11 arbitrar", 11, "not a JFR recording: 11 bytes at byte 0 are no chunk");
+    expect("11 arbitrar", 11, "not a JFR recording: 11 bytes at byte 0 are not a chunk");
     expect("", 0, "0 bytes at byte 0");
     (void)put_chunk(bytes, 68, 2, 68);
     bytes[3] = 1;

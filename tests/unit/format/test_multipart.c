@@ -88,9 +88,9 @@ static void refuses_bad_boundaries(void **state)
     (void)state;
     struct hearth_str body = HEARTH_STR("--xYz--\r\n");
     char type[200] = "multipart/form-data; boundary=";
-    assert_refused("multipart/form-data", body, "without a boundary");
-    assert_refused("multipart/form-data; boundary=", body, "without a boundary");
-    assert_refused("multipart/form-data; boundary=\"open", body, "without a boundary");
+    assert_refused("multipart/form-data", body, "has no boundary");
+    assert_refused("multipart/form-data; boundary=", body, "has no boundary");
+    assert_refused("multipart/form-data; boundary=\"open", body, "has no boundary");
     assert_refused("multipart/form-data; boundary=\"a\rb\"", body, "RFC 2046");
     assert_refused("multipart/form-data; boundary=\"a \"", body, "RFC 2046");
     memset(type + strlen(type), 'b', 71);
@@ -100,10 +100,10 @@ static void refuses_bad_boundaries(void **state)
 static void refuses_cut_and_shapeless_forms(void **state)
 {
     (void)state;
-    assert_refused(TYPE, HEARTH_STR(""), "is cut");
-    assert_refused(TYPE, HEARTH_STR("no form"), "is cut");
-    assert_refused(TYPE, HEARTH_STR("--xYz\r\n" FILE_HEAD("p") "\r\nbytes"), "is cut");
-    assert_refused(TYPE, HEARTH_STR("--xYz\r\n" FILE_HEAD("p") "\r\nbytes--xYz--"), "is cut");
+    assert_refused(TYPE, HEARTH_STR(""), "is truncated");
+    assert_refused(TYPE, HEARTH_STR("no form"), "is truncated");
+    assert_refused(TYPE, HEARTH_STR("--xYz\r\n" FILE_HEAD("p") "\r\nbytes"), "is truncated");
+    assert_refused(TYPE, HEARTH_STR("--xYz\r\n" FILE_HEAD("p") "\r\nbytes--xYz--"), "is truncated");
     assert_refused(TYPE, HEARTH_STR("--xYz\r\nA: b\r\n\r\nx\r\n--xYz--"), "Content-Disposition");
     assert_refused(
         TYPE, HEARTH_STR("--xYz\r\nContent-Disposition: attachment; name=a\r\n\r\n\r\n--xYz--"),
