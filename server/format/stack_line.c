@@ -1,12 +1,14 @@
 /*
- * stack_line.c -- is this line "frame;frame 12"?
+ * stack_line.c -- decides whether a line is a stack, "frame;frame 12".
  *
- * Any line that ends in a number could be, since frames may hold anything. What tells other texts
- * apart is how they begin: dates, addresses, quoted keys stand in front of no real stack. What only
- * hints at another text, several words or "key:" without any ';', is doubtful; the caller decides by
- * how many lines of the text are.
+ * Any line that ends in a number could be one, since frames may contain anything. Other texts are
+ * recognised by their beginning: no real stack begins with a date, an address or a quoted key. A
+ * weaker hint, such as several words or "key:" without any ';', makes a line doubtful; the caller
+ * decides by the number of doubtful lines.
  */
 #include "stack_line.h"
+
+#include <assert.h>
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
@@ -22,7 +24,10 @@ static bool is_digit(char c)
 
 /* ---- values ---- */
 
-/* Digits with an optional fraction, which rounds half up. No exponent: no tool writes one. */
+/*
+ * Parse digits with an optional fraction, which is rounded half up. Exponents are refused: no tool
+ * writes them.
+ */
 static bool parse_value(struct hearth_str text, int64_t *ret)
 {
     size_t dot = hearth_str_find(text, '.', 0);
@@ -31,146 +36,173 @@ static bool parse_value(struct hearth_str text, int64_t *ret)
         (dot > 0 && !hearth_str_to_i64(hearth_str_n(text.p, dot), &value))) {
         return false;
     }
+
     if (dot < text.n) {
         if (text.n == 1) {
             return false; /* a dot alone */
         }
+
         for (size_t i = dot + 1; i < text.n; i++) {
             if (!is_digit(text.p[i])) {
                 return false;
             }
         }
+
         bool up = dot + 1 < text.n && text.p[dot + 1] >= '5';
         if (__builtin_add_overflow(value, up, &value)) {
             return false;
         }
     }
+
     *ret = value;
     return true;
 }
 
-/* The value behind the last space; a line that is a number alone has none. */
+/*
+ * Split the value after the last space off. False if there is none; a line with only a number has
+ * no value.
+ */
 static bool split_value(struct hearth_str line, struct hearth_stack_line *ret)
 {
     size_t space = line.n;
     while (space > 0 && line.p[space - 1] != ' ') {
         space--;
     }
+
     if (space == 0 || !parse_value(hearth_str_n(line.p + space, line.n - space), &ret->value)) {
         return false;
     }
+
     ret->stack = hearth_str_n(line.p, space - 1); /* blanks before the value may be a frame */
     return true;
 }
 
-/* ---- how other texts begin ---- */
+/* ---- beginnings of other texts ---- */
 
 /*
- * True when text begins as `shape` says: '9' is a digit, '+' more digits like the one before, ' '
- * blanks, at least one; all else is itself.
+ * True if the text begins with the pattern: '9' matches a digit, '+' any number of further digits,
+ * ' ' one or more blanks; other characters match themselves.
  */
-static bool has_shape(struct hearth_str text, const char *shape)
+static bool matches_pattern(struct hearth_str text, const char *pattern)
 {
     size_t at = 0;
-    for (; *shape != '\0'; shape++) {
-        if (*shape == '+') {
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '+') {
             while (at < text.n && is_digit(text.p[at])) {
                 at++;
             }
             continue;
         }
-        bool fits = at < text.n && (*shape == '9'   ? is_digit(text.p[at])
-                                    : *shape == ' ' ? is_blank(text.p[at])
-                                                    : text.p[at] == *shape);
+
+        bool fits = at < text.n && (*pattern == '9'   ? is_digit(text.p[at])
+                                    : *pattern == ' ' ? is_blank(text.p[at])
+                                                      : text.p[at] == *pattern);
         if (!fits) {
             return false;
         }
+
         at++;
-        while (*shape == ' ' && at < text.n && is_blank(text.p[at])) {
+        while (*pattern == ' ' && at < text.n && is_blank(text.p[at])) {
             at++;
         }
     }
+
     return true;
 }
 
-static bool has_any_shape(struct hearth_str text, const char *const *shapes)
+static bool matches_any_pattern(struct hearth_str text, const char *const *patterns)
 {
-    for (; *shapes != NULL; shapes++) {
-        if (has_shape(text, *shapes)) {
+    for (; *patterns != NULL; patterns++) {
+        if (matches_pattern(text, *patterns)) {
             return true;
         }
     }
+
     return false;
 }
 
-static bool begins_like_a_log(struct hearth_str text)
+static bool is_log_beginning(struct hearth_str text)
 {
-    static const char *const shapes[] = {
+    static const char *const patterns[] = {
         "9999-99-99 ",  "9999-99-99T99:", "9999/99/99 ", "99:99:99 ",    "99:99:99.",
         "99:99:99,",    "[9999-99-99",    "[9999/99/99", "[99:99:99",    "[9+.9+] ",
         "[ 9+.9+] ",    "9+.9+.9+.9+ ",   "<9+>",        "I9999 99:99:", "W9999 99:99:",
         "E9999 99:99:", "F9999 99:99:",   NULL};
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    if (has_any_shape(text, shapes)) {
+
+    if (matches_any_pattern(text, patterns)) {
         return true;
     }
 
     /* "Nov  3 01:02:03 host ..." */
     for (size_t m = 0; text.n > 3 && m < sizeof months - 1; m += 3) {
         if (memcmp(text.p, months + m, 3) == 0) {
-            return has_shape(hearth_str_n(text.p + 3, text.n - 3), " 9+ 99:99");
+            return matches_pattern(hearth_str_n(text.p + 3, text.n - 3), " 9+ 99:99");
         }
     }
+
     return false;
 }
 
-/* '{"', "{}", '["', "[{", and the quoted key of a member on its own line. "{main}" is a frame of PHP. */
-static bool begins_like_json(struct hearth_str text)
+/*
+ * '{"', "{}", '["', "[{", and the quoted key of a member on its own line. "{main}" is a frame of
+ * PHP.
+ */
+static bool is_json_beginning(struct hearth_str text)
 {
+    assert(text.n > 0);
+
     if (text.p[0] == '"') {
         size_t end = hearth_str_find(text, '"', 1);
         struct hearth_str rest = hearth_str_n(text.p + end, text.n - end);
-        return has_shape(rest, "\":") || has_shape(rest, "\" :");
+        return matches_pattern(rest, "\":") || matches_pattern(rest, "\" :");
     }
+
     if (text.p[0] != '{' && text.p[0] != '[') {
         return false;
     }
+
     struct hearth_str rest = hearth_str_trim(hearth_str_n(text.p + 1, text.n - 1));
+
     return rest.n > 0 &&
            (rest.p[0] == '"' || rest.p[0] == '{' || rest.p[0] == (text.p[0] == '{' ? '}' : '['));
 }
 
-/* What a text is whose first frame is this one, or NULL. */
-static const char *foreign_text(struct hearth_str frame)
+/* The name of the kind of text that begins with this frame; NULL if it may be a stack. */
+static const char *name_foreign_text(struct hearth_str frame)
 {
     static const char *const xml[] = {"<?", "<!", "</", NULL};
     static const char *const metrics[] = {"# HELP ", "# TYPE ", NULL};
+
     if (frame.n == 0) {
         return NULL;
     }
     if (frame.p[0] == '#') {
-        return has_any_shape(frame, metrics) ? "a line of Prometheus metrics" : NULL;
+        return matches_any_pattern(frame, metrics) ? "a line of Prometheus metrics" : NULL;
     }
-    if (begins_like_json(frame)) {
+    if (is_json_beginning(frame)) {
         return "JSON";
     }
-    if (has_any_shape(frame, xml)) {
+    if (matches_any_pattern(frame, xml)) {
         return "HTML or XML";
     }
-    if (has_shape(frame, "--- ") || hearth_str_eq_c(frame, "---")) {
-        return "the begin of a document";
+    if (matches_pattern(frame, "--- ") || hearth_str_eq_c(frame, "---")) {
+        return "the beginning of a document";
     }
-    return begins_like_a_log(frame) ? "a line of a log" : NULL;
+
+    return is_log_beginning(frame) ? "a line of a log" : NULL;
 }
 
-/* "WARN ...", "[WARN] ...", "WARN: ..." */
-static bool begins_with_a_level(struct hearth_str frame)
+/* For example "WARN ...", "[WARN] ..." or "WARN: ...". */
+static bool is_level_beginning(struct hearth_str frame)
 {
     static const char *const levels[] = {"TRACE",   "DEBUG", "INFO",  "NOTICE",
                                          "WARNING", "WARN",  "ERROR", "FATAL"};
+
     if (frame.n > 0 && frame.p[0] == '[') {
         frame = hearth_str_n(frame.p + 1, frame.n - 1);
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(levels); i++) {
         struct hearth_str level = hearth_str_c(levels[i]);
         if (hearth_str_starts(frame, level)) {
@@ -178,11 +210,14 @@ static bool begins_with_a_level(struct hearth_str frame)
             return is_blank(next) || next == ':' || next == ']';
         }
     }
+
     return false;
 }
 
-/* Several words, those in brackets aside: "std::map<int, int>::find" is one. */
-static bool has_words(struct hearth_str frame)
+/*
+ * True for several words, not counting those in brackets: "std::map<int, int>::find" is one word.
+ */
+static bool has_several_words(struct hearth_str frame)
 {
     size_t depth = 0;
     for (size_t i = 0; i < frame.n; i++) {
@@ -195,23 +230,29 @@ static bool has_words(struct hearth_str frame)
             return true;
         }
     }
+
     return false;
 }
 
-/* Without ';': a right-aligned number, a sentence, "key: 12", "key = 12", "a, b, 12". */
+/*
+ * A single frame is doubtful if it looks like a right-aligned number, a sentence, "key: 12", "key =
+ * 12" or "a, b, 12".
+ */
 static bool is_doubtful(struct hearth_str frame, bool is_alone)
 {
     if (!is_alone) {
-        return begins_with_a_level(frame);
+        return is_level_beginning(frame);
     }
     char last = frame.n > 0 ? frame.p[frame.n - 1] : '\0';
-    return frame.n == 0 || last == ':' || last == '=' || last == ',' || has_words(frame);
+    return frame.n == 0 || last == ':' || last == '=' || last == ',' || has_several_words(frame);
 }
 
 /* ---- lines ---- */
 
 static bool is_comment(struct hearth_str line)
 {
+    assert(line.n > 0);
+
     if (line.p[0] != '#') {
         return false;
     }
@@ -221,22 +262,23 @@ static bool is_comment(struct hearth_str line)
 enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_values,
                                              struct hearth_stack_line *ret)
 {
-    /* Files that were put behind each other have marks inside. */
+    /* Concatenated files have byte order marks in the middle. */
     struct hearth_str text = hearth_str_trim(line);
     while (hearth_str_starts(text, HEARTH_STR(BYTE_ORDER_MARK))) {
         text = hearth_str_trim(hearth_str_n(text.p + 3, text.n - 3));
     }
+
     if (text.n == 0) {
         return HEARTH_LINE_IGNORED;
     }
 
     *ret = (struct hearth_stack_line){.stack = text, .value = 1};
     if (is_comment(text)) {
-        ret->foreign = foreign_text(text);
+        ret->foreign = name_foreign_text(text);
         return ret->foreign == NULL ? HEARTH_LINE_IGNORED : HEARTH_LINE_FOREIGN;
     }
 
-    /* The blank in front of the number is all that is left of an empty stack. */
+    /* The blank before the number may be all that an empty stack consists of. */
     bool is_indented = text.p > line.p && text.p[-1] == ' ';
     struct hearth_str whole = is_indented ? hearth_str_n(text.p - 1, text.n + 1) : text;
     if (has_values && !split_value(whole, ret)) {
@@ -245,10 +287,12 @@ enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_va
 
     size_t end = hearth_str_find(ret->stack, ';', 0);
     struct hearth_str frame = hearth_str_trim(hearth_str_n(ret->stack.p, end));
-    ret->foreign = foreign_text(frame);
+    ret->foreign = name_foreign_text(frame);
     if (ret->foreign != NULL) {
         return HEARTH_LINE_FOREIGN;
     }
+
     bool in_doubt = has_values && is_doubtful(frame, end == ret->stack.n);
+
     return in_doubt ? HEARTH_LINE_DOUBTFUL : HEARTH_LINE_STACK;
 }

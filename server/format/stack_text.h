@@ -1,9 +1,8 @@
 /*
- * stack_text.h -- samples from "root;child;leaf" texts, for the formats that have them; private to this
- * layer.
+ * stack_text.h -- samples from stacks of the form "root;child;leaf" (private to this layer).
  *
- * White space around frames is not part of them; nothing between two ';' is no frame, but blanks are
- * one whose name is not known.
+ * White space around frames is ignored. An empty text between two ';' is ignored; blanks are a
+ * frame with an unknown name.
  */
 #ifndef HEARTH_FORMAT_STACK_TEXT_H
 #define HEARTH_FORMAT_STACK_TEXT_H
@@ -15,19 +14,19 @@
 struct hearth_stack_text {
     struct hearth_profile_builder *builder;
     struct hearth_arena *arena;
-    struct hearth_idmap frames; /* texts of frames to locations: most frames come often */
+    struct hearth_idmap frames; /* text of a frame to its location: most frames are frequent */
     uint64_t seed;
     uint32_t *stack; /* leaf first */
     size_t n_stack, cap_stack;
 };
 
-/* With the one sample type. Release it also after a failure. */
+/* type and unit name the only sample type. Release it also after a failure. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_text_init(struct hearth_stack_text *s, struct hearth_str type,
                                           struct hearth_str unit, struct hearth_arena *arena,
                                           struct hearth_err *err);
 void hearth_stack_text_release(struct hearth_stack_text *s);
-/* Add `value` to the sample of that stack; *ret_added is false when it has no frame. */
+/* Add `value` to the sample of the stack; *ret_added is false if the stack has no frame. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_text_add(struct hearth_stack_text *s, struct hearth_str stack,
                                          int64_t value, bool *ret_added, struct hearth_err *err);

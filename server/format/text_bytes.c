@@ -1,5 +1,7 @@
-/* text_bytes.c -- UTF-16, which Windows shells write when output is redirected, becomes UTF-8. */
+/* text_bytes.c -- converts UTF-16, which Windows shells write to redirected output, to UTF-8. */
 #include "text_bytes.h"
+
+#include <assert.h>
 
 static bool is_big_endian(struct hearth_str bytes)
 {
@@ -17,26 +19,32 @@ static size_t put_utf8(char *out, uint32_t c)
         out[0] = (char)c;
         return 1;
     }
+
     if (c < 0x800) {
         out[0] = (char)(0xC0 | c >> 6);
         out[1] = (char)(0x80 | (c & 0x3F));
         return 2;
     }
+
     if (c < 0x10000) {
         out[0] = (char)(0xE0 | c >> 12);
         out[1] = (char)(0x80 | (c >> 6 & 0x3F));
         out[2] = (char)(0x80 | (c & 0x3F));
         return 3;
     }
+
     out[0] = (char)(0xF0 | c >> 18);
     out[1] = (char)(0x80 | (c >> 12 & 0x3F));
     out[2] = (char)(0x80 | (c >> 6 & 0x3F));
     out[3] = (char)(0x80 | (c & 0x3F));
+
     return 4;
 }
 
-static uint32_t unit_at(struct hearth_str text, size_t i, bool big)
+static uint32_t read_unit(struct hearth_str text, size_t i, bool big)
 {
+    assert(i + 1 < text.n);
+
     uint32_t first = (unsigned char)text.p[i], second = (unsigned char)text.p[i + 1];
     return big ? first << 8 | second : second << 8 | first;
 }
@@ -50,7 +58,7 @@ bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
         return true;
     }
 
-    /* A unit becomes at most three bytes, a pair of surrogates four. */
+    /* A code unit becomes at most three bytes, a surrogate pair four. */
     bool big = is_big_endian(bytes);
     struct hearth_str text = hearth_str_n(bytes.p + 2, bytes.n - 2);
     char *out = hearth_arena_array(arena, text.n / 2 + 1, 3);
@@ -60,9 +68,10 @@ bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
 
     size_t n = 0;
     for (size_t i = 0; i + 1 < text.n; i += 2) {
-        uint32_t c = unit_at(text, i, big);
+        uint32_t c = read_unit(text, i, big);
         if (c >= 0xD800 && c < 0xE000) {
-            uint32_t low = c < 0xDC00 && i + 3 < text.n ? unit_at(text, i + 2, big) : 0;
+            /* Half of a surrogate pair: valid only with the other half. */
+            uint32_t low = c < 0xDC00 && i + 3 < text.n ? read_unit(text, i + 2, big) : 0;
             if (low >= 0xDC00 && low < 0xE000) {
                 c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
                 i += 2;
@@ -70,8 +79,11 @@ bool hearth_text_to_utf8(struct hearth_str bytes, struct hearth_arena *arena,
                 c = 0xFFFD;
             }
         }
+
         n += put_utf8(out + n, c);
     }
+
+    assert(n <= text.n / 2 * 3);
     *ret = hearth_str_n(out, n);
     return true;
 }

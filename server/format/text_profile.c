@@ -1,4 +1,7 @@
-/* text_profile.c -- which text format a text is of, by its first line that tells. */
+/*
+ * text_profile.c -- recognises the format of a text by the first line that only one format can
+ * have.
+ */
 #include "hearth/format/text_profile.h"
 
 #include "hearth/format/collapsed.h"
@@ -9,7 +12,7 @@
 #include "stack_line.h"
 #include "text_bytes.h"
 
-/* perf indents frames by a tab, and never a header. */
+/* perf indents frames by a tab, but never headers. */
 static bool is_perf_header(struct hearth_str line)
 {
     struct hearth_perf_header header;
@@ -31,11 +34,12 @@ static bool is_perf_script(struct hearth_str text)
         }
         from = end + 1;
     }
+
     return false;
 }
 
-/* What the text is when it is a known one without frames by name, or NULL. */
-static const char *known_text(struct hearth_str text)
+/* The name of the format if the text is recognised as another one, otherwise NULL. */
+static const char *name_known_text(struct hearth_str text)
 {
     /* A frame may begin with any of these: "{main}", "[unknown]", "<module>". */
     bool may_be_frame = text.n > 0 && strchr("{[<", text.p[0]) != NULL;
@@ -49,11 +53,12 @@ enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str 
 {
     struct hearth_text_notes notes = {0};
     struct hearth_perf_notes perf;
+
     if (!hearth_text_to_utf8(text, arena, &text)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    const char *known = known_text(text);
+    const char *known = name_known_text(text);
     if (known != NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "neither collapsed stacks nor output of perf script but %s", known);
@@ -67,6 +72,7 @@ enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str 
         HEARTH_TRY(hearth_collapsed_decode(text, type, unit, arena, ret_profile,
                                            &notes.skipped_lines, err));
     }
+
     *ret_notes = notes;
     return HEARTH_OK;
 }

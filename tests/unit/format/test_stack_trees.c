@@ -117,7 +117,7 @@ static void refuses_what_is_out_of_bounds(void **state)
     struct hearth_buf b;
     hearth_buf_init(&b, 0);
     node(&b, "", 0, 0);
-    assert_decoded(hearth_tree_decode, hearth_buf_view(&b), "tree of stacks without any value");
+    assert_decoded(hearth_tree_decode, hearth_buf_view(&b), "tree of stacks: no stack has a value");
     b.n = 0;
     node(&b, "a", UINT64_MAX, 0);
     assert_decoded(hearth_trie_decode, hearth_buf_view(&b),
@@ -125,7 +125,7 @@ static void refuses_what_is_out_of_bounds(void **state)
     b.n = 0;
     node(&b, "a", 1, UINT64_MAX);
     assert_decoded(hearth_tree_decode, hearth_buf_view(&b),
-                   "tree of stacks: more children than bytes are left, at byte 13 of 13");
+                   "tree of stacks: there are more children than bytes, at byte 13 of 13");
     b.n = 0;
     for (unsigned i = 0; i < HEARTH_STACK_TREE_MAX_DEPTH; i++) {
         node(&b, "a", 0, 1);
@@ -149,7 +149,7 @@ static void a_trie_that_spells_out_too_much_is_refused(void **state)
         node(&b, "", 1, 0);
     }
     assert_decoded(hearth_trie_decode, hearth_buf_view(&b),
-                   "the stacks of a trie of 1000245 bytes spell out too much text");
+                   "the stacks of a trie of 1000245 bytes have too much text");
     test_free(text);
     hearth_buf_release(&b);
 }
