@@ -1,12 +1,12 @@
 /*
- * pprof_decode.c -- profile.proto bytes to flat arrays.
+ * pprof_decode.c -- decodes profile.proto bytes into flat arrays.
  *
- * One step over the top-level fields notes where each message of each kind begins (four bytes a
- * message) and takes the single numbers. Then every count is known and the kinds are decoded in the
- * order in which they refer to each other: strings, types, mappings, functions, locations, samples.
- * So a reference is resolved where it is read, whatever the order of fields in the input (Go's
- * runtime mixes samples, locations and functions), and the tables get their exact size. Only what
- * lies inside messages and is not counted yet (lines, stack entries, sample labels) grows, by
+ * A first pass over the top-level fields records the offset of each message by kind (four bytes per
+ * message) and reads the single numbers. Then all counts are known, and the kinds are decoded in
+ * the order of their references: strings, types, mappings, functions, locations, samples. So a
+ * reference is resolved when it is read, for any order of fields in the input (Go's runtime mixes
+ * samples, locations and functions), and the tables get their exact size. Only arrays of items
+ * inside messages, which are not counted yet (lines, stack entries, sample labels), grow, by
  * extrapolation.
  */
 #include "hearth/format/pprof.h"
@@ -14,22 +14,24 @@
 #include "pprof_scan.h"
 #include "pprof_text.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-enum hearth_status hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i,
+enum hearth_status hearth_pprof_damaged(const struct pprof_scan *s, const char *what, uint32_t i,
                                         struct pprof_cursor c)
 {
     return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "%s %u: %s, at byte %zu of %zu", what, i,
                        c.why, (size_t)(c.p - s->base), s->n_bytes);
 }
 
-enum hearth_status hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i,
-                                               const char *field)
+enum hearth_status hearth_pprof_no_such_string(const struct pprof_scan *s, const char *what,
+                                               uint32_t i, const char *field)
 {
     char number[16] = "";
     if (i != HEARTH_NO_INDEX) {
         (void)snprintf(number, sizeof number, " %u", i);
     }
+
     return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
                        "%s%s: %s: string index out of range of the %u strings", what, number, field,
                        s->out->n_strings);
@@ -37,10 +39,11 @@ enum hearth_status hearth_pprof_no_such_string(const struct scan *s, const char 
 
 /* ---- the top level ---- */
 
-static enum hearth_status note_offset(struct scan *s, struct offsets *of, const uint8_t *at)
+static enum hearth_status note_offset(struct pprof_scan *s, struct pprof_offsets *of,
+                                      const uint8_t *at)
 {
     if (HEARTH_UNLIKELY(of->n == of->cap)) {
-        /* Every message takes at least two bytes, so twice the number cannot overflow. */
+        /* Every message has at least two bytes, so twice their number does not overflow. */
         uint32_t cap = of->cap == 0 ? (uint32_t)(s->n_bytes / 128) + 16 : of->cap * 2;
         uint32_t *grown = hearth_arena_array(s->arena, cap, sizeof *grown);
         if (grown == NULL) {
@@ -52,7 +55,10 @@ static enum hearth_status note_offset(struct scan *s, struct offsets *of, const 
         of->at = grown;
         of->cap = cap;
     }
+
+    assert(of->n < of->cap && at >= s->base && at <= s->base + s->n_bytes);
     of->at[of->n++] = (uint32_t)(at - s->base);
+
     return HEARTH_OK;
 }
 
@@ -75,11 +81,12 @@ static bool read_value_type(struct pprof_cursor *c, struct hearth_value_type *ty
             break;
         }
     }
+
     return c->why == NULL;
 }
 
-/* Comments are rare and few: an array that doubles whenever its length is a power of two. */
-static enum hearth_status add_comment(struct scan *s, uint32_t string)
+/* Comments are few: their array is doubled whenever its length is a power of two. */
+static enum hearth_status add_comment(struct pprof_scan *s, uint32_t string)
 {
     struct hearth_profile *out = s->out;
     if ((out->n_comments & (out->n_comments - 1)) == 0) {
@@ -93,12 +100,15 @@ static enum hearth_status add_comment(struct scan *s, uint32_t string)
         }
         out->comments = grown;
     }
+
     out->comments[out->n_comments++] = string;
+
     return HEARTH_OK;
 }
 
-/* The fields that are not one of the kinds. What is wrong with them is left in c->why. */
-static enum hearth_status read_top_level_field(struct scan *s, struct pprof_cursor *c, uint64_t tag)
+/* Read a field that is not of one of the kinds. Its faults are reported in c->why. */
+static enum hearth_status read_top_level_field(struct pprof_scan *s, struct pprof_cursor *c,
+                                               uint64_t tag)
 {
     struct hearth_profile *out = s->out;
     struct pprof_cursor payload;
@@ -146,13 +156,14 @@ static enum hearth_status read_top_level_field(struct scan *s, struct pprof_curs
     return HEARTH_OK;
 }
 
-static enum hearth_status read_top_level(struct scan *s)
+static enum hearth_status read_top_level(struct pprof_scan *s)
 {
     struct pprof_cursor c = {s->base, s->base + s->n_bytes, NULL};
     struct pprof_cursor payload;
     uint64_t tag;
     while (pprof_next(&c, &tag)) {
         uint64_t kind = tag >> 3;
+
         if (HEARTH_LIKELY((tag & 7) == 2 && kind >= KIND_TYPE && kind < N_KINDS)) {
             const uint8_t *at = c.p;
             if (pprof_payload(&c, &payload)) {
@@ -162,10 +173,12 @@ static enum hearth_status read_top_level(struct scan *s)
         } else {
             HEARTH_TRY(read_top_level_field(s, &c, tag));
         }
+
         if (HEARTH_UNLIKELY(c.why != NULL)) {
             break;
         }
     }
+
     if (c.why != NULL) {
         return HEARTH_FAIL(
             s->err, HEARTH_INVALID_ARGUMENT, "not a pprof profile%s: %s, at byte %zu of %zu",
@@ -174,38 +187,42 @@ static enum hearth_status read_top_level(struct scan *s)
                 : "",
             c.why, (size_t)(c.p - s->base), s->n_bytes);
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status check_counts(const struct scan *s)
+static enum hearth_status check_counts(const struct pprof_scan *s)
 {
     uint32_t n_types = s->of[KIND_TYPE].n, n_samples = s->of[KIND_SAMPLE].n;
     if (n_types == 0) {
-        return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "profile has no sample type");
+        return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT, "the profile has no sample type");
     }
+
     if (s->limits->max_types != 0 && n_types > s->limits->max_types) {
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
                            "the profile has %u sample types; the limit (max-sample-types) is %u",
                            n_types, s->limits->max_types);
     }
+
     if (s->limits->max_samples != 0 && n_samples > s->limits->max_samples) {
-        /* The beginning is what clients of Pyroscope look for. */
+        /* Pyroscope's clients match the beginning of this text. */
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
                            "the profile exceeds the samples count limit "
                            "(max_profile_stacktrace_samples, actual: %u, limit: %u); the option is "
                            "max-samples",
                            n_samples, s->limits->max_samples);
     }
+
     return HEARTH_OK;
 }
 
 /* ---- strings and types ---- */
 
 /*
- * True for bytes 01 to 7f only: what nearly every string is. A byte is odd when its top bit is set
- * or when taking 1 away borrows; a borrow that spills over comes from an odd byte.
+ * True if all bytes are 01 to 7f, as in nearly every string. A byte is odd if its top bit is set or
+ * if subtracting 1 borrows; a borrow into the next byte comes from an odd byte.
  */
-static inline bool is_plain(const uint8_t *p, size_t n, const uint8_t *input_end)
+static inline bool is_plain_ascii(const uint8_t *p, size_t n, const uint8_t *input_end)
 {
     const uint64_t high = 0x8080808080808080u, low = 0x0101010101010101u;
     uint64_t w, odd = 0;
@@ -226,71 +243,81 @@ static inline bool is_plain(const uint8_t *p, size_t n, const uint8_t *input_end
             odd |= p[i] | (p[i] - (uint64_t)1);
         }
     }
+
     return (odd & high) == 0;
 }
 
-static enum hearth_status read_strings(struct scan *s)
+static enum hearth_status read_strings(struct pprof_scan *s)
 {
     struct hearth_profile *out = s->out;
     uint32_t n = s->of[KIND_STRING].n;
     uint32_t max_bytes = s->limits->max_string_bytes;
     const uint8_t *input_end = s->base + s->n_bytes;
-    out->n_strings = n == 0 ? 1 : n; /* a profile without any text may leave the table out */
+
+    out->n_strings = n == 0 ? 1 : n; /* a profile without any text may omit the table */
     out->strings = hearth_arena_array(s->arena, out->n_strings, sizeof *out->strings);
     if (out->strings == NULL) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
+
     out->strings[0] = HEARTH_STR("");
     for (uint32_t i = 0; i < n; i++) {
-        struct pprof_cursor c = message(s, KIND_STRING, i);
+        struct pprof_cursor c = pprof_message(s, KIND_STRING, i);
         struct hearth_str text = {(const char *)c.p, (size_t)(c.end - c.p)};
         bool too_long = max_bytes != 0 && text.n > max_bytes;
-        if (HEARTH_UNLIKELY(too_long || !is_plain(c.p, text.n, input_end)) &&
+        if (HEARTH_UNLIKELY(too_long || !is_plain_ascii(c.p, text.n, input_end)) &&
             !hearth_pprof_mend_text(&text, max_bytes, s->arena, s->notes)) {
             return HEARTH_FAIL_ARENA(s->err, s->arena);
         }
         out->strings[i] = text;
     }
+
     if (out->strings[0].n != 0) {
         return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
                            "string 0 should be empty string, not \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(out->strings[0]));
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status check_value_type(const struct scan *s, const char *what, uint32_t i,
+static enum hearth_status check_value_type(const struct pprof_scan *s, const char *what, uint32_t i,
                                            struct hearth_value_type type)
 {
-    HEARTH_TRY(check_string(s, what, i, "type", type.type));
-    return check_string(s, what, i, "unit", type.unit);
+    HEARTH_TRY(pprof_check_string(s, what, i, "type", type.type));
+    return pprof_check_string(s, what, i, "unit", type.unit);
 }
 
-static enum hearth_status read_types(struct scan *s)
+static enum hearth_status read_types(struct pprof_scan *s)
 {
     struct hearth_profile *out = s->out;
+
     out->n_types = s->of[KIND_TYPE].n;
     out->types = hearth_arena_calloc(s->arena, out->n_types, sizeof *out->types);
     if (out->types == NULL) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
+
     for (uint32_t i = 0; i < out->n_types; i++) {
-        struct pprof_cursor c = message(s, KIND_TYPE, i);
+        struct pprof_cursor c = pprof_message(s, KIND_TYPE, i);
         if (!read_value_type(&c, &out->types[i])) {
             return hearth_pprof_damaged(s, "sample type", i, c);
         }
         HEARTH_TRY(check_value_type(s, "sample type", i, out->types[i]));
     }
+
     HEARTH_TRY(check_value_type(s, "period type", HEARTH_NO_INDEX, out->period_type));
     for (uint32_t i = 0; i < out->n_comments; i++) {
-        HEARTH_TRY(check_string(s, "comment", i, "text", out->comments[i]));
+        HEARTH_TRY(pprof_check_string(s, "comment", i, "text", out->comments[i]));
     }
-    HEARTH_TRY(
-        check_string(s, "profile", HEARTH_NO_INDEX, "default sample type", out->default_type));
-    return check_string(s, "profile", HEARTH_NO_INDEX, "doc url", out->doc_url);
+
+    HEARTH_TRY(pprof_check_string(s, "profile", HEARTH_NO_INDEX, "default sample type",
+                                  out->default_type));
+
+    return pprof_check_string(s, "profile", HEARTH_NO_INDEX, "doc url", out->doc_url);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole profile ---- */
 
 static enum hearth_status check_input(struct hearth_str bytes, struct hearth_err *err)
 {
@@ -298,10 +325,12 @@ static enum hearth_status check_input(struct hearth_str bytes, struct hearth_err
     if (other != NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "not a pprof profile but %s", other);
     }
+
     if (bytes.n >= UINT32_MAX) {
-        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "profile has %zu bytes, the limit is %u",
-                           bytes.n, UINT32_MAX - 1);
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the profile has %zu bytes; the limit is %u", bytes.n, UINT32_MAX - 1);
     }
+
     return HEARTH_OK;
 }
 
@@ -311,10 +340,12 @@ enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
                                        struct hearth_profile *ret_profile,
                                        struct hearth_pprof_notes *ret_notes, struct hearth_err *err)
 {
+    assert(limits != NULL && arena != NULL);
+
     *ret_profile = (struct hearth_profile){0};
     *ret_notes = (struct hearth_pprof_notes){0};
     HEARTH_TRY(check_input(bytes, err));
-    struct scan s = {
+    struct pprof_scan s = {
         .base = (const uint8_t *)bytes.p,
         .n_bytes = bytes.n,
         .limits = limits,
@@ -323,6 +354,8 @@ enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
         .notes = ret_notes,
         .err = err,
     };
+
+    /* The order of references: each step needs the tables before it. */
     HEARTH_TRY(read_top_level(&s));
     HEARTH_TRY(check_counts(&s));
     HEARTH_TRY(read_strings(&s));
@@ -330,5 +363,6 @@ enum hearth_status hearth_pprof_decode(struct hearth_str bytes,
     HEARTH_TRY(hearth_pprof_read_mappings(&s));
     HEARTH_TRY(hearth_pprof_read_functions(&s));
     HEARTH_TRY(hearth_pprof_read_locations(&s));
+
     return hearth_pprof_read_samples(&s);
 }

@@ -1,8 +1,8 @@
 /*
- * pprof_scan.h -- the state of one decoding, shared by the two halves of the pprof decoder.
+ * pprof_scan.h -- the state of one decoding, shared by the two files of the pprof decoder.
  *
- * pprof_decode.c steps over the top level and reads strings and types; pprof_messages.c reads
- * mappings, functions, locations and samples, which refer to them.
+ * pprof_decode.c scans the top level and reads strings and types; pprof_messages.c reads mappings,
+ * functions, locations and samples, which refer to them.
  */
 #ifndef HEARTH_FORMAT_PPROF_SCAN_H
 #define HEARTH_FORMAT_PPROF_SCAN_H
@@ -12,8 +12,8 @@
 #include "pprof_ids.h"
 #include "pprof_wire.h"
 
-/* The field numbers of the top level whose messages are many. */
-enum kind {
+/* The field numbers of the repeated top-level fields. */
+enum pprof_kind {
     KIND_TYPE = 1,
     KIND_SAMPLE,
     KIND_MAPPING,
@@ -23,32 +23,34 @@ enum kind {
     N_KINDS
 };
 
-/* Where the messages of one kind are: at[i] is the offset of message i's length. */
-struct offsets {
+/* The messages of one kind: at[i] is the offset of the length of message i. */
+struct pprof_offsets {
     uint32_t *at;
     uint32_t n, cap;
-    size_t n_bytes; /* payloads together */
+    size_t n_bytes; /* sum of the payloads */
 };
 
-struct scan {
+struct pprof_scan {
     const uint8_t *base;
-    size_t n_bytes; /* below 4 GiB: so no table has more than UINT32_MAX entries */
+    size_t n_bytes; /* below 4 GiB, so no table has more than UINT32_MAX entries */
     const struct hearth_pprof_limits *limits;
     struct hearth_arena *arena;
     struct hearth_profile *out;
     struct hearth_pprof_notes *notes;
     struct hearth_err *err;
-    struct offsets of[N_KINDS];
+    struct pprof_offsets of[N_KINDS];
     struct pprof_ids mappings, functions, locations;
     size_t cap_stack_locs, cap_sample_labels, cap_lines;
-    /* Of the kind being read: messages, and payload bytes before and from the current message on.
+    /*
+     * The current kind: its messages, and its payload bytes before and after the current message.
      */
     uint32_t n_messages;
     size_t n_bytes_done, n_bytes_left;
 };
 
-/* Message i of a kind. The step over the top level has checked its length. */
-static inline struct pprof_cursor message(const struct scan *s, enum kind kind, uint32_t i)
+/* The payload of message i of a kind. read_top_level has checked its length. */
+static inline struct pprof_cursor pprof_message(const struct pprof_scan *s, enum pprof_kind kind,
+                                                uint32_t i)
 {
     struct pprof_cursor c = {s->base + s->of[kind].at[i], s->base + s->n_bytes, NULL};
     struct pprof_cursor payload = c;
@@ -56,29 +58,31 @@ static inline struct pprof_cursor message(const struct scan *s, enum kind kind, 
     return payload;
 }
 
-/* INVALID_ARGUMENT: `what` number i is damaged where c stands. */
-enum hearth_status hearth_pprof_damaged(const struct scan *s, const char *what, uint32_t i,
+/* INVALID_ARGUMENT: `what` number i is damaged at the position of c. */
+enum hearth_status hearth_pprof_damaged(const struct pprof_scan *s, const char *what, uint32_t i,
                                         struct pprof_cursor c);
 
 /*
- * INVALID_ARGUMENT: a field of `what` number i (HEARTH_NO_INDEX: there is but one) is an index
+ * INVALID_ARGUMENT: a field of `what` number i (HEARTH_NO_INDEX: there is only one) is an index
  * beyond the string table.
  */
-enum hearth_status hearth_pprof_no_such_string(const struct scan *s, const char *what, uint32_t i,
-                                               const char *field);
+enum hearth_status hearth_pprof_no_such_string(const struct pprof_scan *s, const char *what,
+                                               uint32_t i, const char *field);
 
-HEARTH_MUST_CHECK static inline enum hearth_status
-check_string(const struct scan *s, const char *what, uint32_t i, const char *field, uint32_t string)
+HEARTH_MUST_CHECK static inline enum hearth_status pprof_check_string(const struct pprof_scan *s,
+                                                                      const char *what, uint32_t i,
+                                                                      const char *field,
+                                                                      uint32_t string)
 {
     return HEARTH_LIKELY(string < s->out->n_strings)
                ? HEARTH_OK
                : hearth_pprof_no_such_string(s, what, i, field);
 }
 
-/* In this order; each refers to those before it. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_mappings(struct scan *s);
-HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_functions(struct scan *s);
-HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_locations(struct scan *s);
-HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_samples(struct scan *s);
+/* Call them in this order; each refers to the tables of those before it. */
+HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_mappings(struct pprof_scan *s);
+HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_functions(struct pprof_scan *s);
+HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_locations(struct pprof_scan *s);
+HEARTH_MUST_CHECK enum hearth_status hearth_pprof_read_samples(struct pprof_scan *s);
 
 #endif

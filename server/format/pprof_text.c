@@ -1,38 +1,43 @@
-/* pprof_text.c -- cutting and repairing strings; magic bytes of other formats. */
+/* pprof_text.c -- truncates and repairs strings; knows the magic bytes of other formats. */
 #include "pprof_text.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 
 /* Length of the well-formed character at p, or 0. */
-static size_t character(const char *p, size_t left)
+static size_t measure_utf8_character(const char *p, size_t left)
 {
     unsigned char c = (unsigned char)p[0];
     size_t n = c < 0x80 ? 1 : c < 0xC0 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
     return n <= left && hearth_str_utf8_valid(hearth_str_n(p, n)) ? n : 0;
 }
 
-static bool cut_to_tail(struct hearth_str *text, uint32_t max_bytes)
+/* Truncate *text to its last max_bytes (0: no limit). True if it was longer. */
+static bool keep_tail(struct hearth_str *text, uint32_t max_bytes)
 {
     if (max_bytes == 0 || text->n <= max_bytes) {
         return false;
     }
+
     text->p += text->n - max_bytes;
     text->n = max_bytes;
-    /* At most three continuation bytes belong to the character that was cut in two. */
+
+    /* The truncation may have split a character, which has at most three continuation bytes. */
     for (int i = 0; i < 3 && text->n > 0 && ((unsigned char)text->p[0] & 0xC0u) == 0x80u; i++) {
         text->p++;
         text->n--;
     }
+
     return true;
 }
 
-/* The repaired text's length; written to `out` unless that is NULL. */
-static size_t repair(struct hearth_str text, char *out)
+/* The length of the repaired text, which is written to `out` unless that is NULL. */
+static size_t repair_utf8(struct hearth_str text, char *out)
 {
     size_t n_out = 0;
     bool in_bad_run = false;
+
     for (size_t i = 0; i < text.n;) {
-        size_t n = character(text.p + i, text.n - i);
+        size_t n = measure_utf8_character(text.p + i, text.n - i);
         const char *from = n > 0 ? text.p + i : REPLACEMENT;
         size_t n_from = n > 0 ? n : in_bad_run ? 0 : sizeof REPLACEMENT - 1;
         if (out != NULL) {
@@ -42,25 +47,29 @@ static size_t repair(struct hearth_str text, char *out)
         in_bad_run = n == 0;
         i += n > 0 ? n : 1;
     }
+
     return n_out;
 }
 
 bool hearth_pprof_mend_text(struct hearth_str *text, uint32_t max_bytes, struct hearth_arena *arena,
                             struct hearth_pprof_notes *notes)
 {
-    bool cut = cut_to_tail(text, max_bytes);
+    bool cut = keep_tail(text, max_bytes);
+
     if (!hearth_str_utf8_valid(*text)) {
-        size_t n = repair(*text, NULL);
+        size_t n = repair_utf8(*text, NULL);
         char *mended = hearth_arena_alloc(arena, n);
         if (mended == NULL) {
             return false;
         }
-        (void)repair(*text, mended);
+        (void)repair_utf8(*text, mended);
         *text = hearth_str_n(mended, n);
         notes->strings_repaired++;
-        cut = cut_to_tail(text, max_bytes) || cut; /* a replacement is longer than one byte */
+        cut = keep_tail(text, max_bytes) || cut; /* a replacement is longer than one byte */
     }
+
     notes->strings_cut += cut;
+
     return true;
 }
 
@@ -97,10 +106,10 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
         MAGIC("--- Thread", "a legacy text thread profile"),
         MAGIC("--- profile", "a legacy text CPU profile"),
         MAGIC("--- symbol", "a legacy profile with a symbol section"),
-        MAGIC("goroutine profile:", "a goroutine profile in text form (ask for it with debug=0)"),
+        MAGIC("goroutine profile:", "a goroutine profile in text form (request it with debug=0)"),
         MAGIC("threadcreate profile:",
-              "a threadcreate profile in text form (ask for it with debug=0)"),
-        /* gperftools' CPU profiles are words of the machine: 0, 3, 0, period, 0 */
+              "a threadcreate profile in text form (request it with debug=0)"),
+        /* CPU profiles of gperftools are machine words: 0, 3, 0, period, 0 */
         MAGIC("\0\0\0\0\x03\0\0\0", "a legacy binary CPU profile of gperftools"),
         MAGIC("\0\0\0\0\0\0\0\x03", "a legacy binary CPU profile of gperftools"),
         MAGIC("\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", "a legacy binary CPU profile of gperftools"),
@@ -124,5 +133,6 @@ bool hearth_pprof_looks_like_text(struct hearth_str bytes)
             return false;
         }
     }
+
     return n >= 8;
 }

@@ -1,4 +1,4 @@
-/* pprof_wire.c -- the parts of pprof_wire.h that are not worth inlining. */
+/* pprof_wire.c -- the functions of pprof_wire.h that are not hot enough to be inline. */
 #include "pprof_wire.h"
 
 #include "hearth/base/varint.h"
@@ -9,8 +9,10 @@ struct pprof_varint hearth_pprof_varint(const uint8_t *p, const uint8_t *end)
         uint64_t w = pprof_load8(p);
         uint64_t stops = ~w & 0x8080808080808080u;
         if (HEARTH_LIKELY(stops != 0)) {
-            /* Keep the bytes up to the first without a continuation bit, then close the gaps that
-             * these bits leave: three steps instead of a branch for each byte. */
+            /*
+             * Keep the bytes up to the first one without a continuation bit, then close the gaps
+             * left by these bits: three steps instead of a branch per byte.
+             */
             uint64_t x = w & (stops ^ (stops - 1)) & 0x7f7f7f7f7f7f7f7fu;
             x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
             x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
@@ -18,10 +20,12 @@ struct pprof_varint hearth_pprof_varint(const uint8_t *p, const uint8_t *end)
             return (struct pprof_varint){x, p + __builtin_ctzll(stops) / 8 + 1};
         }
     }
+
     uint64_t value = 0;
     if (!hearth_varint_read(&p, end, &value)) {
         p = NULL;
     }
+
     return (struct pprof_varint){value, p};
 }
 

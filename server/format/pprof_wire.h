@@ -1,8 +1,9 @@
 /*
- * pprof_wire.h -- reading protobuf fields of a profile, private to the pprof decoder.
+ * pprof_wire.h -- reads the protobuf fields of a profile (private to the pprof decoder).
  *
- * A cursor walks one message. Readers return false with `why` set; `p` then stands where it went
- * wrong. Only what is hot is inline: one- and two-byte varints, and the step to the next field.
+ * A cursor walks one message. Readers that fail return false and set `why`; `p` is then the
+ * position of the fault. Only the hot paths are inline: varints of one and two bytes, and the step
+ * to the next field.
  *
  * Source: Protocol Buffers encoding, "Message structure".
  */
@@ -19,18 +20,19 @@
 
 struct pprof_cursor {
     const uint8_t *p, *end;
-    const char *why; /* NULL: nothing wrong so far */
+    const char *why; /* fault; NULL if there is none so far */
 };
 
 struct pprof_varint {
     uint64_t value;
-    const uint8_t *next; /* NULL: cut off, or more than 64 bits */
+    const uint8_t *next; /* NULL: truncated, or more than 64 bits */
 };
 
-/* Eight bytes as a number, the first byte lowest. */
+/* Eight bytes as a little-endian number. */
 HEARTH_ALWAYS_INLINE uint64_t pprof_load8(const uint8_t *p)
 {
     uint64_t w;
+
     memcpy(&w, p, sizeof w);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     w = __builtin_bswap64(w);
@@ -38,12 +40,12 @@ HEARTH_ALWAYS_INLINE uint64_t pprof_load8(const uint8_t *p)
     return w;
 }
 
-/* Any varint, out of line. */
+/* Read a varint of any length; not inline. */
 struct pprof_varint hearth_pprof_varint(const uint8_t *p, const uint8_t *end);
 
 /*
- * Step over the field whose tag was just read and that the caller does not decode. Fields 1 to
- * n_known are the caller's own: here only because their wire type is wrong, which is refused.
+ * Skip the field whose tag was just read and which the caller does not decode. Fields 1 to n_known
+ * are decoded by the caller: they are passed only if their wire type is wrong, which is refused.
  */
 struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint32_t n_known);
 
@@ -62,19 +64,22 @@ HEARTH_ALWAYS_INLINE bool pprof_int(struct pprof_cursor *c, uint64_t *ret)
             return true;
         }
     }
+
     struct pprof_varint v = hearth_pprof_varint(p, c->end);
     if (HEARTH_UNLIKELY(v.next == NULL)) {
         c->why = "varint is cut off or longer than 64 bits";
         return false;
     }
+
     *ret = v.value;
     c->p = v.next;
+
     return true;
 }
 
 /*
- * The same for numbers whose length is as good as random, such as line numbers: no branch between
- * one byte and two, which would often be mispredicted.
+ * The same for numbers of unpredictable length, such as line numbers: has no branch between one
+ * byte and two, which would often be mispredicted.
  */
 HEARTH_ALWAYS_INLINE bool pprof_random_int(struct pprof_cursor *c, uint64_t *ret)
 {
@@ -85,6 +90,7 @@ HEARTH_ALWAYS_INLINE bool pprof_random_int(struct pprof_cursor *c, uint64_t *ret
         c->p = p + 1 + is_long;
         return true;
     }
+
     return pprof_int(c, ret);
 }
 
@@ -94,6 +100,7 @@ HEARTH_ALWAYS_INLINE bool pprof_int64(struct pprof_cursor *c, int64_t *ret)
     if (!pprof_int(c, &value)) {
         return false;
     }
+
     *ret = (int64_t)value;
     return true;
 }
@@ -104,38 +111,46 @@ HEARTH_ALWAYS_INLINE bool pprof_bool(struct pprof_cursor *c, bool *ret)
     if (!pprof_int(c, &value)) {
         return false;
     }
+
     *ret = value != 0;
     return true;
 }
 
-/* A string index; what does not fit 32 bits becomes UINT32_MAX, which no string table reaches. */
+/*
+ * A string index; a value of more than 32 bits becomes UINT32_MAX, which is beyond every string
+ * table.
+ */
 HEARTH_ALWAYS_INLINE bool pprof_string_index(struct pprof_cursor *c, uint32_t *ret)
 {
     uint64_t value;
     if (!pprof_int(c, &value)) {
         return false;
     }
+
     *ret = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
     return true;
 }
 
-/* The payload of a length-delimited field as a cursor of its own; `c` moves behind it. */
+/* The payload of a length-delimited field as its own cursor; `c` moves past it. */
 HEARTH_ALWAYS_INLINE bool pprof_payload(struct pprof_cursor *c, struct pprof_cursor *ret)
 {
     uint64_t n;
     if (!pprof_int(c, &n)) {
         return false;
     }
+
     if (HEARTH_UNLIKELY(n > (uint64_t)(c->end - c->p))) {
         c->why = "field reaches beyond the end of its message";
         return false;
     }
+
     *ret = (struct pprof_cursor){c->p, c->p + n, NULL};
     c->p += n;
+
     return true;
 }
 
-/* False at the end of the message (why is NULL) and on a damaged tag. */
+/* Read the next tag. False at the end of the message (why is NULL) and for a damaged tag. */
 HEARTH_ALWAYS_INLINE bool pprof_next(struct pprof_cursor *c, uint64_t *ret_tag)
 {
     return c->p < c->end && pprof_int(c, ret_tag);

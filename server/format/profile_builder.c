@@ -1,11 +1,10 @@
 /*
- * profile_builder.c -- profiles from stacks: intern everything by content, then hand out flat
- * arrays.
+ * profile_builder.c -- profiles from stacks: interns everything by content, then copies it into
+ * flat arrays.
  *
- * Tables grow on the heap and are copied into the arena once, at their final size, by finish:
- * growing them inside an arena would keep every outgrown copy. The arena's byte limit holds for
- * them all the same. Keys are 128-bit hashes with the process's seed, so that equal keys are taken
- * for equal content.
+ * Tables grow on the heap and are copied into the arena once, with their final size, by finish: an
+ * arena would keep every outgrown copy. The arena's byte limit applies to them nevertheless. Keys
+ * are 128-bit hashes with the seed of the process: equal keys are regarded as equal content.
  */
 #include "hearth/format/profile_builder.h"
 
@@ -15,7 +14,9 @@
 
 #include "pprof_text.h"
 
-/* Of one table; kept below HEARTH_NO_INDEX so that every index is representable. */
+#include <assert.h>
+
+/* Entries of one table; below HEARTH_NO_INDEX, so that every index can be represented. */
 #define MAX_ENTRIES (UINT32_MAX - 1)
 
 struct vec_u32 {
@@ -26,8 +27,8 @@ struct vec_u32 {
 struct hearth_profile_builder {
     struct hearth_arena *arena;
     uint64_t seed;
-    size_t held_bytes;     /* of the heap arrays */
-    size_t budgeted_bytes; /* of arrays and maps, taken from the arena's budget */
+    size_t held_bytes;     /* size of the heap arrays */
+    size_t budgeted_bytes; /* bytes charged to the arena's budget, for arrays and maps */
     struct hearth_idmap string_ids, mapping_ids, function_ids, location_ids, sample_ids;
     struct hearth_str *strings;
     size_t n_strings, cap_strings;
@@ -41,25 +42,29 @@ struct hearth_profile_builder {
     size_t n_lines, cap_lines;
     struct hearth_location *locations;
     size_t n_locations, cap_locations;
-    struct vec_u32 stack_first, stack_locs; /* stack_first[s] for each sample, without the last */
+    struct vec_u32 stack_first, stack_locs; /* stack_first has no entry for the end */
     int64_t *values;
     size_t cap_values;
-    uint64_t *key; /* scratch: what a location's key is made from */
+    uint64_t *key; /* scratch: the words that are hashed for the key of a location */
     size_t cap_key;
 };
 
 struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *arena)
 {
+    assert(arena != NULL);
+
     struct hearth_profile_builder *b = hearth_mem_zalloc(sizeof *b);
     if (b == NULL) {
         return NULL;
     }
+
     b->arena = arena;
     b->seed = hearth_hash_process_seed();
     if (hearth_profile_builder_string(b, HEARTH_STR("")) != 0) {
         hearth_profile_builder_free(b);
         return NULL;
     }
+
     return b;
 }
 
@@ -68,6 +73,7 @@ void hearth_profile_builder_free(struct hearth_profile_builder *b)
     if (b == NULL) {
         return;
     }
+
     hearth_idmap_release(&b->string_ids);
     hearth_idmap_release(&b->mapping_ids);
     hearth_idmap_release(&b->function_ids);
@@ -87,29 +93,38 @@ void hearth_profile_builder_free(struct hearth_profile_builder *b)
     hearth_mem_free(b);
 }
 
-static size_t map_bytes(const struct hearth_profile_builder *b)
+static size_t count_map_bytes(const struct hearth_profile_builder *b)
 {
     return hearth_idmap_bytes(&b->string_ids) + hearth_idmap_bytes(&b->mapping_ids) +
            hearth_idmap_bytes(&b->function_ids) + hearth_idmap_bytes(&b->location_ids) +
            hearth_idmap_bytes(&b->sample_ids);
 }
 
-/* Room for `more` elements behind the n that *arr holds. */
-static bool reserve(struct hearth_profile_builder *b, void *arr, size_t *cap, size_t n, size_t more,
-                    size_t size)
+/*
+ * Make room for `more` elements after the n elements of *arr, within the limit and the budget of
+ * the arena.
+ */
+static bool reserve_elements(struct hearth_profile_builder *b, void *arr, size_t *cap, size_t n,
+                             size_t more, size_t size)
 {
     if (HEARTH_LIKELY(*cap - n >= more)) {
         return true;
     }
+
+    assert(n <= *cap);
     size_t want, more_bytes, n_bytes, limit = b->arena->limit_bytes, old = *cap;
     if (__builtin_add_overflow(n, more, &want) || want > MAX_ENTRIES ||
         __builtin_mul_overflow(want, size, &more_bytes)) {
         return false;
     }
-    size_t held = b->held_bytes + map_bytes(b);
+
+    /* Arrays and maps together must stay below the limit. */
+    size_t held = b->held_bytes + count_map_bytes(b);
     if (limit != 0 && (held > limit || more_bytes > limit - held)) {
         return false;
     }
+
+    /* Charge what exceeds the bytes charged so far. */
     n_bytes = held + more_bytes;
     if (n_bytes > b->budgeted_bytes) {
         if (!hearth_budget_take(b->arena->budget, n_bytes - b->budgeted_bytes)) {
@@ -118,15 +133,18 @@ static bool reserve(struct hearth_profile_builder *b, void *arr, size_t *cap, si
         }
         b->budgeted_bytes = n_bytes;
     }
+
     if (!hearth_mem_grow(arr, cap, want, size)) {
         return false;
     }
+
     b->held_bytes += (*cap - old) * size;
+
     return true;
 }
 
 #define RESERVE(b, what, n, more) \
-    reserve((b), &(b)->what, &(b)->cap_##what, (n), (more), sizeof *(b)->what)
+    reserve_elements((b), &(b)->what, &(b)->cap_##what, (n), (more), sizeof *(b)->what)
 
 static struct hearth_hash128 hash_words(const struct hearth_profile_builder *b,
                                         const uint64_t *words, size_t n)
@@ -135,11 +153,11 @@ static struct hearth_hash128 hash_words(const struct hearth_profile_builder *b,
 }
 
 /*
- * The id that `key` has, or n as a fresh one (*ret_fresh). Room for the entry must have been made
- * before, so that a map never names an entry that does not exist.
+ * The id of `key`; a new key gets the id n, and *ret_fresh is true. The caller has made room for
+ * the entry before, so that a map never contains an entry that does not exist.
  */
-static uint32_t intern(struct hearth_idmap *map, struct hearth_hash128 key, size_t n,
-                       bool *ret_fresh)
+static uint32_t intern_key(struct hearth_idmap *map, struct hearth_hash128 key, size_t n,
+                           bool *ret_fresh)
 {
     *ret_fresh = false;
     return hearth_idmap_intern(map, key, (uint32_t)n, ret_fresh);
@@ -147,31 +165,38 @@ static uint32_t intern(struct hearth_idmap *map, struct hearth_hash128 key, size
 
 uint32_t hearth_profile_builder_string(struct hearth_profile_builder *b, struct hearth_str text)
 {
-    /* By the bytes as they came: mending is for the few texts that need it, once each. */
+    /*
+     * The key is made from the original bytes, so that each text is checked and repaired only once.
+     */
     struct hearth_hash128 key = hearth_hash128(text.p, text.n, b->seed);
     uint32_t id = hearth_idmap_find(&b->string_ids, key);
     if (id != HEARTH_IDMAP_NONE) {
         return id;
     }
+
     struct hearth_pprof_notes notes = {0};
     if (!RESERVE(b, strings, b->n_strings, 1) ||
         !hearth_pprof_mend_text(&text, 0, b->arena, &notes)) {
         return HEARTH_NO_INDEX;
     }
-    if (notes.strings_repaired > 0) { /* the mended text may be there already */
+
+    if (notes.strings_repaired > 0) { /* the repaired text may exist already */
         uint32_t mended = hearth_profile_builder_string(b, text);
         bool fresh;
-        return mended == HEARTH_NO_INDEX ? mended : intern(&b->string_ids, key, mended, &fresh);
+        return mended == HEARTH_NO_INDEX ? mended : intern_key(&b->string_ids, key, mended, &fresh);
     }
+
     struct hearth_str copy = hearth_arena_str(b->arena, text);
     if (copy.p == NULL) {
         return HEARTH_NO_INDEX;
     }
+
     bool fresh;
-    id = intern(&b->string_ids, key, b->n_strings, &fresh);
+    id = intern_key(&b->string_ids, key, b->n_strings, &fresh);
     if (fresh) {
         b->strings[b->n_strings++] = copy;
     }
+
     return id;
 }
 
@@ -184,14 +209,17 @@ uint32_t hearth_profile_builder_mapping(struct hearth_profile_builder *b,
         (uint64_t)mapping->has_functions | (uint64_t)mapping->has_filenames << 1 |
             (uint64_t)mapping->has_line_numbers << 2 | (uint64_t)mapping->has_inline_frames << 3};
     bool fresh;
+
     if (!RESERVE(b, mappings, b->n_mappings, 1)) {
         return HEARTH_NO_INDEX;
     }
-    uint32_t id = intern(&b->mapping_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
-                         b->n_mappings, &fresh);
+
+    uint32_t id = intern_key(&b->mapping_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
+                             b->n_mappings, &fresh);
     if (fresh) {
         b->mappings[b->n_mappings++] = *mapping;
     }
+
     return id;
 }
 
@@ -201,14 +229,17 @@ uint32_t hearth_profile_builder_function(struct hearth_profile_builder *b,
     const uint64_t words[] = {(uint64_t)function->name << 32 | function->system_name,
                               function->filename, (uint64_t)function->start_line};
     bool fresh;
+
     if (!RESERVE(b, functions, b->n_functions, 1)) {
         return HEARTH_NO_INDEX;
     }
-    uint32_t id = intern(&b->function_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
-                         b->n_functions, &fresh);
+
+    uint32_t id = intern_key(&b->function_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
+                             b->n_functions, &fresh);
     if (fresh) {
         b->functions[b->n_functions++] = *function;
     }
+
     return id;
 }
 
@@ -220,15 +251,18 @@ uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
         !RESERVE(b, key, 0, 2 + 2 * (size_t)n_lines)) {
         return HEARTH_NO_INDEX;
     }
+
+    /* The key: address, mapping, folded flag and all lines. */
     b->key[0] = location->address;
     b->key[1] = (uint64_t)location->mapping << 1 | location->is_folded;
     for (size_t i = 0; i < n_lines; i++) {
         b->key[2 + 2 * i] = lines[i].function;
         b->key[3 + 2 * i] = (uint64_t)lines[i].line;
     }
+
     bool fresh;
     struct hearth_hash128 key = hash_words(b, b->key, 2 + 2 * (size_t)n_lines);
-    uint32_t id = intern(&b->location_ids, key, b->n_locations, &fresh);
+    uint32_t id = intern_key(&b->location_ids, key, b->n_locations, &fresh);
     if (fresh) {
         struct hearth_location *copy = &b->locations[b->n_locations++];
         *copy = *location;
@@ -238,6 +272,7 @@ uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
             b->lines[b->n_lines++] = lines[i];
         }
     }
+
     return id;
 }
 
@@ -249,20 +284,24 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct he
     if (t.type == HEARTH_NO_INDEX || t.unit == HEARTH_NO_INDEX) {
         return HEARTH_NO_INDEX;
     }
+
     for (size_t i = 0; i < b->n_types; i++) {
         if (b->types[i].type == t.type && b->types[i].unit == t.unit) {
             return (uint32_t)i;
         }
     }
-    HEARTH_ASSERT(b->stack_first.n == 0); /* the samples' values have no room for another type */
+
+    HEARTH_ASSERT(b->stack_first.n == 0); /* the values of samples have no room for another type */
     if (!RESERVE(b, types, b->n_types, 1)) {
         return HEARTH_NO_INDEX;
     }
+
     b->types[b->n_types] = t;
+
     return (uint32_t)b->n_types++;
 }
 
-/* Add to the values of a sample that exists; all of them or, on overflow, none. */
+/* Add to the values of an existing sample: all of them or, on overflow, none. */
 static enum hearth_status add_values(struct hearth_profile_builder *b, uint32_t sample,
                                      const int64_t *values, struct hearth_err *err)
 {
@@ -273,13 +312,15 @@ static enum hearth_status add_values(struct hearth_profile_builder *b, uint32_t 
             struct hearth_str type = b->strings[b->types[k].type];
             return HEARTH_FAIL(
                 err, HEARTH_OUT_OF_RANGE,
-                "the values of a stack sum to more than 64 bits in type \"" HEARTH_STR_FMT "\"",
+                "the sum of the values of a stack exceeds 64 bits in type \"" HEARTH_STR_FMT "\"",
                 HEARTH_STR_ARG(type));
         }
     }
+
     for (size_t k = 0; k < b->n_types; k++) {
         to[k] += values[k];
     }
+
     return HEARTH_OK;
 }
 
@@ -293,27 +334,35 @@ enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *
     if (sample != HEARTH_IDMAP_NONE) {
         return add_values(b, sample, values, err);
     }
+
     bool fresh;
-    if (!reserve(b, &b->stack_first.v, &b->stack_first.cap, n, 1, sizeof *b->stack_first.v) ||
-        !reserve(b, &b->stack_locs.v, &b->stack_locs.cap, b->stack_locs.n, n_locations,
-                 sizeof *b->stack_locs.v) ||
+    if (!reserve_elements(b, &b->stack_first.v, &b->stack_first.cap, n, 1,
+                          sizeof *b->stack_first.v) ||
+        !reserve_elements(b, &b->stack_locs.v, &b->stack_locs.cap, b->stack_locs.n, n_locations,
+                          sizeof *b->stack_locs.v) ||
         !RESERVE(b, values, n * b->n_types, b->n_types) ||
-        intern(&b->sample_ids, key, n, &fresh) == HEARTH_IDMAP_NONE) {
+        intern_key(&b->sample_ids, key, n, &fresh) == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
+
     b->stack_first.v[b->stack_first.n++] = (uint32_t)b->stack_locs.n;
     for (size_t i = 0; i < n_locations; i++) {
         b->stack_locs.v[b->stack_locs.n++] = locations[i];
     }
+
     for (size_t k = 0; k < b->n_types; k++) {
         b->values[n * b->n_types + k] = values[k];
     }
+
     return HEARTH_OK;
 }
 
-/* A copy of v[0..n) in the arena with room for `spare` more; never NULL for want of elements. */
-static void *copy_out(struct hearth_arena *arena, const void *v, size_t n, size_t spare,
-                      size_t size)
+/*
+ * A copy of v[0..n) in the arena with room for `spare` more elements. NULL only if memory is
+ * refused.
+ */
+static void *copy_to_arena(struct hearth_arena *arena, const void *v, size_t n, size_t spare,
+                           size_t size)
 {
     void *copy = hearth_arena_array(arena, n + spare, size);
     if (copy != NULL && n > 0) {
@@ -322,7 +371,8 @@ static void *copy_out(struct hearth_arena *arena, const void *v, size_t n, size_
     return copy;
 }
 
-#define COPY(field, count) (p.field = copy_out(b->arena, b->field, (count), 0, sizeof *b->field))
+#define COPY(field, count) \
+    (p.field = copy_to_arena(b->arena, b->field, (count), 0, sizeof *b->field))
 
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,
                                                  struct hearth_profile *ret_profile,
@@ -337,8 +387,10 @@ enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *
                                .n_locations = (uint32_t)b->n_locations,
                                .n_samples = (uint32_t)n,
                                .n_stack_locs = (uint32_t)b->stack_locs.n};
-    p.stack_first = copy_out(b->arena, b->stack_first.v, n, 1, sizeof *p.stack_first);
-    p.stack_locs = copy_out(b->arena, b->stack_locs.v, b->stack_locs.n, 0, sizeof *p.stack_locs);
+
+    p.stack_first = copy_to_arena(b->arena, b->stack_first.v, n, 1, sizeof *p.stack_first);
+    p.stack_locs =
+        copy_to_arena(b->arena, b->stack_locs.v, b->stack_locs.n, 0, sizeof *p.stack_locs);
     p.label_first = hearth_arena_calloc(b->arena, n + 1, sizeof *p.label_first);
     if (p.stack_first == NULL || p.stack_locs == NULL || p.label_first == NULL ||
         COPY(strings, b->n_strings) == NULL || COPY(types, b->n_types) == NULL ||
@@ -347,6 +399,8 @@ enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *
         COPY(values, n * b->n_types) == NULL) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
+
+    assert(p.n_strings > 0 && p.strings[0].n == 0);
     p.stack_first[n] = p.n_stack_locs;
     *ret_profile = p;
     return HEARTH_OK;

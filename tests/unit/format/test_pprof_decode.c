@@ -381,7 +381,7 @@ static void names_what_is_not_a_profile(void **state)
         NOT("--- contentionz 1 ---\n", "a legacy text contention profile"),
         NOT("--- mutex:\ncycles/second=", "a legacy text mutex profile"),
         NOT("goroutine profile: total 5",
-            "a goroutine profile in text form (ask for it with debug=0)"),
+            "a goroutine profile in text form (request it with debug=0)"),
         NOT("\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0", "a legacy binary CPU profile of gperftools"),
         NOT("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", "a legacy binary CPU profile of gperftools"),
         NOT("main;work;spin 17\n", "text: known field with the wrong wire type, at byte 1 of 18"),
