@@ -1,11 +1,12 @@
 /*
- * config.c -- reads options.def's options from defaults, file, environment and flags, in that
- * order, later ones winning.
+ * config.c -- reads the options of options.def from defaults, file, environment and flags, in this
+ * order: a later source overrides an earlier one.
  */
 #include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +22,15 @@ static const struct hearth_option *find_option(struct hearth_str flag)
             return &hearth_options[i];
         }
     }
+
     return NULL;
 }
 
-/* The option of a variable: "limits-profile" is limits.profile, as no variable has dots. */
-static const struct hearth_option *option_of_variable(const char *flag)
+/*
+ * The option of a variable: "limits-profile" means limits.profile, because names of variables have
+ * no dots.
+ */
+static const struct hearth_option *find_variable_option(const char *flag)
 {
     for (size_t i = 0; i < hearth_n_options; i++) {
         const char *name = hearth_options[i].flag;
@@ -37,16 +42,17 @@ static const struct hearth_option *option_of_variable(const char *flag)
             return &hearth_options[i];
         }
     }
+
     return NULL;
 }
 
-static void *member(struct hearth_config *config, const struct hearth_option *option)
+static void *find_member(struct hearth_config *config, const struct hearth_option *option)
 {
     return (char *)config + option->offset;
 }
 
-/* What may stand in a message: a URL that landed in the wrong place keeps its password. */
-static const char *quoted(struct hearth_config *config, struct hearth_str text)
+/* A text as quoted in messages: the password of a URL in the wrong place must not be shown. */
+static const char *quote_text(struct hearth_config *config, struct hearth_str text)
 {
     const char *copy = hearth_arena_strndup(&config->arena, text.p, text.n);
     const char *masked = copy == NULL ? NULL : hearth_config_mask_url(copy, &config->arena);
@@ -55,7 +61,7 @@ static const char *quoted(struct hearth_config *config, struct hearth_str text)
 
 /* ---- values ---- */
 
-/* A value is one line of text: what is printed can be read back. */
+/* A value must be one line of text, so that a printed configuration can be read again. */
 static bool is_line(struct hearth_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -63,6 +69,7 @@ static bool is_line(struct hearth_str text)
             return false;
         }
     }
+
     return true;
 }
 
@@ -77,13 +84,17 @@ static bool parse_int(struct hearth_str text, bool bytes, int64_t *ret)
                                               : 1;
         text.n -= factor > 1 ? 1 : 0;
     }
+
     int64_t value;
+
     return hearth_str_to_i64(text, &value) && value >= 0 &&
            !__builtin_mul_overflow(value, factor, ret);
 }
 
-/* The items of a list as a NULL-terminated array in the config's arena; `more` appends to what is
- * there. */
+/*
+ * Set *list to a NULL-terminated array in the config's arena: the comma-separated items of the text
+ * or, with `more`, the present items and these. False if memory is refused.
+ */
 static bool parse_list(struct hearth_config *config, const char *const **list,
                        struct hearth_str text, bool more)
 {
@@ -91,17 +102,23 @@ static bool parse_list(struct hearth_config *config, const char *const **list,
     while (more && *list != NULL && (*list)[n_old] != NULL) {
         n_old++;
     }
+
+    /* One item more than there are commas, and NULL. */
     size_t n_max = n_old + 2;
     for (size_t i = 0; i < text.n; i++) {
         n_max += text.p[i] == ',' ? 1 : 0;
     }
+
     const char **items = hearth_arena_calloc(&config->arena, n_max, sizeof items[0]);
     if (items == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < n_old; i++) {
         items[i] = (*list)[i];
     }
+
+    /* Empty items are ignored. */
     for (size_t from = 0; from < text.n;) {
         size_t to = hearth_str_find(text, ',', from);
         struct hearth_str item = hearth_str_trim(hearth_str_n(text.p + from, to - from));
@@ -110,6 +127,7 @@ static bool parse_list(struct hearth_config *config, const char *const **list,
         }
         from = to + 1;
     }
+
     *list = items;
     return true;
 }
@@ -118,6 +136,7 @@ static bool parse_bool(struct hearth_str text, bool *ret)
 {
     static const char *const yes[] = {"true", "1", "yes", "on"};
     static const char *const no[] = {"false", "0", "no", "off"};
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(yes); i++) {
         if (hearth_str_eq_c(text, yes[i])) {
             *ret = true;
@@ -128,6 +147,7 @@ static bool parse_bool(struct hearth_str text, bool *ret)
             return true;
         }
     }
+
     return false;
 }
 
@@ -140,13 +160,14 @@ static bool parse_duration(struct hearth_str text, int64_t *ret)
     return hearth_duration_parse(text, ret, NULL) == HEARTH_OK;
 }
 
-/* Set one option from text; `from` says where it stood. `more`: another value of a list from the
- * same source. */
+/* Set one option from text. `from`: place of the text, for messages. `more`: append to a list. */
 static enum hearth_status set_option(struct hearth_config *config,
                                      const struct hearth_option *option, struct hearth_str text,
                                      const char *from, bool more, struct hearth_err *err)
 {
-    void *to = member(config, option);
+    assert(option->flag != NULL && from != NULL);
+
+    void *to = find_member(config, option);
     bool ok = false;
     const char *wanted = "";
     const char *copy;
@@ -180,10 +201,11 @@ static enum hearth_status set_option(struct hearth_config *config,
         ok = parse_bool(text, to);
         break;
     }
-    if (!ok) {
+    if (!ok) { /* values of secrets are never shown */
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from, option->flag,
-            option->kind == SECRET || option->kind == TOKEN ? "***" : quoted(config, text), wanted);
+            option->kind == SECRET || option->kind == TOKEN ? "***" : quote_text(config, text),
+            wanted);
     }
     config->origins[option - hearth_options] = from;
     return HEARTH_OK;
@@ -199,6 +221,7 @@ static enum hearth_status load_defaults(struct hearth_config *config, struct hea
                                   "default", false, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -209,27 +232,34 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
     if (line.n == 0 || line.p[0] == '#') {
         return HEARTH_OK;
     }
+
     size_t eq = hearth_str_find(line, '=', 0);
     if (eq == line.n) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "%s: expected \"key = value\", found \"%s\"", from,
-                           quoted(config, line));
+                           quote_text(config, line));
     }
+
+    /* The value may be in double quotes, which preserve white space. */
     struct hearth_str key = hearth_str_trim(hearth_str_n(line.p, eq));
     struct hearth_str value = hearth_str_trim(hearth_str_n(line.p + eq + 1, line.n - eq - 1));
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"') {
         value = hearth_str_n(value.p + 1, value.n - 2);
     }
+
     const struct hearth_option *option = find_option(key);
     if (option == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"", from,
-                           quoted(config, key));
+                           quote_text(config, key));
     }
+
+    /* A repeated key is an error, because one of the values would be ignored. */
     const char *before = config->origins[option - hearth_options];
     if (strcmp(before, "default") != 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s was set at %s already", from,
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s is already set at %s", from,
                            option->flag, before);
     }
+
     return set_option(config, option, value, from, false, err);
 }
 
@@ -242,6 +272,7 @@ static enum hearth_status load_file(struct hearth_config *config, const char *pa
                            "cannot open configuration file \"%s\": %s", path,
                            strerrordesc_np(errno));
     }
+
     char *text = hearth_arena_alloc(&config->arena, MAX_FILE_BYTES);
     size_t n = text == NULL ? 0 : fread(text, 1, MAX_FILE_BYTES, file);
     bool failed = ferror(file) != 0;
@@ -252,10 +283,13 @@ static enum hearth_status load_file(struct hearth_config *config, const char *pa
                            "cannot read configuration file \"%s\": %s", path,
                            strerrordesc_np(saved));
     }
+
     if (text == NULL || n == MAX_FILE_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "configuration file \"%s\" is larger than 1 MiB", path);
     }
+
+    /* Each line, with its number for messages. */
     struct hearth_str all = {text, n};
     unsigned number = 1;
     for (size_t at = 0; at < n; number++) {
@@ -265,26 +299,31 @@ static enum hearth_status load_file(struct hearth_config *config, const char *pa
             load_line(config, hearth_str_n(text + at, end - at), from == NULL ? path : from, err));
         at = end + 1;
     }
+
     return HEARTH_OK;
 }
 
-/* HEARTH_MAX_SAMPLES -> max-samples; false when it is not one of our variables. */
-static bool flag_of_variable(struct hearth_str name, char out[64])
+/* max-samples for HEARTH_MAX_SAMPLES; false for variables of other programs. */
+static bool make_flag(struct hearth_str name, char out[64])
 {
     static const char prefix[] = "HEARTH_";
+
     if (!hearth_str_starts(name, HEARTH_STR("HEARTH_"))) {
         return false;
     }
+
     size_t n = 0;
-    for (size_t i = sizeof prefix - 1; i < name.n && n < 63; i++) { /* no flag is that long */
+    for (size_t i = sizeof prefix - 1; i < name.n && n < 63; i++) { /* longer names are no flags */
         char c = name.p[i];
         out[n++] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
+
     out[n] = '\0';
+
     return true;
 }
 
-/* Variables of the client (clients/cli), which may stand in the same environment. */
+/* True for variables of the client (clients/cli), which may be in the same environment. */
 static bool is_client_variable(const char *flag)
 {
     static const char *const names[] = {"config", "url", "tenant"};
@@ -293,6 +332,7 @@ static bool is_client_variable(const char *flag)
             return true;
         }
     }
+
     return false;
 }
 
@@ -303,22 +343,25 @@ static enum hearth_status load_environment(struct hearth_config *config, char *c
         struct hearth_str pair = hearth_str_c(*environment);
         size_t eq = hearth_str_find(pair, '=', 0);
         char flag[64];
-        if (eq == pair.n || !flag_of_variable(hearth_str_n(pair.p, eq), flag) ||
+        if (eq == pair.n || !make_flag(hearth_str_n(pair.p, eq), flag) ||
             is_client_variable(flag)) {
             continue;
         }
-        const struct hearth_option *option = option_of_variable(flag);
+
+        const struct hearth_option *option = find_variable_option(flag);
         if (option == NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "environment: unknown variable \"%s\"",
-                               quoted(config, hearth_str_n(pair.p, eq)));
+                               quote_text(config, hearth_str_n(pair.p, eq)));
         }
+
         HEARTH_TRY(set_option(config, option, hearth_str_n(pair.p + eq + 1, pair.n - eq - 1),
                               "environment", false, err));
     }
+
     return HEARTH_OK;
 }
 
-/* Options without a value of their own. */
+/* Read an option that has no value; false for other arguments. */
 static bool take_switch(struct hearth_config *config, const char *arg)
 {
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
@@ -330,10 +373,13 @@ static bool take_switch(struct hearth_config *config, const char *arg)
     } else {
         return false;
     }
+
     return true;
 }
 
-/* Split --flag=value, or --flag and the next argument. *i is moved behind what was used. */
+/*
+ * Split --flag=value, or --flag and the next argument; *i moves to the last argument that was used.
+ */
 static enum hearth_status take_flag(struct hearth_config *config, char *const *argv, int argc,
                                     int *i, struct hearth_str *ret_flag,
                                     struct hearth_str *ret_value, struct hearth_err *err)
@@ -341,16 +387,18 @@ static enum hearth_status take_flag(struct hearth_config *config, char *const *a
     struct hearth_str arg = hearth_str_c(argv[*i]);
     if (!hearth_str_starts(arg, HEARTH_STR("--"))) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unexpected argument \"%s\"; try --help",
-                           quoted(config, arg));
+                           quote_text(config, arg));
     }
+
     size_t eq = hearth_str_find(arg, '=', 0);
     *ret_flag = hearth_str_n(arg.p + 2, eq - 2);
     const struct hearth_option *option = find_option(*ret_flag);
     bool is_config = hearth_str_eq_c(*ret_flag, "config");
     if (option == NULL && !is_config) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unknown option \"--%s\"; try --help",
-                           quoted(config, *ret_flag));
+                           quote_text(config, *ret_flag));
     }
+
     if (eq < arg.n) {
         *ret_value = hearth_str_n(arg.p + eq + 1, arg.n - eq - 1);
     } else if (option != NULL && option->kind == BOOL) {
@@ -360,19 +408,23 @@ static enum hearth_status take_flag(struct hearth_config *config, char *const *a
     } else {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "option \"%s\" needs a value", argv[*i]);
     }
+
     return HEARTH_OK;
 }
 
-/* First pass: only --config; second pass: all the rest. */
+/* With ret_file: only read --config. Without: set all other options. */
 static enum hearth_status load_flags(struct hearth_config *config, int argc, char *const *argv,
                                      const char **ret_file, struct hearth_err *err)
 {
     static const char from[] = "flag";
+
     for (int i = 1; i < argc; i++) {
         struct hearth_str flag, value;
+
         if (take_switch(config, argv[i])) {
             continue;
         }
+
         HEARTH_TRY(take_flag(config, argv, argc, &i, &flag, &value, err));
         if (hearth_str_eq_c(flag, "config")) {
             if (ret_file != NULL) {
@@ -384,6 +436,7 @@ static enum hearth_status load_flags(struct hearth_config *config, int argc, cha
             HEARTH_TRY(set_option(config, option, value, from, more, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -395,17 +448,21 @@ static const struct {
 #undef P
 };
 
-/* Limits that nobody set begin where the profile says. */
+/*
+ * Set the limits that have no value from file, environment or flag to the defaults of the profile.
+ */
 static enum hearth_status load_limits_profile(struct hearth_config *config, struct hearth_err *err)
 {
     struct hearth_str profile = hearth_str_c(config->limits_profile);
     if (hearth_str_eq_c(profile, "hearth")) {
         return HEARTH_OK;
     }
+
     if (!hearth_str_eq_c(profile, "pyroscope")) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "limits.profile is neither hearth nor pyroscope");
+                           "limits.profile must be hearth or pyroscope");
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_pyroscope); i++) {
         const struct hearth_option *option = find_option(hearth_str_c(g_pyroscope[i].flag));
         HEARTH_ASSERT(option != NULL);
@@ -414,11 +471,12 @@ static enum hearth_status load_limits_profile(struct hearth_config *config, stru
                                   "limits.profile", false, err));
         }
     }
+
     return HEARTH_OK;
 }
 
-/* The value of a variable, or NULL. */
-static const char *variable(char *const *environment, const char *name)
+/* The value of an environment variable, or NULL. */
+static const char *find_variable(char *const *environment, const char *name)
 {
     size_t n = strlen(name);
     for (; *environment != NULL; environment++) {
@@ -426,48 +484,52 @@ static const char *variable(char *const *environment, const char *name)
             return *environment + n + 1;
         }
     }
+
     return NULL;
 }
 
-/* ---- what the table cannot say ---- */
+/* ---- rules that the table cannot express ---- */
 
-static unsigned to_unsigned(int64_t value)
+static unsigned clamp_to_unsigned(int64_t value)
 {
     return value > 4096 ? 4096 : (unsigned)value;
 }
 
-static enum hearth_status check(struct hearth_config *config, struct hearth_err *err)
+static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "listen: at least one address is needed");
     }
     if (strcmp(config->log_format, "logfmt") != 0 && strcmp(config->log_format, "json") != 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format is neither logfmt nor json");
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format must be logfmt or json");
     }
+
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
         config->max_queue_rows < 1) {
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT,
-            "committers, max-batch-rows and max-queue-rows are at least 1, readers at "
+            "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
             "least 2");
     }
+
     if (config->front.memory_quota_bytes < MIN_GRPC_QUOTA) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "grpc-memory-quota is at least 256m");
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "grpc-memory-quota must be at least 256m");
     }
+
     return HEARTH_OK;
 }
 
-/* Copy what has its own type in the options of other layers. */
-static void spread(struct hearth_config *config)
+/* Copy the values whose members have other types in the options of other layers. */
+static void copy_to_layers(struct hearth_config *config)
 {
     config->front.listen = config->listen;
-    config->front.ingest_threads = to_unsigned(config->ingest_threads);
-    config->front.query_threads = to_unsigned(config->query_threads);
+    config->front.ingest_threads = clamp_to_unsigned(config->ingest_threads);
+    config->front.query_threads = clamp_to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
     config->front.max_query_memory_bytes = config->limits.max_query_memory_bytes;
     config->store.url = config->database_url;
-    config->store.n_committers = to_unsigned(config->committers);
-    config->store.max_readers = to_unsigned(config->readers);
+    config->store.n_committers = clamp_to_unsigned(config->committers);
+    config->store.max_readers = clamp_to_unsigned(config->readers);
     config->store.max_batch_rows = (size_t)config->max_batch_rows;
     config->store.max_queue_rows = (size_t)config->max_queue_rows;
     config->store.max_queue_bytes = (size_t)config->max_queue_bytes;
@@ -481,23 +543,27 @@ static void spread(struct hearth_config *config)
         config->read_database_url[0] == '\0' ? NULL : config->read_database_url;
 }
 
-static enum hearth_status default_data_dir(struct hearth_config *config, const char *home,
-                                           bool root, struct hearth_err *err)
+static enum hearth_status set_default_data_dir(struct hearth_config *config, const char *home,
+                                               bool root, struct hearth_err *err)
 {
     if (config->data_dir[0] != '\0' || config->database_url[0] != '\0') {
         return HEARTH_OK;
     }
+
     if (root || home == NULL) {
         config->data_dir = "/var/lib/hearth";
     } else {
         config->data_dir = hearth_arena_printf(&config->arena, "%s/.local/share/hearth", home);
     }
+
     return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
 }
 
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
                                       char *const *environment, struct hearth_err *err)
 {
+    assert(environment != NULL);
+
     *config = (struct hearth_config){0};
     hearth_arena_init(&config->arena, 0);
     hearth_front_options_init(&config->front);
@@ -508,7 +574,9 @@ enum hearth_status hearth_config_load(struct hearth_config *config, int argc, ch
     if (config->origins == NULL) {
         return HEARTH_FAIL_ARENA(err, &config->arena);
     }
-    const char *file = variable(environment, "HEARTH_CONFIG");
+
+    /* --config first, then all sources in their order. */
+    const char *file = find_variable(environment, "HEARTH_CONFIG");
     HEARTH_TRY(load_defaults(config, err));
     HEARTH_TRY(load_flags(config, argc, argv, &file, err));
     if (config->want_help || config->want_version) {
@@ -517,12 +585,15 @@ enum hearth_status hearth_config_load(struct hearth_config *config, int argc, ch
     if (file != NULL) {
         HEARTH_TRY(load_file(config, file, err));
     }
+
     HEARTH_TRY(load_environment(config, environment, err));
     HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
     HEARTH_TRY(load_limits_profile(config, err));
-    HEARTH_TRY(default_data_dir(config, variable(environment, "HOME"), geteuid() == 0, err));
-    HEARTH_TRY(check(config, err));
-    spread(config);
+    HEARTH_TRY(
+        set_default_data_dir(config, find_variable(environment, "HOME"), geteuid() == 0, err));
+    HEARTH_TRY(check_options(config, err));
+    copy_to_layers(config);
+
     return HEARTH_OK;
 }
 

@@ -1,4 +1,4 @@
-/* config_options.c -- the table that options.def makes, and the types it relies on. */
+/* config_options.c -- options.def as a table, with a check of the types of the members. */
 #include "config_options.h"
 
 const struct hearth_option hearth_options[] = {
@@ -12,7 +12,7 @@ const struct hearth_option hearth_options[] = {
 
 const size_t hearth_n_options = HEARTH_ARRAY_LEN(hearth_options);
 
-/* Values are written through the offset: the member must have the type of its kind. */
+/* Values are written through the offset, so a member must have the type of its kind. */
 #define TEXT_TYPE     const char *
 #define SECRET_TYPE   const char *
 #define TOKEN_TYPE    const char *

@@ -23,7 +23,7 @@ enum hearth_option_kind {
 };
 
 struct hearth_option {
-    const char *group; /* set on the first option of a group */
+    const char *group; /* the row begins a group with this name and has no option; otherwise NULL */
     enum hearth_option_kind kind;
     size_t offset;
     const char *flag, *def, *help;

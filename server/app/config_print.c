@@ -1,10 +1,12 @@
-/* config_print.c -- the options for people: help, and the effective configuration as a file. */
+/* config_print.c -- prints the options: --help, and the effective configuration as a file. */
 #include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
 
-static const void *const_member(const struct hearth_config *config,
-                                const struct hearth_option *option)
+#include <assert.h>
+
+static const void *find_const_member(const struct hearth_config *config,
+                                     const struct hearth_option *option)
 {
     return (const char *)config + option->offset;
 }
@@ -12,14 +14,18 @@ static const void *const_member(const struct hearth_config *config,
 void hearth_config_help(struct hearth_buf *out)
 {
     hearth_buf_cstr(
-        out, "hearthd -- the Hearth continuous-profiling server\n\n"
-             "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
-             "  --config FILE     read \"key = value\" lines; keys are the options below\n"
-             "  --print-config    print the effective configuration and exit\n"
-             "  --version         print the version and exit\n"
-             "  --help            this text\n\n"
-             "Every option can also be set as HEARTH_OPTION in the environment (--max-samples:\n"
-             "HEARTH_MAX_SAMPLES). Flags win over the environment, that over the file.\n");
+        out,
+        "hearthd -- the Hearth continuous-profiling server\n\n"
+        "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
+        "  --config FILE     read \"key = value\" lines; keys are the options below\n"
+        "  --print-config    print the effective configuration and exit\n"
+        "  --version         print the version and exit\n"
+        "  --help            print this text and exit\n\n"
+        "Every option can also be set in the environment: --max-samples is HEARTH_MAX_SAMPLES.\n"
+        "Flags override the environment, which overrides the file. Bytes take k, m, g (powers of\n"
+        "1024); durations look like 500ms, 90s, 2h, 7d; lists have commas, or the flag is "
+        "repeated.\n"
+        "Defaults are in brackets. A limit of 0 means no limit, unless its text says otherwise.\n");
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *o = &hearth_options[i];
         if (o->group != NULL) {
@@ -34,7 +40,7 @@ void hearth_config_help(struct hearth_buf *out)
     }
 }
 
-/* As load_line reads it: white space and quotes at the ends need quotes around. */
+/* In the form that load_line reads: white space and quotes at the ends need surrounding quotes. */
 static void print_text(const char *text, struct hearth_buf *out)
 {
     struct hearth_str all = hearth_str_c(text);
@@ -45,17 +51,21 @@ static void print_text(const char *text, struct hearth_buf *out)
 static void print_list(const char *const *list, struct hearth_buf *out)
 {
     bool quote = list[0] != NULL && list[0][0] == '"';
+
     hearth_buf_cstr(out, quote ? "\"" : "");
     for (size_t i = 0; list[i] != NULL; i++) {
         hearth_buf_printf(out, "%s%s", i == 0 ? "" : ",", list[i]);
     }
+
     hearth_buf_cstr(out, quote ? "\"" : "");
 }
 
 static void print_value(const struct hearth_config *config, const struct hearth_option *option,
                         struct hearth_arena *scratch, struct hearth_buf *out)
 {
-    const void *at = const_member(config, option);
+    assert(option->flag != NULL);
+
+    const void *at = find_const_member(config, option);
     const char *text;
     const char *const *list;
     int64_t number;
@@ -100,22 +110,25 @@ static void print_value(const struct hearth_config *config, const struct hearth_
     }
 }
 
-static bool same_list(const char *const *a, const char *const *b)
+static bool is_same_list(const char *const *a, const char *const *b)
 {
     size_t i = 0;
+
     if (a == NULL || b == NULL) {
         return a == b;
     }
+
     while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0) {
         i++;
     }
+
     return a[i] == NULL && b[i] == NULL;
 }
 
-static bool same_value(const struct hearth_config *a, const struct hearth_config *b,
-                       const struct hearth_option *option)
+static bool is_same_value(const struct hearth_config *a, const struct hearth_config *b,
+                          const struct hearth_option *option)
 {
-    const void *at = const_member(a, option), *bt = const_member(b, option);
+    const void *at = find_const_member(a, option), *bt = find_const_member(b, option);
     const char *text_a, *text_b;
     const char *const *list_a, *const *list_b;
     bool same = false;
@@ -130,7 +143,7 @@ static bool same_value(const struct hearth_config *a, const struct hearth_config
     case LIST:
         memcpy(&list_a, at, sizeof list_a);
         memcpy(&list_b, bt, sizeof list_b);
-        same = same_list(list_a, list_b);
+        same = is_same_list(list_a, list_b);
         break;
     case INT:
     case BYTES:
@@ -150,7 +163,7 @@ void hearth_config_changes(const struct hearth_config *a, const struct hearth_co
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];
         if (option->group == NULL && strcmp(option->flag, except) != 0 &&
-            !same_value(a, b, option)) {
+            !is_same_value(a, b, option)) {
             hearth_buf_printf(out, "%s%s", out->n == 0 ? "" : ", ", option->flag);
         }
     }
@@ -159,6 +172,7 @@ void hearth_config_changes(const struct hearth_config *a, const struct hearth_co
 static void print_options(const struct hearth_config *config, bool set_only, struct hearth_buf *out)
 {
     struct hearth_arena scratch;
+
     hearth_arena_init(&scratch, 0);
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *o = &hearth_options[i];
@@ -168,10 +182,12 @@ static void print_options(const struct hearth_config *config, bool set_only, str
             }
             continue;
         }
+
         const char *origin = config->origins[i];
         if (set_only && strcmp(origin, "default") == 0) {
             continue;
         }
+
         hearth_buf_printf(out, "%s = ", o->flag);
         print_value(config, o, &scratch, out);
         hearth_buf_byte(out, '\n');
@@ -179,6 +195,7 @@ static void print_options(const struct hearth_config *config, bool set_only, str
             hearth_buf_printf(out, "#   from %s\n", origin);
         }
     }
+
     hearth_arena_release(&scratch);
 }
 
@@ -193,10 +210,12 @@ void hearth_config_write_part(void *config, enum hearth_front_config which, stru
         print_options(config, which == HEARTH_FRONT_CONFIG_DIFF, out);
         return;
     }
+
     struct hearth_config defaults;
     char *const nothing[] = {NULL};
     if (hearth_config_load(&defaults, 0, nothing, nothing, NULL) == HEARTH_OK) {
         print_options(&defaults, false, out);
     }
+
     hearth_config_release(&defaults);
 }

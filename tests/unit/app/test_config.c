@@ -303,9 +303,9 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
         {"--data-dir=a\nb", "flag: data-dir = \"a?b\" is not one line of text"},
         {"--listen=", "listen: at least one address is needed"},
         {"--listen=,", "listen: at least one address is needed"},
-        {"--log-format=xml", "log-format is neither logfmt nor json"},
-        {"--grpc-memory-quota=255m", "grpc-memory-quota is at least 256m"},
-        {"--readers=1", "committers, max-batch-rows and max-queue-rows are at least 1, readers at "
+        {"--log-format=xml", "log-format must be logfmt or json"},
+        {"--grpc-memory-quota=255m", "grpc-memory-quota must be at least 256m"},
+        {"--readers=1", "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
                         "least 2"},
         {"--nonsense=1", "unknown option \"--nonsense\"; try --help"},
         {"--max-sample=1", "unknown option \"--max-sample\"; try --help"},
@@ -386,7 +386,7 @@ static void a_key_that_comes_twice_is_refused_with_both_lines(void **state)
     char message[128];
     struct load *l = *state;
     file(l, "listen = 127.0.0.1:1\nlisten = 127.0.0.1:2\n", 42);
-    (void)snprintf(message, sizeof message, "listen was set at %s:1 already", l->path);
+    (void)snprintf(message, sizeof message, "listen is already set at %s:1", l->path);
     assert_refused_at(l, 2, message);
 }
 
@@ -722,7 +722,7 @@ static void there_is_no_third_profile(void **state)
 {
     struct load *l = *state;
     flag(l, "--limits.profile=generous");
-    assert_refused(l, "limits.profile is neither hearth nor pyroscope");
+    assert_refused(l, "limits.profile must be hearth or pyroscope");
 }
 
 static void the_profile_names_options_with_values_that_they_take(void **state)

@@ -309,8 +309,8 @@ static void refuses_what_breaks_a_rule_of_the_format(void **state)
     static const struct {
         const char *wire, *message;
     } cases[] = {
-        {"", "profile has no sample type"},
-        {TEXT "9:1", "profile has no sample type"},
+        {"", "the profile has no sample type"},
+        {TEXT "9:1", "the profile has no sample type"},
         {TYPE "6'cpu' 6'x'", "string 0 should be empty string, not \"cpu\""},
         {TYPE, "sample type 0: type: string index out of range of the 1 strings"},
         {"1{ 1:1 2:2 }" TEXT, "sample type 0: unit: string index out of range of the 2 strings"},
